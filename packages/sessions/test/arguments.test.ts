@@ -110,14 +110,14 @@ describe('arguments', () => {
     await fresh.end()
   })
 
-  it.each(Object.keys(rows))('S206, S208: %s refuses values of other kinds by their place, and nothing is written', async (name) => {
+  it.each(Object.keys(rows))('S206, S208: %s refuses values of the wrong type, names their path, and writes nothing', async (name) => {
     const before = [await contents(world.store), world.store.commits.length]
     expect(await refusedProblems(rows[name] ?? raise(), options)).toEqual([])
     expect(world.store.commits.length).toBeGreaterThan(0)
     expect([await contents(world.store), world.store.commits.length]).toEqual(before)
   })
 
-  it('S208: whatever is in the place of an argument, it is taken or refused by its place', async () => {
+  it('S208: any value passed as an argument is either accepted or refused with the path of the argument', async () => {
     const places = new Map(Object.entries(rows).flatMap(([name, row]) => testedPlaces(row, options).map((each) => [`${name}: ${each.path}`, each] as const)))
     const before = [await contents(world.store), world.store.commits.length]
     await fc.assert(

@@ -32,10 +32,10 @@ function rulesOf(file: string): readonly string[] {
   return [...titles].flatMap(([, rules = '']) => rules.split(', '))
 }
 
-describe('the page of stores', () => {
+describe('the documentation page of the stores', () => {
   const [claims, proofs] = [tableUnder('Compared'), tableUnder('Proofs')]
 
-  it('S181: every claim names the tests that prove it, and these are there', () => {
+  it('S181: every claim names the tests that prove it, and these tests exist', () => {
     expect(claims.length).toBeGreaterThanOrEqual(8)
     const cells = claims.flatMap(([, ...stores]) => stores).filter((cell) => cell !== '–')
     expect(cells.length).toBeGreaterThanOrEqual(24)
@@ -46,7 +46,7 @@ describe('the page of stores', () => {
     expect(missing).toEqual([])
   })
 
-  it('S181: it says what the stores say of themselves', () => {
+  it('S181: the page says what the stores report about themselves', () => {
     const stores = [memoryStore(), fileStore({ dir: 'any' }), sqliteStore({ file: 'any.db' }), postgresStore({ connectionString: 'postgresql://any/any' })]
     const said = (row: string) => (claims.find(([name]) => name === row) ?? []).slice(1).map((cell) => cell.replace(/ ?[[(:].*/, ''))
     const lossOf = { none: 'everything', process: 'as the system is set', power: 'nothing' }

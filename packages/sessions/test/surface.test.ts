@@ -11,7 +11,7 @@ import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
 
-it('the names that users import change on purpose only', () => {
+it('the exported names change only on purpose', () => {
   expect(Object.keys(sessions).sort()).toEqual([
     ...['SessionError', 'createMemories', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
     ...['inspectSession', 'memory', 'memoryStateStore', 'noticeOfExpiry', 'noticesOfEvents', 'noticesOfRun', 'removeOrchestrationState', 'simulateOrchestration'],
@@ -54,7 +54,7 @@ it('the names that users import change on purpose only', () => {
   `)
 })
 
-it('a value that throws when it is looked at is no SessionError', () => {
+it('a value that throws when it is read is not a SessionError', () => {
   const hostile = new Proxy({}, {
     has() {
       throw new Error('looked at')

@@ -13,8 +13,8 @@ function told<Type extends LoggedEvent['type']>(store: SessionStore, session: Se
   return found(store, async () => (await logOf(session)).find((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type))
 }
 
-describe('questions of subagents in the background', () => {
-  it.each<[string, boolean]>([['launched by the root', false], ['launched two levels down, of one name', true]])('S94: an approval of one %s is told in the log of the root and answered there', async (_what, deep) => {
+describe('questions of background subagents', () => {
+  it.each<[string, boolean]>([['launched by the root', false], ['launched two levels down, of one name', true]])('S94: an approval asked by a subagent %s appears in the log of the root and is answered there', async (_what, deep) => {
     const store = memoryStore()
     const sent: string[] = []
     const asks = helper('scout', [{ toolCalls: [callTo('s', 'send')] }, { text: 'asked' }], { tools: [guarded('send', () => (sent.push('sent'), 'sent'))] })
@@ -37,7 +37,7 @@ describe('questions of subagents in the background', () => {
     await runtime.stop()
   })
 
-  it('S94: one that a subagent of it asks has the whole path, and outlives other turns of the root', async () => {
+  it('S94: an approval asked below a background subagent has the whole path, and stays open during other turns of the root', async () => {
     const store = memoryStore()
     const inner = helper('inner', [{ toolCalls: [callTo('s', 'send')] }, { text: 'inner' }], { tools: [guarded('send')] })
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'outer' }], { subagents: [inner] })
@@ -70,7 +70,7 @@ describe('questions of subagents in the background', () => {
     await runtime.stop()
   })
 
-  it('S94, S104: what is asked is asked no more when all is killed', async () => {
+  it('S94, S104: a kill of the session closes the open questions of its subagents', async () => {
     const store = memoryStore()
     const asks = (name: string, toolName: string) => helper(name, [{ toolCalls: [callTo('q', toolName)] }], { tools: [guarded('send'), remote('where')] })
     const { runtime, session } = await team([{ toolCalls: [launch('a', 'one'), launch('b', 'two')] }, last], { store, subagents: [asks('one', 'send'), asks('two', 'where')] })

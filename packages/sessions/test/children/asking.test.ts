@@ -21,8 +21,8 @@ async function eventsOf(session: Session, type: LoggedEvent['type']): Promise<re
   return (await logOf(session)).filter((event) => event.type === type)
 }
 
-describe('questions of subagents that are waited for', () => {
-  it('S94: an approval asked two levels down, of agents of one name, is in the log of the root and answered there', async () => {
+describe('questions of blocking subagents', () => {
+  it('S94: an approval asked two levels down, by agents with the same name, is in the log of the root and answered there', async () => {
     const store = memoryStore()
     const sent: string[] = []
     const tools = [guarded('send', () => (sent.push('sent'), 'sent'))]
@@ -48,7 +48,7 @@ describe('questions of subagents that are waited for', () => {
     await runtime.stop()
   })
 
-  it('S94: of two children that ask, each is told of and answered by itself', async () => {
+  it('S94: if two children ask, each question is reported and answered by itself', async () => {
     const store = memoryStore()
     const asking = (name: string) => helper(name, [{ toolCalls: [callTo('s', 'send')] }, { text: name }], { tools: [guarded('send')] })
     const { runtime, session } = await team([{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, done], { store, subagents: [asking('one'), asking('two')] })
@@ -69,7 +69,7 @@ describe('questions of subagents that are waited for', () => {
     await runtime.stop()
   })
 
-  it('S94: a decision that waits in the subagent is told as it is when the run above goes on before it', async () => {
+  it('S94: a decision that still waits in the subagent is logged with its outcome if the parent resumes before the subagent', async () => {
     const store = memoryStore()
     const clock = manualClock()
     const scout = helper('scout', [{ toolCalls: [callTo('s', 'send'), callTo('t', 'send')] }, { text: 'sent' }], { tools: [guarded('send')] })
@@ -116,7 +116,7 @@ describe('questions of subagents that are waited for', () => {
     await runtime.stop()
   })
 
-  it('S94: a subagent that asks anew in each step under one call id is answered each time', async () => {
+  it('S94: a subagent that asks in each step under the same call id is answered each time', async () => {
     const store = memoryStore()
     const step = { toolCalls: [callTo('w', 'where')] }
     const scout = helper('scout', [step, step, { text: 'both' }], { tools: [remote('where')] })
@@ -133,7 +133,7 @@ describe('questions of subagents that are waited for', () => {
     await runtime.stop()
   })
 
-  it('S94: another process takes the answer, and the whole tree goes on there', async () => {
+  it('S94: another process takes the answer and resumes the whole tree', async () => {
     const store = memoryStore()
     const scout = () => helper('scout', ({ prompt }) => (prompt.some((message) => message.role === 'tool') ? { text: 'sent' } : { toolCalls: [callTo('s', 'send')] }), { tools: [guarded('send')] })
     const first = await team([{ toolCalls: [handOver('d', 'scout')] }], { store, subagents: [scout()] })

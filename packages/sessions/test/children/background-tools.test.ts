@@ -6,8 +6,8 @@ import { callTo, childrenOf, endOf, found, guarded, helper, launch, nthRun, task
 
 const output = (id: string, task: string, more: object = {}) => callTo(id, 'background_output', { task_id: task, ...more })
 
-describe('what an agent can do about its tasks', () => {
-  it('S143, S133: with block it waits for the end, in the one slot that there is', async () => {
+describe('what an agent can do with its background tasks', () => {
+  it('S143, S133: background_output with block waits for the end of the task, even if there is only one slot', async () => {
     const store = memoryStore()
     const scout = helper('scout', [{ text: 'found' }])
     const { runtime, session } = await team(
@@ -22,7 +22,7 @@ describe('what an agent can do about its tasks', () => {
     await runtime.stop()
   })
 
-  it('S133, S64: what comes while the slot is taken back is claimed when it is free', async () => {
+  it('S133, S64: work that arrives while a run takes its slot back is claimed when a slot is free', async () => {
     const store = memoryStore()
     const clock = manualClock()
     const [asked, go] = [gate(), gate()]
@@ -50,7 +50,7 @@ describe('what an agent can do about its tasks', () => {
     await runtime.stop()
   })
 
-  it('S143: without block it answers at once; with it, when the time is over, also while the task waits for an approval', async () => {
+  it('S143: background_output answers at once without block, and at its timeout with block, even if the task waits for an approval', async () => {
     const store = memoryStore()
     const clock = manualClock()
     const scout = helper('scout', [{ toolCalls: [callTo('s', 'send')] }], { tools: [guarded('send')] })
@@ -73,7 +73,7 @@ describe('what an agent can do about its tasks', () => {
     await runtime.stop()
   })
 
-  it('S143: a stop ends the waiting', async () => {
+  it('S143: a stop ends the wait of background_output', async () => {
     const store = memoryStore()
     const asked = gate()
     const slow = gate()
@@ -94,7 +94,7 @@ describe('what an agent can do about its tasks', () => {
     await runtime.stop()
   })
 
-  it('S142: a task of another session, and what is none, are refused with the reason', async () => {
+  it('S142: a task of another session and an invalid task id are refused with the reason', async () => {
     const store = memoryStore()
     const { runtime, session } = await team(
       async (_call, index) => {
@@ -113,7 +113,7 @@ describe('what an agent can do about its tasks', () => {
     await runtime.stop()
   })
 
-  it('S143, S144: what has ended stays as it is, and is told again, by another process too', async () => {
+  it('S143, S144: an ended task keeps its result, and another process can read it again', async () => {
     const store = memoryStore()
     const scout = helper('scout', async () => (await nthRun(store, 1), { text: 'x'.repeat(30_000) }))
     const first = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'done' }, { text: 'seen' }], { store, subagents: [scout] })
@@ -135,10 +135,10 @@ describe('what an agent can do about its tasks', () => {
   })
 })
 
-describe('limits of the background', () => {
+describe('limits of background tasks', () => {
   const launches = (count: number) => [{ toolCalls: Array.from({ length: count }, (_, index) => launch(`c${index}`, 'scout')) }, { text: 'done' }, { text: 'seen' }]
 
-  it('S145: of launches in one step no more start than may be active; the others are told why', async () => {
+  it('S145: launches in one step beyond maxActive do not start, and the model is told why', async () => {
     const store = memoryStore()
     const slow = gate()
     const { runtime, session } = await team(launches(3), { store, background: { maxActive: 2 }, subagents: [helper('scout', async () => (await slow.passed, { text: 'x' }))] })
@@ -151,7 +151,7 @@ describe('limits of the background', () => {
     await runtime.stop()
   })
 
-  it('S145: no more are kept than may be, ended or not', async () => {
+  it('S145: no more tasks are kept than maxRetained allows, ended ones included', async () => {
     const store = memoryStore()
     const { runtime, session } = await team([...launches(1), ...launches(1).slice(0, 2)], { store, background: { maxRetained: 1 }, subagents: [helper('scout', async () => (await nthRun(store, 1), { text: 'x' }))] })
     await (await session.send('go')).result()
@@ -163,7 +163,7 @@ describe('limits of the background', () => {
     await runtime.stop()
   })
 
-  it('S145: an agent that stands too deep launches nothing', async () => {
+  it('S145: an agent at maxDepth launches nothing', async () => {
     const store = memoryStore()
     const inner = helper('inner', [])
     const steps = [{ toolCalls: [launch('b', 'inner')] }, { text: 'alone' }]

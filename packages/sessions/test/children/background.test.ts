@@ -5,8 +5,8 @@ import { callTo, childrenOf, endOf, handOver, helper, launch, nthRun, remindersI
 
 const taskId = /^bg_[0-9a-f]{32}$/
 
-describe('a subagent in the background', () => {
-  it('S129, S139, S141: the launch returns, the turn ends, and a notification run tells of the end', async () => {
+describe('a background subagent', () => {
+  it('S129, S139, S141: the launch returns, the turn ends, and a notification run reports the end of the task', async () => {
     const store = memoryStore()
     const go = gate()
     const scout = helper('scout', async () => (await go.passed, { text: 'secret result' }))
@@ -56,7 +56,7 @@ describe('a subagent in the background', () => {
     await runtime.stop()
   })
 
-  it('S136: a success of a group that has not settled does not hold the end of the run', async () => {
+  it('S136: a completed task of a group that has not settled does not delay the end of the run', async () => {
     const store = memoryStore()
     const slow = gate()
     const fast = helper('fast', [{ text: 'fast' }])
@@ -82,7 +82,7 @@ describe('a subagent in the background', () => {
     await runtime.stop()
   })
 
-  it.each([[[0, 1, 2]], [[2, 1, 0]], [[1, 2, 0]], [[2, 0, 1]]])('S136: three successes in the order %j are told of once, all together', async (order) => {
+  it.each([[[0, 1, 2]], [[2, 1, 0]], [[1, 2, 0]], [[2, 0, 1]]])('S136: three successes in the order %j are reported once, all together', async (order) => {
     const store = memoryStore()
     const gates = [gate(), gate(), gate()]
     const agents = gates.map((each, index) => helper(`a${index}`, async () => (await each.passed, { text: `${index}` })))
@@ -105,7 +105,7 @@ describe('a subagent in the background', () => {
     await runtime.stop()
   })
 
-  it('S137: a failure is told of at once, and not again with its group', async () => {
+  it('S137: a failure is reported at once, and not again with its group', async () => {
     const store = memoryStore()
     const slow = gate()
     const fails = helper('fails', [{ error: { status: 400, message: 'broken' } }])
@@ -126,7 +126,7 @@ describe('a subagent in the background', () => {
     await runtime.stop()
   })
 
-  it('S139: a session that is busy with another run takes the reminder at its next boundary', async () => {
+  it('S139: if another run of the session is active, that run takes the reminder at its next boundary', async () => {
     const store = memoryStore()
     const slow = gate()
     const scout = helper('scout', async () => (await slow.passed, { text: 'found' }))
@@ -148,7 +148,7 @@ describe('a subagent in the background', () => {
     await runtime.stop()
   })
 
-  it('S128: under one key, launched twice, there are two tasks and one conversation', async () => {
+  it('S128: two launches under one key make two tasks and one conversation', async () => {
     const store = memoryStore()
     const scout = helper('scout', [{ text: 'one' }, { text: 'two' }])
     const more = { sessionKey: 'notes' }
@@ -161,11 +161,11 @@ describe('a subagent in the background', () => {
   })
 })
 
-describe('without work in the background', () => {
+describe('without background work', () => {
   it.each([
     ['background: false', { background: false }],
     ['timers: false and no alarm', { timers: false }],
-  ] as const)('S127: with %s the schema, the tools and a forced call know of none', async (_what, options) => {
+  ] as const)('S127: with %s neither the schema nor the tools nor a forced call allow background work', async (_what, options) => {
     const store = memoryStore()
     const { runtime, session, model } = await team(
       [{ toolCalls: [launch('d', 'scout'), callTo('o', 'background_output', { task_id: 'bg_1' }), callTo('c', 'background_cancel', { task_id: 'bg_1' })] }, { text: 'done' }],
@@ -183,7 +183,7 @@ describe('without work in the background', () => {
     await runtime.stop()
   })
 
-  it('S127: an alarm of the host is as good as timers, and a memory store gives as much as the process', async () => {
+  it('S127: an alarm of the host replaces timers, and a memory store keeps background work within the process', async () => {
     const { runtime } = await team([], { subagents: [], timers: false, onWake: () => undefined })
     expect(runtime.background).toBe('in-process')
     await runtime.stop()

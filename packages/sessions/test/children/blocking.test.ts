@@ -6,8 +6,8 @@ import { childrenOf, endOf, handOver, helper, root, team, tool, toldOf } from '.
 
 const twice = (a: object = {}, b: object = {}) => [{ toolCalls: [handOver('a', 'scout', a as never), handOver('b', 'scout', b as never)] }, { text: 'done' }]
 
-describe('a subagent that is waited for', () => {
-  it('S132, S147: is a durable run under its parent, and the log of the parent tells of it in order', async () => {
+describe('a blocking subagent', () => {
+  it('S132, S147: is a durable run under its parent, and the log of the parent reports it in order', async () => {
     const store = memoryStore()
     const { runtime, session, faults } = await team([{ toolCalls: [handOver('d', 'scout', { description: 'a look' })] }, { text: 'done' }], {
       store,
@@ -26,7 +26,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('S131: is read by its key, under which no handle can be had', async () => {
+  it('S131: can be read by the key of its session, but the caller gets no handle for that key', async () => {
     const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], {
       subagents: [helper('scout', [{ text: 'it is there' }])],
     })
@@ -42,7 +42,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('S133: with one slot, three levels deep, nothing waits for ever, and nobody is woken for nothing', async () => {
+  it('S133: with one slot, a tree of three levels finishes, and no run is woken without need', async () => {
     const store = memoryStore()
     const third = helper('third', [{ text: 'three' }])
     const second = helper('second', [{ toolCalls: [handOver('c', 'third')] }, { text: 'two' }], { subagents: [third] })
@@ -60,7 +60,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('A165: beyond the depth that the agents above allow a call is refused before a child exists', async () => {
+  it('A165: a call deeper than the agents above allow is refused before a child exists', async () => {
     const store = memoryStore()
     const below = (name: string, next: string, agent: Agent) =>
       helper(name, [{ toolCalls: [handOver(name, next)] }, { text: `${name} is back` }], { subagents: [agent], limits: { maxDepth: 9 } })
@@ -76,7 +76,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('S128, S131: one agent twice in a step works in two sessions of its own', async () => {
+  it('S128, S131: one agent called twice in a step works in two sessions of its own', async () => {
     const store = memoryStore()
     const { runtime, session } = await team(twice(), { store, subagents: [helper('scout', [{ text: 'one' }, { text: 'two' }])] })
     await (await session.send('go')).result()
@@ -88,7 +88,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('S131: under one key its conversation goes on, one run after the other', async () => {
+  it('S131: runs under one key continue the same conversation, one after the other', async () => {
     const store = memoryStore()
     const scout = helper('scout', ({ prompt }) => ({ text: `${prompt.filter((message) => message.role === 'user').length} asked` }))
     const { runtime, session } = await team(twice({ sessionKey: 'notes' }, { sessionKey: 'notes' }), { store, subagents: [scout] })
@@ -132,7 +132,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('S137: one that fails is told as an error to the model, and the turn goes on', async () => {
+  it('S137: a failure is reported to the model as an error, and the turn goes on', async () => {
     const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], { subagents: [helper('scout', [{ error: { status: 400, message: 'no such thing' } }])] })
     expect(await (await session.send('go')).result()).toMatchObject({ status: 'completed' })
     expect(await toldOf(runtime, 'd')).toMatchObject({ result: 'error' })
@@ -140,7 +140,7 @@ describe('a subagent that is waited for', () => {
     await runtime.stop()
   })
 
-  it('S132: one that ends before its parent has come to wait is not missed', async () => {
+  it('S132: a child that ends before its parent waits for it is not missed', async () => {
     const slow = gate()
     const scout = helper('scout', () => ({ text: 'quick' }))
     const calls = [handOver('d', 'scout'), { id: 's', name: 'slow', input: {} }]

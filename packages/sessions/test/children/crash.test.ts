@@ -29,7 +29,7 @@ function checkInvariants({ log, runs, children, reminders, effects, usage, left 
 }
 
 describe('a run with children, and a fault at each of its writes', () => {
-  it('S132, S136: without a fault each child works once, and those in the background are told of together', () => {
+  it('S132, S136: without a fault each child works once, and the background children are reported together', () => {
     expect(undisturbed.writes.length).toBeGreaterThan(15)
     expect(undisturbed.faults).toEqual([])
     checkInvariants(undisturbed)
@@ -42,7 +42,7 @@ describe('a run with children, and a fault at each of its writes', () => {
     expect(outcome.faults.filter((fault) => !(fault instanceof ProcessDied))).toEqual([])
   })
 
-  it.each(pointsOf(undisturbed, 'fails-before', 'fails-after'))('S35, S135: $fault write $write ($name), and the same process gives the same batch again', async (point) => {
+  it.each(pointsOf(undisturbed, 'fails-before', 'fails-after'))('S35, S135: $fault write $write ($name), and the same process commits the same batch again', async (point) => {
     const outcome = await runScenario(point)
     expect(outcome.processes).toBe(1)
     checkInvariants(outcome)
@@ -75,8 +75,8 @@ function checkStopped({ log, runs, children, reminders }: Outcome): void {
   }
 }
 
-describe('a run with children that is stopped, and a fault at each of the writes', () => {
-  it('S98: without a fault all of it ends', () => {
+describe('a stopped run with children, and a fault at each of the writes', () => {
+  it('S98: without a fault all runs end', () => {
     expect(stopped.faults).toEqual([])
     checkStopped(stopped)
   })

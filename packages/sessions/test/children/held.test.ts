@@ -52,8 +52,8 @@ async function held(store: SessionStore, run: RunRecord, steps?: Script) {
   return made
 }
 
-describe.each(kinds)('a run of a %s subagent, three deep, that is held for its definition', (kind) => {
-  it.each(namesOfPlaces)('S82, S112, S202: is named at the root and goes on by recover there, over a %s store', async (name) => {
+describe.each(kinds)('a run of a %s subagent, three levels deep, that is held because its definition changed', (kind) => {
+  it.each(namesOfPlaces)('S82, S112, S202: is named at the root and resumed there by recover, over a %s store', async (name) => {
     const [store, later] = placeOf(name)
     const run = await begin(store, kind)
     const again = later()
@@ -77,7 +77,7 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     await runtime.stop()
   })
 
-  it('S215: is shown as held by the session that started it, and as running again after recover', async () => {
+  it('S215: appears as held in the session that started it, and as running again after recover', async () => {
     const store = memoryStore()
     const run = await begin(store, kind)
     const after = store.second()
@@ -102,7 +102,7 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     await runtime.stop()
   })
 
-  it('S82, S112: ends by recover with stop, and the run that waits for it goes on', async () => {
+  it('S82, S112: ends if recover is called with stop, and the run that waits for it goes on', async () => {
     const store = memoryStore()
     const run = await begin(store, kind)
     const { runtime, session } = await held(store.second(), run)
@@ -112,7 +112,7 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     await runtime.stop()
   })
 
-  it('S98, S82: ends with a stop of the root', async () => {
+  it('S98, S82: ends with a stop or a kill of the root', async () => {
     const store = memoryStore()
     const run = await begin(store, kind)
     const { runtime, session } = await held(store.second(), run)
@@ -124,7 +124,7 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
     await runtime.stop()
   })
 
-  it('S112: is no run of another session', async () => {
+  it('S112: cannot be recovered from another session', async () => {
     const store = memoryStore()
     const run = await begin(store, kind)
     const { runtime } = await held(store.second(), run)
@@ -136,7 +136,7 @@ describe.each(kinds)('a run of a %s subagent, three deep, that is held for its d
   })
 })
 
-it('S82, S112, V5: a run that waits for one that is held settles its result and ends its readers, and is not left over', async () => {
+it('S82, S112, V5: a run that waits for a held run settles its result, ends its readers, and is not counted as left by a drain', async () => {
   const store = memoryStore()
   const run = await begin(store, 'blocking')
   const { runtime, session } = await changed(store.second())
@@ -150,7 +150,7 @@ it('S82, S112, V5: a run that waits for one that is held settles its result and 
   await runtime.stop()
 })
 
-it('S82, S112: a run in the session of a subagent that is no child is named and recovered at the root', async () => {
+it('S82, S112: a follow-up run in the session of a subagent is named and recovered at the root', async () => {
   const store = memoryStore()
   const asks = { tools: [remote('where')] }
   let isAsked = false

@@ -68,7 +68,7 @@ async function abortAt(moment: Moment, abort: keyof typeof aborts, isLeft: boole
   return after
 }
 
-describe.each(namesOfPlaces)('a launch in the background, over %s', (name) => {
+describe.each(namesOfPlaces)('a background launch, over %s', (name) => {
   it.each(cases)('S130: aborted by $abort when it is $moment, it $becomes', async ({ abort, moment, isLeft }) => {
     const store = await abortAt(moment, abort, isLeft, placeOf(name))
     const children = await childrenOf(store)

@@ -35,8 +35,8 @@ async function threeDeep(store: SessionStore, mid: Partial<AgentOptions> = {}, o
   return { ...made, key, middle: made.runtime.reader(key), leafEnds: () => go.open() }
 }
 
-describe('the word of a subagent of a subagent', () => {
-  it.each(namesOfPlaces)('S139: reaches the subagent that started it, in one run of its session, over a %s store', async (name) => {
+describe('the notification run for a nested background task', () => {
+  it.each(namesOfPlaces)('S139: runs once, in the session of the subagent that started the task, over a %s store', async (name) => {
     const [store] = placeOf(name)
     const { runtime, key, middle, leafEnds, faults } = await threeDeep(store)
     leafEnds()
@@ -49,7 +49,7 @@ describe('the word of a subagent of a subagent', () => {
     await runtime.stop()
   })
 
-  it('S146, S135: what its run costs is added to all sessions above, once', async () => {
+  it('S146, S135: adds its cost to all sessions above, once', async () => {
     const store = memoryStore()
     const { runtime, session, key, leafEnds } = await threeDeep(store)
     const tokens = async () => (await session.usage()).children.usage.totalTokens ?? 0
@@ -62,7 +62,7 @@ describe('the word of a subagent of a subagent', () => {
     await runtime.stop()
   })
 
-  it('S94: what its run asks, or a subagent that the run starts, is told in the log of the root, and answered there', async () => {
+  it('S94: asks in the log of the root and is answered there, and so does a subagent that it starts', async () => {
     const store = memoryStore()
     const sent: string[] = []
     const deep = helper('deep', [{ toolCalls: [callTo('d', 'send')] }, last], { tools: [guarded('send', () => (sent.push('deep'), 'sent'))] })
@@ -108,7 +108,7 @@ describe('the word of a subagent of a subagent', () => {
     await runtime.stop()
   })
 
-  it('S98: a stop of the run at the root reaches the run that tells of it', async () => {
+  it('S98: is stopped by a stop of the root run', async () => {
     const store = memoryStore()
     const rootGo = gate()
     const leaf = helper('leaf', [{ text: 'the leaf' }])
@@ -157,7 +157,7 @@ describe('a notification run that fails', () => {
   }
 
   it.each(namesOfPlaces.flatMap((name) => (['beforeAgentStart', 'onTurnStart'] as const).map((hook) => [hook, name] as const)))(
-    'S203, S140: in %s takes its rows with it over a %s store, says so in the log, and is not made again',
+    'S203, S140: in %s removes its inbox rows from a %s store, is logged, and is not made again',
     async (hook, name) => {
       const [store] = placeOf(name)
       const { runtime, session, scoutEnds } = await launched(store, failing(hook))
@@ -176,7 +176,7 @@ describe('a notification run that fails', () => {
     },
   )
 
-  it.each(namesOfPlaces)('S203: whose agent is gone takes its rows with it over a %s store', async (name) => {
+  it.each(namesOfPlaces)('S203: because its agent is gone removes its inbox rows from a %s store', async (name) => {
     const [store, later] = placeOf(name)
     if (name === 'memory') await store.open({ namespace: 'default', clock: systemClock, owner: 'keeper' })
     const first = await threeDeep(store)
@@ -193,7 +193,7 @@ describe('a notification run that fails', () => {
     await runtime.stop()
   })
 
-  it('S62, S203: that loses its process again and again is given up, with its rows', async () => {
+  it('S62, S203: because it loses its process again and again is given up, and its inbox rows are removed', async () => {
     const store = memoryStore()
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -221,7 +221,7 @@ describe('a notification run that fails', () => {
     await second.runtime.stop()
   })
 
-  it.each(['stop', 'interrupt'] as const)('S203, S102: that is overtaken before it begins (%s) is not made again', async (how) => {
+  it.each(['stop', 'interrupt'] as const)('S203, S102: because the caller uses %s before it begins is not made again', async (how) => {
     const store = memoryStore()
     const elsewhere = gate()
     const { runtime, session, scoutEnds } = await launched(store, {}, {

@@ -7,7 +7,7 @@ import { childrenOf, found, handOver, helper, launch, nthRun, root, team } from 
 const spends = (input: number) => ({ usage: { input, output: 1 } })
 const inputOf = (usage: Usage | undefined): number | undefined => usage?.inputTokens
 
-describe('what children cost', () => {
+describe('the cost of children', () => {
   it('S146: is booked once in each session above, at every depth, and once in the turn of each parent', async () => {
     const store = memoryStore()
     const third = helper('third', [{ text: 'three', ...spends(1000) }])
@@ -29,7 +29,7 @@ describe('what children cost', () => {
     await runtime.stop()
   })
 
-  it('S146: of a child in the background is booked in its session and above, not in the turn that has launched it', async () => {
+  it('S146: of a background child is booked in its session and above, not in the turn that launched it', async () => {
     const store = memoryStore()
     const deep = helper('deep', [{ text: 'deep', ...spends(1000) }])
     const steps = [{ toolCalls: [handOver('b', 'deep')], ...spends(50) }, { text: 'two', ...spends(50) }]
@@ -46,7 +46,7 @@ describe('what children cost', () => {
     await runtime.stop()
   })
 
-  it('S146: of a child that is killed with its parent is booked as far as it went', async () => {
+  it('S146: of a child that is killed with its parent is booked up to the kill', async () => {
     const store = memoryStore()
     const slow = helper('slow', [{ toolCalls: [{ id: 'x', name: 'nothing', input: {} }], ...spends(100) }, { hang: 'before' }])
     const { runtime, session } = await team([{ toolCalls: [handOver('a', 'slow')], ...spends(1) }], { store, subagents: [slow] })

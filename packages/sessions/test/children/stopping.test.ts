@@ -47,7 +47,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S98: a child that waits for an approval ends with its parent, with one slot too, and the root asks nothing more', async () => {
+  it('S98: a child that waits for an approval ends with its parent, even with one slot, and its question at the root is closed', async () => {
     const store = memoryStore()
     const scout = helper('scout', [{ toolCalls: [callTo('s', 'send')] }], { tools: [guarded('send')] })
     const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }], { store, subagents: [scout], concurrency: 1 })
@@ -60,7 +60,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S97, S98: one subagent is stopped by its run, from any session above it, and the others and its parent go on', async () => {
+  it('S97, S98: a session above can stop one subagent by its run id, and the other subagents and its parent go on', async () => {
     const store = memoryStore()
     const [one, other] = [stuck('one'), stuck('other')]
     const inner = helper('inner', [{ toolCalls: [callTo('x', 'one')] }], { tools: [one.tool] })
@@ -89,7 +89,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S98, S99, S100: the stop covers the runs in which a subagent hears of its background tasks, and what these have launched', async () => {
+  it('S98, S99, S100: a stop covers the notification runs of a subagent, and the tasks that these runs launched', async () => {
     const store = memoryStore()
     const { tool: hangs, started, aborted } = stuck()
     const late = stuck('late')
@@ -117,7 +117,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S98: the stop reaches what was launched by a run that told a subagent of its tasks and has ended', async () => {
+  it('S98: a stop reaches a task that was launched by an ended notification run of a subagent', async () => {
     const store = memoryStore()
     const { tool: hangs, started, aborted } = stuck()
     const midEnded = gate()
@@ -137,7 +137,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S107: a spawn that meets a stop is refused, and nothing of it is left', async () => {
+  it('S107: a spawn that meets a stop is refused and leaves nothing', async () => {
     const store = memoryStore()
     const asked = gate()
     const slow = gate()
@@ -156,7 +156,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S107: a child whose parent was aborted is not begun', async () => {
+  it('S107: a child whose parent was aborted never begins', async () => {
     const store = memoryStore()
     const { runtime, session } = await team(launched(launch('d', 'scout')), { store, subagents: [helper('scout', [])], concurrency: 1 })
     const reading = session.events()
@@ -170,7 +170,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S138: a task that is cancelled is not told of; its sibling that has finished is', async () => {
+  it('S138: a cancelled task is not reported; its finished sibling is', async () => {
     const store = memoryStore()
     const { tool: hangs, started } = stuck()
     const quick = helper('quick', [{ text: 'quick' }])
@@ -200,7 +200,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S138: a stop of the turn ends the tasks that it has launched; one that had finished is told of', async () => {
+  it('S138: a stop of the turn ends the tasks that the turn launched, and a task that had finished is reported', async () => {
     const store = memoryStore()
     const { tool: hangs, started } = stuck()
     const quick = helper('quick', [{ text: 'quick' }])
@@ -224,7 +224,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S138: a kill ends the tasks that are open; one that had finished is told of', async () => {
+  it('S138: a kill ends the open tasks, and a task that had finished is reported', async () => {
     const store = memoryStore()
     const { tool: hangs, started } = stuck()
     const quick = helper('quick', [{ text: 'quick' }])
@@ -249,7 +249,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S108: the end of a task that comes behind its stop is not told of', async () => {
+  it('S108: a task that ends after its stop is not reported', async () => {
     const store = memoryStore()
     const asked = gate()
     const slow = gate()
@@ -274,7 +274,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S104, S105, S138: kill ends children in the background of turns that are over, delete removes them', async () => {
+  it('S104, S105, S138: kill ends background children of earlier turns, delete removes them', async () => {
     const store = memoryStore()
     const { tool: hangs, started, aborted } = stuck()
     const scout = helper('scout', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
@@ -291,7 +291,7 @@ describe('stop, kill and delete of a session with children', () => {
     await runtime.stop()
   })
 
-  it('S138: a stop of the turn that has launched ends its tasks; a stop of another turn does not', async () => {
+  it('S138: a stop of the launching turn ends its tasks; a stop of another turn does not', async () => {
     const store = memoryStore()
     const slow = gate()
     const { tool: hangs, started } = stuck()

@@ -16,8 +16,8 @@ async function oneChild(session: Session, run: RunRecord) {
   return { log, told: told(log, run.id), view, child: view.children[0] }
 }
 
-describe('what the log of a parent tells of its subagents', () => {
-  it('S147: a blocking one starts once, tells each step, and once more when it goes on, and ends once, though its parent is entered again', async () => {
+describe('subagents in the log of their parent', () => {
+  it('S147: a blocking subagent logs one start, each step, each resume, and one end, although its parent resumes too', async () => {
     const store = memoryStore()
     const pay = guarded('pay')
     const scout = helper('scout', [{ text: 'I look', toolCalls: [callTo('x', 'pay')] }, { text: 'found' }], { tools: [pay] })
@@ -43,7 +43,7 @@ describe('what the log of a parent tells of its subagents', () => {
   it.each([
     ['', []],
     [' and has a hook behind its turn', [defineExtension({ name: 'watch', hooks: { onSavePoint: () => undefined } })]],
-  ])('S147, S215: one that comes to wait after its answer%s is shown as waiting, and as running once it goes on', async (_what, extensions) => {
+  ])('S147, S215: a subagent that waits after its answer%s is shown as waiting, and as running once it resumes', async (_what, extensions) => {
     const store = memoryStore()
     const [looked, go] = [gate(), gate()]
     const asks = { text: 'I ask', toolCalls: [callTo('l', 'look'), callTo('w', 'where')] }
@@ -68,7 +68,7 @@ describe('what the log of a parent tells of its subagents', () => {
     await runtime.stop()
   })
 
-  it('S147: one in the background ends in the log of a parent whose turn ended long before', async () => {
+  it('S147: a background subagent ends in the log of a parent whose turn ended long before', async () => {
     const store = memoryStore()
     const go = gate()
     const scout = helper('scout', async () => (await go.passed, { text: 'found' }))
@@ -84,7 +84,7 @@ describe('what the log of a parent tells of its subagents', () => {
     await runtime.stop()
   })
 
-  it.each(['stop', 'kill', 'expiry'] as const)('S147: the view says that one in the background has ended after a %s', async (how) => {
+  it.each(['stop', 'kill', 'expiry'] as const)('S147: the view shows that a background subagent has ended after a %s', async (how) => {
     const store = memoryStore()
     const scout = helper('scout', [{ hang: 'before' }])
     const steps = [{ toolCalls: [launch('d', 'scout')] }, how === 'stop' ? { hang: 'before' as const } : { text: 'launched' }]

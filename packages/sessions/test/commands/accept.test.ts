@@ -82,7 +82,7 @@ describe('send', () => {
     await runtime.stop()
   })
 
-  it('S19: reject refuses while a run is open and leaves nothing; queue queues', async () => {
+  it('S19: reject refuses while a run is open and writes nothing; queue queues the input', async () => {
     const go = gate()
     const { runtime } = setup({
       steps: async (_call, index) => {
@@ -103,7 +103,7 @@ describe('send', () => {
     await runtime.stop()
   })
 
-  it('S14: an accepted input that its own process never claimed is answered by the next one', async () => {
+  it('S14: an accepted input that its own process never claimed is answered by the next process', async () => {
     const store = memoryStore()
     const first = setup({ steps: [], store, concurrency: 0 })
     await first.runtime.start()
@@ -129,7 +129,7 @@ describe('send', () => {
     await runtime.stop()
   })
 
-  it('S32: an input may ask for a shorter queue, and a repeat is no input', async () => {
+  it('S32: an input may set a shorter queue limit, and a repeated input does not count', async () => {
     const hold = gate()
     const { runtime } = setup({ steps: [{ parts: [{ wait: hold.passed }], text: 'ok' }, { text: 'ok' }] })
     await runtime.start()

@@ -9,8 +9,8 @@ import { inDoubt } from './doubt.ts'
 
 const settledStates = (settled: readonly PromiseSettledResult<unknown>[]) => settled.map(({ status }) => status).sort()
 
-describe('what is said about one call at the same moment', () => {
-  it('S81: of runAgain and a result exactly one counts', async () => {
+describe('concurrent answers about one call', () => {
+  it('S81: if runAgain and a result come at the same moment, exactly one counts', async () => {
     const { session, runtime, starts } = await inDoubt()
     const settled = await Promise.allSettled([session.resolveTool('c-pay', { runAgain: true }), session.resolveTool('c-pay', { result: 'paid by hand' })])
     expect(settledStates(settled)).toEqual(['fulfilled', 'rejected'])
@@ -24,7 +24,7 @@ describe('what is said about one call at the same moment', () => {
     await runtime.stop()
   })
 
-  it('S81: runAgain of a run that a stop takes at the same moment runs nothing again', async () => {
+  it('S81: runAgain of a run that is stopped at the same moment runs nothing again', async () => {
     const { session, runtime, starts } = await inDoubt()
     await Promise.allSettled([session.stop(), session.resolveTool('c-pay', { runAgain: true })])
     await session.stop()
@@ -34,7 +34,7 @@ describe('what is said about one call at the same moment', () => {
     await runtime.stop()
   })
 
-  it('S81: with the last open answer runAgain queues the run, and the call keeps its key and its input', async () => {
+  it('S81: runAgain as the last open answer queues the run, and the call keeps its key and its input', async () => {
     const { session, runtime, starts } = await inDoubt()
     await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     const [run] = (await session.runs()).items
@@ -46,7 +46,7 @@ describe('what is said about one call at the same moment', () => {
     await runtime.stop()
   })
 
-  it('S68: onWake is told of runAgain once nothing else is open', async () => {
+  it('S68: onWake is called for runAgain once no other answer is open', async () => {
     const wakes: number[] = []
     const { session, runtime } = await inDoubt('stop', { onWake: (atMs) => void wakes.push(atMs) })
     await runtime.stop()
@@ -70,7 +70,7 @@ describe('what is said about one call at the same moment', () => {
     await runtime.stop()
   })
 
-  it('S81: runAgain that the session keeps from being stored is refused after twenty tries', async () => {
+  it('S81: runAgain is refused after twenty conflicts', async () => {
     let tries = 0
     const isAgain = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'call.put' && write.calls.some(({ state }) => state === 'pending'))
     const { session, runtime, starts } = await inDoubt('stop', { faults: [{ of: 'commit', when: isAgain, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }] })
@@ -96,7 +96,7 @@ describe('decisions', () => {
     return { runtime, session, sent, ids: pendingApprovals.map(({ approvalId }) => approvalId), hash: pendingApprovals[0]?.inputHash ?? '', inbox }
   }
 
-  it('S92: what is stored is who decided what, why, and with which input', async () => {
+  it('S92: a decision is stored with its author, its reason and its input', async () => {
     const { runtime, session, ids, hash, inbox } = await asked()
     const [a = '', b = ''] = ids
     await session.approve(a, { by: 'ann', reason: 'fine', input: { to: 'c' }, inputHash: hash })
@@ -110,7 +110,7 @@ describe('decisions', () => {
     await runtime.stop()
   })
 
-  it('S92: a repeat says the same in each field; another reason, another input and the other word are refused', async () => {
+  it('S92: a repeat must be equal in each field; another reason, input or decision is refused', async () => {
     const { runtime, session, ids, sent } = await asked()
     const [a = '', b = ''] = ids
     const { run, ...first } = await session.approve(a, { reason: 'fine', input: { to: 'c' } })
@@ -126,7 +126,7 @@ describe('decisions', () => {
     await runtime.stop()
   })
 
-  it('S91: an edited input that the tool refuses is named by its place, and nothing is stored', async () => {
+  it('S91: an edited input that the tool refuses is reported by its path, and nothing is stored', async () => {
     const { runtime, session, ids, inbox } = await asked()
     const refused = session.approve(ids[0] ?? '', { input: { to: 5 } })
     await expect(refused).rejects.toMatchObject({ code: 'invalid-input', issues: [{ path: 'input.to', message: expect.any(String) }] })
@@ -135,7 +135,7 @@ describe('decisions', () => {
     await runtime.stop()
   })
 
-  it('S92: of a decision without a word more only that is stored', async () => {
+  it('S92: a decision without further fields is stored without further fields', async () => {
     const { runtime, session, ids, inbox } = await asked()
     await session.approve(ids[0] ?? '')
     expect(Object.keys((await inbox())[0]?.body ?? {}).sort()).toEqual(['approvalId', 'decision'])
@@ -143,7 +143,7 @@ describe('decisions', () => {
     await runtime.stop()
   })
 
-  it('S92: a decision that the session keeps from being stored is refused after twenty tries', async () => {
+  it('S92: a decision is refused after twenty conflicts', async () => {
     let tries = 0
     const isDecision = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'decision'))
     const { runtime, session, ids } = await asked([{ of: 'commit', when: isDecision, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
@@ -152,7 +152,7 @@ describe('decisions', () => {
     await runtime.stop()
   })
 
-  it('S91: what is no decision of this session is refused by what is wrong with it', async () => {
+  it('S91: an invalid decision is refused with an error that says what is wrong', async () => {
     const { runtime, session, ids, inbox } = await asked()
     const [a = ''] = ids
     const other = runtime.session('room:2')
@@ -175,7 +175,7 @@ describe('decisions', () => {
     await elsewhere.runtime.stop()
   })
 
-  it('S92: of two decisions at the same moment one counts', async () => {
+  it('S92: of two concurrent decisions one counts', async () => {
     const { runtime, session, ids } = await asked()
     const settled = await Promise.allSettled([session.approve(ids[0] ?? ''), session.deny(ids[0] ?? '')])
     expect(settledStates(settled)).toEqual(['fulfilled', 'rejected'])

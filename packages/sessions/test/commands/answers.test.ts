@@ -12,7 +12,7 @@ const place = defineTool({ name: 'place', description: 'Where the user is.', inp
 const asks = (...ids: string[]) => ({ toolCalls: ids.map((id) => ({ id, name: 'place', input: {} })) })
 
 describe('submitToolResults', () => {
-  it('S88: a run that waits holds no lease, and another process goes on with it', async () => {
+  it('S88: a waiting run holds no lease, and another process resumes it', async () => {
     const store = memoryStore()
     const first = setup({ steps: [asks('c1')], tools: [place], store })
     await first.runtime.start()
@@ -34,7 +34,7 @@ describe('submitToolResults', () => {
     await second.runtime.stop()
   })
 
-  it('S89: a part is accepted; the last answer queues the run', async () => {
+  it('S89: a submission with some of the answers is accepted; the last answer queues the run', async () => {
     const { runtime, model } = setup({ steps: [asks('c1', 'c2'), { text: 'done' }], tools: [place] })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -93,7 +93,7 @@ describe('submitToolResults', () => {
 
   const putsAnswers = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'answer'))
 
-  it('S90: an identical repeat stores nothing, also of an error that was given in short', async () => {
+  it('S90: an identical repeat stores nothing, also for an error given in its short form', async () => {
     const store = faultyStore(memoryStore(), [{ of: 'commit', when: putsAnswers, skip: 1, fault: { error: new Error('a second answer') } }])
     const { runtime } = setup({ steps: [asks('c1', 'c2')], tools: [place], store })
     const session = runtime.session('room:1')
@@ -106,7 +106,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S90: answers that the session keeps from being stored are refused after twenty tries', async () => {
+  it('S90: answers are refused after twenty conflicts', async () => {
     let tries = 0
     const store = faultyStore(memoryStore(), [{ of: 'commit', when: putsAnswers, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
     const { runtime } = setup({ steps: [asks('c1')], tools: [place], store })
@@ -117,7 +117,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S90: a call that ran here has its result, and no other', async () => {
+  it('S90: a call that the runtime ran keeps its result and takes no other', async () => {
     const near = defineTool({ name: 'near', description: 'Runs here.', inputSchema: z.object({}), execute: () => 'ran' })
     const both = { toolCalls: [{ id: 'n', name: 'near', input: {} }, { id: 'c1', name: 'place', input: {} }] }
     const { runtime } = setup({ steps: [both], tools: [near, place] })
@@ -131,7 +131,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S90: with answers of an earlier run that are repeated, those of the run that waits count', async () => {
+  it('S90: if a submission repeats answers of an earlier run, its answers for the waiting run count', async () => {
     const { runtime } = setup({ steps: [asks('c1'), { text: 'one' }, asks('c2'), { text: 'two' }], tools: [place] })
     const session = runtime.session('room:1')
     const [first, second] = [{ toolCallId: 'c1', output: 'one' }, { toolCallId: 'c2', output: 'two' }]
@@ -145,7 +145,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S90, S91: a run that is to be stopped takes neither results nor decisions any more', async () => {
+  it('S90, S91: a run that is to be stopped takes neither results nor decisions', async () => {
     const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: z.object({}), needsApproval: true, execute: () => 'sent' })
     const steps = [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }, { id: 'x', name: 'send', input: {} }] }]
     const store = memoryStore()
@@ -160,7 +160,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S90: of two answers at the same moment exactly one is stored', async () => {
+  it('S90: of two concurrent answers exactly one is stored', async () => {
     const { runtime } = setup({ steps: [asks('c1'), { text: 'done' }], tools: [place] })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -176,7 +176,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S89: an answer given in time counts, however late the last one comes', async () => {
+  it('S89: an answer given in time counts, however late the last answer is', async () => {
     const clock = manualClock()
     const hurried = defineTool({ name: 'hurry', description: 'Where the user is, now.', inputSchema: z.object({}), timeoutMs: 60_000 })
     const asksBoth = { toolCalls: [{ id: 'c1', name: 'hurry', input: {} }, { id: 'c2', name: 'place', input: {} }] }
@@ -193,7 +193,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S89: a call that was answered waits no longer, also while the run goes on', async () => {
+  it('S89: an answered call is no longer pending, also while the run goes on', async () => {
     const go = gate()
     const { runtime } = setup({
       steps: async (_call, index) => {
@@ -214,7 +214,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S13, S89: what the caller changes later, and what is no JSON, is not stored', async () => {
+  it('S13, S89: neither later changes by the caller nor values that are not JSON are stored', async () => {
     const { runtime } = setup({ steps: [asks('c1'), { text: 'done' }], tools: [place] })
     await runtime.start()
     const session = runtime.session('room:1')

@@ -72,7 +72,7 @@ describe('approve and deny', () => {
     await runtime.stop()
   })
 
-  it('S92: the same decision gives the first receipt at any later time, another one is refused', async () => {
+  it('S92: the same decision returns the first receipt at any later time, another decision is refused', async () => {
     const { runtime, session, run, approvalId, approvals } = await asked(['a'], {})
     const { run: _, ...receipt } = await session.approve(approvalId, { by: 'ann', reason: 'fine', inputHash: approvals[0]?.inputHash ?? '' })
     const repeated = { ...receipt, repeated: true, run: { runId: run.runId, accepted: 'duplicate' } }
@@ -84,7 +84,7 @@ describe('approve and deny', () => {
     await runtime.stop()
   })
 
-  it('S92: a decision returns the handle of the run, which reads what happens from the decision on', async () => {
+  it('S92: a decision returns the handle of the run, which reads the events from the decision on', async () => {
     const { tool, sent } = sender()
     const { runtime, session } = await started({ steps: [{ toolCalls: [call('a')] }, { toolCalls: [call('b')] }, { text: 'done' }], tools: [tool] })
     let run = await session.send('go')
@@ -103,7 +103,7 @@ describe('approve and deny', () => {
     await runtime.stop()
   })
 
-  it('S91: an unknown approval, and one about another input, are refused, and nothing is stored', async () => {
+  it('S91: an unknown approval and an approval of another input are refused, and nothing is stored', async () => {
     const { runtime, session, approvalId, sent } = await asked(['a'])
     await expect(session.approve('nothing')).rejects.toMatchObject({ code: 'unknown-approval' })
     await expect(session.approve(approvalId, { inputHash: 'of something else' })).rejects.toMatchObject({ code: 'approval-conflict' })
@@ -116,7 +116,7 @@ describe('approve and deny', () => {
     await runtime.stop()
   })
 
-  it('S89: a run that waits for results and decisions goes on with the last of both', async () => {
+  it('S89: a run that waits for results and decisions resumes with the last of both', async () => {
     const { tool } = sender()
     const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ to: z.string() }) })
     const { runtime, session } = await started({ steps: [{ toolCalls: [call('a'), call('c1', 'place')] }, { text: 'done' }], tools: [tool, place] })
@@ -131,7 +131,7 @@ describe('approve and deny', () => {
     await runtime.stop()
   })
 
-  it('S92: a decision while other tools of the step still run is taken when the run waits', async () => {
+  it('S92: a decision that comes while other tools of the step run is taken when the run waits', async () => {
     const { tool, sent } = sender()
     const slow = gate()
     const wait = defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({ to: z.string() }), execute: () => slow.passed.then(() => 'over') })

@@ -24,7 +24,7 @@ async function asked() {
 }
 
 describe('an approval with an edited input', () => {
-  it('S91: the call runs with it, the log tells of it, and saying it again changes nothing', async () => {
+  it('S91: the call runs with the edited input, the log reports it, and a repeat changes nothing', async () => {
     const { runtime, session, run, sent, approvalId } = await asked()
     const input = { to: 'bob' }
     const deciding = session.approve(approvalId, { input, by: 'eve' })
@@ -47,7 +47,7 @@ describe('an approval with an edited input', () => {
     { what: 'is null', input: null },
   ]
 
-  it.each(wrong)('S91: one that $what is refused, and nothing is stored', async ({ input }) => {
+  it.each(wrong)('S91: an edited input that $what is refused, and nothing is stored', async ({ input }) => {
     const { runtime, session, run, sent, approvalId, store } = await asked()
     const before = await session.info()
     await expect(session.approve(approvalId, { input })).rejects.toMatchObject({ code: 'invalid-input' })

@@ -68,7 +68,7 @@ describe('resolveTool', () => {
     ['an error', { error: 'no money' }, { status: 'error' }],
     ['unknown', { unknown: true }, { status: 'unknown' }],
     ['an answer with all that its message says', { output: 'paid', role: 'tool-result', toolCallId: 'c-pay', toolName: 'pay', path: [], agent: [], background: [] }, { status: 'result' }],
-  ])('S209: %s settles the call as it says', async (_name, resolution, outcome) => {
+  ])('S209: %s settles the call as stated', async (_name, resolution, outcome) => {
     const { session, runtime } = await inDoubt()
     await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     await (await session.resolveTool('c-pay', resolution as ToolResolution)).result()
@@ -76,13 +76,13 @@ describe('resolveTool', () => {
     await runtime.stop()
   })
 
-  it('S209: a call without a name is refused by that', async () => {
+  it('S209: a call without a name is refused with an error that says so', async () => {
     const { session, runtime } = await inDoubt()
     await expect(session.resolveTool('', { unknown: true })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^toolCallId must be/) as string })
     await runtime.stop()
   })
 
-  it('S209: the fields of the pending call may stand beside the answer, and answer nothing by themselves', async () => {
+  it('S209: the fields of the pending call may accompany the answer, but are no answer by themselves', async () => {
     const { session, runtime } = await inDoubt()
     const call = (await session.info())?.openRun?.pendingToolCalls.find(({ unknown }) => unknown)
     expect(call).toMatchObject({ toolCallId: 'c-pay', unknown: true })
@@ -96,7 +96,7 @@ describe('resolveTool', () => {
 })
 
 describe('submitToolResults', () => {
-  it('S209: a pending call with its answer is taken, and is a repeat of the answer alone', async () => {
+  it('S209: a pending call with its answer is accepted, and counts as a repeat of the answer alone', async () => {
     const { session, runtime, call } = await waiting()
     expect(call).toMatchObject({ toolName: 'place', input: { of: 'Ann' }, path: [], agent: [] })
     const { run, accepted } = await session.submitToolResults([{ ...call, output: 'Oslo' }])
@@ -107,7 +107,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S209: a pending call is taken with its deadline, and with the input that an approval has given it', async () => {
+  it('S209: a pending call is accepted with its deadline, and with the input edited by its approval', async () => {
     const hurried = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ of: z.string() }), timeoutMs: 60_000, needsApproval: true })
     const { runtime } = setup({ steps: [asks, { text: 'done' }], tools: [hurried] })
     const session = runtime.session('room:1')
@@ -123,7 +123,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S209: of two equal answers each must be meant for the call', async () => {
+  it('S209: of two equal answers each must match the call', async () => {
     const { session, runtime } = await waiting()
     const answer = { toolCallId: 'c1', output: 'Oslo' }
     const wrong = { ...answer, toolName: 'pay' } as SubmittedResult
@@ -132,7 +132,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S209: the call of a subagent is not answered itself, although one below it has its id', async () => {
+  it('S209: the caller cannot answer a call to a subagent, although a call below it has the same id', async () => {
     const child = helper('child', [{ toolCalls: [callTo('w', 'where')] }, { text: 'found' }], { tools: [remote('where')] })
     const { runtime, session } = await team([{ toolCalls: [handOver('w', 'child')] }, { text: 'done' }], { subagents: [child] })
     const run = await session.send('go')
@@ -143,7 +143,7 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it('S209: a pending call of a subagent is taken where the root lists it', async () => {
+  it('S209: a pending call of a subagent is accepted by the path that the root lists', async () => {
     const inner = helper('inner', [{ toolCalls: [callTo('w', 'where')] }, { text: 'inner' }], { tools: [remote('where')] })
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'outer' }], { subagents: [inner] })
     const { runtime, session } = await team([{ toolCalls: [handOver('o', 'outer')] }, { text: 'done' }], { subagents: [outer] })
@@ -190,7 +190,7 @@ describe('submitToolResults', () => {
   })
 
   it.each<[string, unknown]>([['nothing', []], ['no list', { toolCallId: 'c1', output: 'Oslo' }], ['null', null], ['an item that is null', [null]]])(
-    'S208: %s is no submission',
+    'S208: %s as a submission is refused',
     async (_name, results) => {
       const { session, runtime } = await waiting()
       await expect(session.submitToolResults(results as readonly SubmittedResult[])).rejects.toMatchObject({

@@ -20,7 +20,7 @@ describe.each([
   { name: 'memory', make: memoryStore },
   { name: 'sqlite', make: () => sqliteStore({ file: `${folder()}/data.db` }) },
 ])('a history over the $name store', ({ make }) => {
-  it('stands before the first input, for readers and for the model', async () => {
+  it('comes before the first input, for readers and for the model', async () => {
     const { runtime, model } = await talk({ store: make() })
     const session = runtime.session('room:2', { history })
     await (await session.send('now')).result()
@@ -30,7 +30,7 @@ describe.each([
     await checkLog(session)
   })
 
-  it('is of no effect on a session that is there', async () => {
+  it('has no effect on an existing session', async () => {
     const { runtime, session, say, texts } = await talk({ store: make() })
     await say('one')
     await (await runtime.session('room:1', { history }).send('two')).result()
@@ -40,7 +40,7 @@ describe.each([
 })
 
 describe('a history', () => {
-  it('is stored in the commit that makes the session, with the input', async () => {
+  it('is stored in the commit that creates the session, with the input', async () => {
     const store = recordingStore(memoryStore())
     const { runtime } = await talk({ store })
     await runtime.session('room:2', { history }).send('now')
@@ -48,7 +48,7 @@ describe('a history', () => {
     expect(made?.batch.writes.map(({ op }) => op)).toEqual(['session.ensure', 'entry.append', 'event.append', 'run.insert', 'event.append'])
   })
 
-  it('S115: is not in the log, so that a reader loads the transcript', async () => {
+  it('S115: is not in the log, so a reader must load the transcript', async () => {
     const { runtime } = await talk()
     const session = runtime.session('room:2', { history })
     await session.open()
@@ -57,7 +57,7 @@ describe('a history', () => {
     expect(log.reduce(reduceEvents, emptyView).gap).toBe(true)
   })
 
-  it('that is no transcript is refused', async () => {
+  it('is refused if it is not a transcript', async () => {
     const { runtime } = await talk()
     const orphan: Message = { role: 'tool-result', toolCallId: 'x', toolName: 'y', output: { type: 'text', value: '' } }
     const twice: Message = { role: 'user', id: 'a1', content: 'again' }

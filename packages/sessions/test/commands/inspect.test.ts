@@ -59,7 +59,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     }
   }
 
-  it('S214: of a run whose process was killed: who held it until when, and what a resume does with each of its calls', async () => {
+  it('S214: for a run whose process was killed: who held it until when, and how a resume treats each of its calls', async () => {
     const names = ['quick', 'read', 'put', 'pay'] as const
     const started = names.slice(1).map(() => gate())
     const tools = [tool('quick', 'once'), ...(['pure', 'idempotent', 'once'] as const).map((effect, place) => tool(names[place + 1] ?? '', effect, never(() => started[place]?.open())))]
@@ -87,7 +87,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     expect(calls[2]?.next).toMatch(/reconcile.*onUnknownOutcome.*The store does not know/)
   })
 
-  it('S214: of a run that needs recovery: the doubtful call, a remote one, what is settled, and the run behind', async () => {
+  it('S214: for a run that needs recovery: the doubtful call, the remote call, the settled calls, and the run after it', async () => {
     const started = gate()
     const tools = [tool('quick', 'pure'), tool('pay', 'once', never(started.open)), remote('place')]
     const steps = [{ toolCalls: [callTo('c-quick', 'quick'), callTo('c-pay', 'pay'), callTo('c-place', 'place')] }]
@@ -122,7 +122,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     expect(found?.open.runs[0]?.holder).toBeUndefined()
   })
 
-  it('S214: of a run whose subagent waits for an approval: the question, the subagent, and its call', async () => {
+  it('S214: for a run whose subagent waits for an approval: the question, the subagent, and its call', async () => {
     const clock = manualClock(start)
     const [store, later] = places(clock)
     const scout = helper('scout', [{ toolCalls: [callTo('s', 'send')] }, { text: 'sent' }], { tools: [guarded('send')] })
@@ -140,7 +140,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     ])
   })
 
-  it('S214: of a retry that waits: when the model is called again, while the process holds the run and after it gave it back', async () => {
+  it('S214: for a retry that waits: when the model is called again, while the process holds the run and after it gave it back', async () => {
     const clock = manualClock(start)
     const [store, later] = places(clock)
     const busy = { error: Object.assign(new Error('Rate limit reached'), { statusCode: 429 }) }
@@ -158,7 +158,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     expect(open.runs[0]).not.toHaveProperty('holder')
   })
 
-  it('S214: schedules, paused ones too, deadlines, and a session without a run; null without a session', async () => {
+  it('S214: lists schedules (paused ones too) and deadlines, also for a session without a run; returns null without a session', async () => {
     const clock = manualClock(start)
     const [store, later] = places(clock)
     const asks = defineTool({ name: 'place', description: 'place', inputSchema: none, timeoutMs: 5_000 })
@@ -181,7 +181,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     expect((await look(later, clock)).open.runs[0]?.calls[0]).toMatchObject({ resume: 'takes-answer', next: `No result came before ${isoStart}5.000Z: the model is told so.` })
   })
 
-  it('S214: a look writes nothing and claims nothing', async () => {
+  it('S214: writes nothing and claims nothing', async () => {
     const started = gate()
     const { clock, later } = await killed({ steps: [{ toolCalls: [callTo('c', 'pay')] }], tools: [tool('pay', 'once', never(started.open))] }, started.passed)
     const before = await look(later, clock)
@@ -196,7 +196,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
   })
 })
 
-it('S214: inspect takes a key only', async () => {
+it('S214: inspect refuses an invalid key', async () => {
   const runtime = createRuntime({ agents: [helper('one', [])] })
   await expect(runtime.inspect('a b')).rejects.toMatchObject({ code: 'invalid-key' })
   await runtime.stop()

@@ -18,8 +18,8 @@ async function statuses(session: Session) {
   return (await session.runs()).items.map((run) => run.status)
 }
 
-describe('an input that interrupts', () => {
-  it('S20: the active run is stopped durably in the same commit, and the input goes before all that wait', async () => {
+describe('an interrupting input', () => {
+  it('S20: the same commit stores the input and the stop of the active run, and the input goes before all waiting inputs', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }, { text: 'third' }, { text: 'fourth' }])
     const store = recordingStore(memoryStore())
     const { runtime, session, model, faults } = await started({ steps: script.steps, store })
@@ -41,7 +41,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S20: of a run in another process', async () => {
+  it('S20: a run in another process is stopped', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }])
     const store = memoryStore()
     const { runtime, session, model } = await started({ steps: script.steps, store, lease: { heartbeatMs: 5 } })
@@ -99,7 +99,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S20, S15: the same again stops nothing, not even itself', async () => {
+  it('S20, S15: a repeat of the input stops nothing, not even its own run', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }])
     const { runtime, session } = await started({ steps: script.steps })
     await session.send('go')
@@ -113,7 +113,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S20: of two, both are executed, the later one first', async () => {
+  it('S20: two interrupting inputs are both executed, the later one first', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }, { text: 'third' }])
     const deaf = gate()
     const stuck = defineTool({ name: 'stuck', description: 'Hears nothing.', inputSchema: z.object({}), execute: () => deaf.passed.then(() => 'x') })
@@ -129,7 +129,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S20: the reason of a stop that came before stays', async () => {
+  it('S20: an earlier stop keeps its reason', async () => {
     const { runtime, session } = await started({ steps: [], concurrency: 0 })
     const run = await session.send('go')
     await runtime.store.claim({ owner: 'other', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [] })
@@ -139,7 +139,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S20: a compaction is not what it is about', async () => {
+  it('S20: a compaction is not stopped', async () => {
     const { runtime, session } = await started({ steps: [], concurrency: 0 })
     await session.open()
     const compaction = { id: 'compaction', kind: 'compaction', inputHash: '', input: null, at: 0 } as const
@@ -151,7 +151,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S26: a run that waits for an approval ends as aborted, its calls cancelled, those that had ended as they were', async () => {
+  it('S26: a run that waits for an approval is aborted: its open calls are cancelled, its ended calls keep their outcome', async () => {
     const danger = defineTool({ name: 'danger', description: 'Asks first.', inputSchema: z.object({}), needsApproval: true, execute: () => 'done' })
     const quick = defineTool({ name: 'quick', description: 'Quick.', inputSchema: z.object({}), execute: () => 'ok' })
     const step = { toolCalls: [{ id: 'c1', name: 'danger', input: {} }, { id: 'c2', name: 'quick', input: {} }, { id: 'c3', name: 'place', input: {} }] }
@@ -174,7 +174,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S26: one that asks for an approval while another call still runs is stopped with both', async () => {
+  it('S26: a run that asks for an approval while another call runs is stopped, and both calls end', async () => {
     const begun = gate()
     const slow = defineTool({
       name: 'slow',
@@ -200,7 +200,7 @@ describe('an input that interrupts', () => {
     await runtime.stop()
   })
 
-  it('S26: what is queued waits for the run that waits', async () => {
+  it('S26: queued inputs wait for the waiting run', async () => {
     const { runtime, session, model } = await started({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'first' }, { text: 'second' }, { text: 'third' }], tools: [place] })
     await (await session.send('go')).result()
     const queued = await session.send('later')
@@ -216,7 +216,7 @@ describe('an input that interrupts', () => {
 })
 
 describe('a follow-up', () => {
-  it('S25: it never enters the active turn, and goes before what was sent', async () => {
+  it('S25: never enters the active turn, and goes before queued inputs', async () => {
     const script = heldScript([{ text: 'first' }, { text: 'second' }, { text: 'third' }])
     const { runtime, session, model } = await started({ steps: script.steps })
     await session.send('go')
@@ -236,7 +236,7 @@ describe('a follow-up', () => {
     await runtime.stop()
   })
 
-  it('S25: it survives a stop of the active run, and one that interrupts goes before it', async () => {
+  it('S25: survives a stop of the active run, and an interrupting input goes before it', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }, { text: 'third' }])
     const { runtime, session, model } = await started({ steps: script.steps })
     const first = await session.send('go')
@@ -249,7 +249,7 @@ describe('a follow-up', () => {
     await runtime.stop()
   })
 
-  it('S25: one that comes while the run is being stopped goes on behind it', async () => {
+  it('S25: that comes while the run is being stopped runs after it', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }])
     const { runtime, session } = await started({ steps: script.steps })
     await session.send('go')

@@ -6,7 +6,7 @@ import { setup, userTexts } from '../support.ts'
 const at = 100_000
 
 describe('notBefore', () => {
-  it('S33: it holds the run, and the runs behind it, to the millisecond', async () => {
+  it('S33: holds its run and the runs after it, to the millisecond', async () => {
     const clock = manualClock()
     const { runtime, model } = setup({ steps: [{ text: 'a' }, { text: 'b' }], clock })
     await runtime.start()
@@ -22,7 +22,7 @@ describe('notBefore', () => {
     await runtime.stop()
   })
 
-  it('S33: what goes before it does not wait: a follow-up, and an input that interrupts', async () => {
+  it('S33: does not hold a follow-up or an interrupting input, which go first', async () => {
     const clock = manualClock()
     const { runtime, model } = setup({ steps: [{ text: 'a' }, { text: 'b' }, { text: 'c' }], clock })
     await runtime.start()
@@ -37,7 +37,7 @@ describe('notBefore', () => {
     await runtime.stop()
   })
 
-  it('S33: across a restart', async () => {
+  it('S33: holds across a restart', async () => {
     const clock = manualClock()
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -57,7 +57,7 @@ describe('notBefore', () => {
     await store.close()
   })
 
-  it('S33, S67: without timers a drain says when, and executes it then', async () => {
+  it('S33, S67: without timers: a drain returns the time, and a drain at that time executes the run', async () => {
     const clock = manualClock()
     const { runtime, model } = setup({ steps: [{ text: 'a' }], clock, timers: false })
     await runtime.start()
@@ -71,7 +71,7 @@ describe('notBefore', () => {
     await runtime.stop()
   })
 
-  it('S33: one that is stopped holds nothing any more', async () => {
+  it('S33: holds nothing any more once its run is stopped', async () => {
     const clock = manualClock()
     const { runtime } = setup({ steps: [{ text: 'a' }], clock })
     await runtime.start()
@@ -83,7 +83,7 @@ describe('notBefore', () => {
     await runtime.stop()
   })
 
-  it.each([NaN, Infinity, -1])('S33: %d is no time', async (notBefore) => {
+  it.each([NaN, Infinity, -1])('S33: refuses %d', async (notBefore) => {
     const { runtime } = setup({ steps: [] })
     await runtime.start()
     await expect(runtime.session('room:1').send('later', { notBefore })).rejects.toMatchObject({ code: 'invalid-input' })

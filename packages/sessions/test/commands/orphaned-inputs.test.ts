@@ -6,7 +6,7 @@ import type { Batch } from '../../src/contract/batch.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { checkLog, collect, gate, setup } from '../support.ts'
 
-it('S115, S22: an input that two processes find behind a run becomes one run, and their readers see what is stored', async () => {
+it('S115, S22: if two processes find an input that an ended run did not take, it becomes one run, and readers see what is stored', async () => {
   const clock = manualClock()
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })

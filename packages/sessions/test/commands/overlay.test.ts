@@ -32,7 +32,7 @@ async function everything(store: SessionStore): Promise<string> {
 }
 
 describe('overlay', () => {
-  it('S27: it is in every model call of the next turn, above the user message, and in no later one', async () => {
+  it('S27: is in every model call of the next turn, above the user message, and in no later turn', async () => {
     const { runtime, session, model } = await started({ steps: [call('quick'), { text: 'a' }, { text: 'b' }], tools: [quick] })
     await session.overlay(secret)
     await (await session.send('go')).result()
@@ -41,7 +41,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it('S27: one that comes behind the first call stands at the end, and stays there', async () => {
+  it('S27: added after the first model call comes last, and keeps its place', async () => {
     const script = heldScript([call('quick'), call('quick', 'c2'), { text: 'a' }, { text: 'b' }])
     const { runtime, session, model } = await started({ steps: script.steps, tools: [quick] })
     const run = await session.send('go')
@@ -59,7 +59,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it('S27: for several turns, in each of them once', async () => {
+  it('S27: for several turns is shown once in each of them', async () => {
     const { runtime, session, model } = await started({ steps: [call('quick'), { text: 'a' }, { text: 'b' }, { text: 'c' }], tools: [quick] })
     await session.overlay(secret, { turns: 2 })
     for (const text of ['one', 'two', 'three']) await (await session.send(text)).result()
@@ -73,14 +73,14 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it.each([0, 1.5, -1, Infinity])('S27: %d turns are refused before anything is written', async (turns) => {
+  it.each([0, 1.5, -1, Infinity])('S27: for %d turns is refused before anything is written', async (turns) => {
     const { runtime, session } = await started({ steps: [] })
     await expect(session.overlay(secret, { turns })).rejects.toMatchObject({ code: 'invalid-input' })
     expect(await session.info()).toBeNull()
     await runtime.stop()
   })
 
-  it('S28: its event holds no text, it is in no entry, and nothing of it is left after the turn', async () => {
+  it('S28: logs an event without its text, makes no entry, and leaves nothing after the turn', async () => {
     const { runtime, session } = await started({ steps: [call('quick'), { text: 'a' }], tools: [quick] })
     await session.overlay(secret, { id: 'weather' })
     expect(await everything(runtime.store)).toContain(secret)
@@ -95,7 +95,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it.each(['stopped while it waits', 'stopped while the model answers', 'killed', 'failed'])('S28: nor after a turn that is %s', async (how) => {
+  it.each(['stopped while it waits', 'stopped while the model answers', 'killed', 'failed'])('S28: leaves nothing after a turn that is %s', async (how) => {
     const script = heldScript([call('place'), how === 'failed' ? { error: new Error('no') } : { text: 'never' }])
     const { runtime, session } = await started({ steps: script.steps, tools: [place], agent: { retry: false } })
     await session.overlay(secret, { id: 'weather' })
@@ -117,7 +117,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it('S29: whoever takes the run over shows it on', async () => {
+  it('S29: is shown by the process that takes the run over', async () => {
     const store = memoryStore()
     const script = heldScript([call('quick'), { text: 'never' }])
     const first = await started({ steps: script.steps, tools: [quick], store })
@@ -136,7 +136,7 @@ describe('overlay', () => {
     await second.runtime.stop()
   })
 
-  it('S29: whoever takes the run over before it was taken shows it once', async () => {
+  it('S29: is shown once by a process that takes the run over before the overlay was taken', async () => {
     const memory = memoryStore()
     const dying = recordingStore(memory, (batch: Batch) => {
       if (batch.writes.some((write) => write.op === 'inbox.take' || write.op === 'inbox.patch')) throw new Error('dead')
@@ -152,7 +152,7 @@ describe('overlay', () => {
     for (const each of [third, second]) await each.runtime.stop()
   })
 
-  it('S29: on an idle session, or none, it starts nothing', async () => {
+  it('S29: on an idle or missing session starts nothing', async () => {
     const { runtime, session, model } = await started({ steps: [{ text: 'a' }] })
     await session.overlay(secret)
     await runtime.sweep()
@@ -162,7 +162,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it('S29: behind a run that has ended it starts nothing either', async () => {
+  it('S29: after the end of a run starts nothing', async () => {
     const { runtime, session, model } = await started({ steps: [{ text: 'a' }] })
     await (await session.send('go')).result()
     await session.overlay(secret)
@@ -172,7 +172,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it('S15, S16: its id is known while it waits and when its last turn is over', async () => {
+  it('S15, S16: has an id that is known while it waits and after its last turn', async () => {
     const { runtime, session, model } = await started({ steps: [{ text: 'a' }, { text: 'b' }] })
     const overlay = () => session.overlay(secret, { id: 'weather' })
     await Promise.all([overlay(), overlay()])
@@ -186,7 +186,7 @@ describe('overlay', () => {
     await runtime.stop()
   })
 
-  it('S27, S24: in one window with what steers, in the order of acceptance', async () => {
+  it('S27, S24: shares an input slot with steered inputs, in the order of acceptance', async () => {
     const script = heldScript([call('quick'), { text: 'a' }])
     const { runtime, session, model } = await started({ steps: script.steps, tools: [quick] })
     const run = await session.send('go')

@@ -53,7 +53,7 @@ function sqlite(): SessionStore {
 }
 
 describe('recheck', () => {
-  it.each([['memory', memoryStore], ['SQLite', sqlite]] as const)('A198: after a restart with changed code an approved call is asked about again, and with the same code it runs: %s', async (_name, open) => {
+  it.each([['memory', memoryStore], ['SQLite', sqlite]] as const)('A198: after a restart an approved call is asked about again if its code changed, and runs if not: %s', async (_name, open) => {
     for (const description of ['Pays.', 'Pays twice.']) {
       const store = open()
       const first = await version({ store, steps: [asks] })
@@ -77,7 +77,7 @@ describe('recheck', () => {
     }
   })
 
-  it('A198: so it is when the process that took the decision dies before the call starts', async () => {
+  it('A198: a changed call is also asked about again if the process that took the decision died before the call started', async () => {
     const store = memoryStore()
     const first = await version({ store, steps: [asks] })
     const run = await first.session.send('go')

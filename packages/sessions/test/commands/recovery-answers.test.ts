@@ -13,7 +13,7 @@ async function expectDone({ session, runtime, starts, faults }: Doubt): Promise<
   await runtime.stop()
 }
 
-describe('a run that waits for an answer and for word on a doubtful call', () => {
+describe('a run that waits for an answer and for the outcome of a doubtful call', () => {
   it('S79: is needs-recovery, names both calls, and nothing else runs in the session', async () => {
     const { session, runtime, model } = await inDoubt()
     expect(await session.info()).toMatchObject({
@@ -29,7 +29,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
-  it('S80: who may only answer does not decide about a doubtful call: all of the submission is refused', async () => {
+  it('S80: a caller that may only answer cannot settle a doubtful call: the whole submission is refused', async () => {
     const { session, runtime } = await inDoubt()
     const before = await session.info()
     const answers = [{ toolCallId: 'c-place', output: 'Oslo' }, { toolCallId: 'c-pay', output: 'paid' }]
@@ -42,7 +42,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
-  it('S112: recover decides about definitions only, and says what to use for a doubtful call', async () => {
+  it('S112: recover accepts only definition changes, and its error names resolveTool for a doubtful call', async () => {
     const { session, runtime } = await inDoubt()
     const before = await session.info()
     const runId = before?.openRun?.runId ?? ''
@@ -51,7 +51,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
-  it('S81, S89: the answer first, then runAgain: both count', async () => {
+  it('S81, S89: an answer and then runAgain: both count', async () => {
     const doubt = await inDoubt()
     const part = await doubt.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     expect(part).toMatchObject({ accepted: ['c-place'], missing: ['c-pay'] })
@@ -59,7 +59,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await expectDone(doubt)
   })
 
-  it('S81, S89: runAgain first, twice, then the answer: both count', async () => {
+  it('S81, S89: runAgain twice and then an answer: both count', async () => {
     const doubt = await inDoubt()
     await doubt.session.resolveTool('c-pay', { runAgain: true })
     const before = await doubt.session.info()
@@ -71,7 +71,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await expectDone(doubt)
   })
 
-  it('S81: runAgain contradicts an answer, and the other way round', async () => {
+  it('S81: runAgain after an answer is refused, and an unknown outcome for a remote call too', async () => {
     const { session, runtime } = await inDoubt()
     await session.resolveTool('c-pay', { result: 'paid by hand' })
     await expect(session.resolveTool('c-pay', { runAgain: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
@@ -79,7 +79,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
-  it('S80: with tell-model the outcome is unknown, and the model is told so', async () => {
+  it('S80: tell-model settles the outcome as unknown, and the model is told so', async () => {
     const { session, runtime, model, starts } = await inDoubt('tell-model')
     expect(await session.info()).toMatchObject({ status: 'waiting-for-user', openRun: { status: 'waiting-for-user' } })
     const { run } = await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
@@ -92,7 +92,7 @@ describe('a run that waits for an answer and for word on a doubtful call', () =>
     await runtime.stop()
   })
 
-  it('S82: is freed by a stop', async () => {
+  it('S82: ends with a stop, and the session is free', async () => {
     const { session, runtime } = await inDoubt()
     expect(await session.stop()).toMatchObject({
       state: 'settled',

@@ -41,7 +41,7 @@ const others: readonly [string, object, string, string?][] = [
 
 describe('a session', () => {
   it.each<[string, object, string, string?]>([...wrong, ...others])(
-    'S207, S208: with %s is refused before anything is stored',
+    'S207, S208: with %s it is refused before anything is stored',
     async (_name, options, message, code = 'invalid-input') => {
       const { runtime } = setup({ steps: [] })
       await runtime.start()
@@ -52,7 +52,7 @@ describe('a session', () => {
     },
   )
 
-  it('S206: undefined is absent in each option', async () => {
+  it('S206: an option that is undefined counts as absent', async () => {
     const { runtime } = setup({ steps: [{ text: 'hi' }] })
     await runtime.start()
     const none = { agent: undefined, owner: undefined, metadata: undefined, ttl: undefined, runtimeParams: { maxTokens: undefined }, channel: undefined, remoteTools: undefined, history: undefined }
@@ -61,7 +61,7 @@ describe('a session', () => {
     await runtime.stop()
   })
 
-  it('S13: is made of what was given, whatever the caller changes later', async () => {
+  it('S13: copies its options, so later changes by the caller have no effect', async () => {
     const { runtime, model } = setup({ steps: [{ text: 'hi' }] })
     await runtime.start()
     const metadata = { topic: 'knots' }
@@ -82,7 +82,7 @@ describe('a session', () => {
 describe.each([
   { name: 'memory', make: memoryStore },
   { name: 'sqlite', make: () => sqliteStore({ file: `${folder()}/data.db` }) },
-])('a session in the $name store with settings that are wrong', ({ make }) => {
+])('a session in the $name store with invalid settings', ({ make }) => {
   it.each(wrong)('S208: %s ends a run with an error that names it, and the session is usable', async (_name, settings, message) => {
     const store = make()
     const { runtime, model, faults } = setup({ steps: [], store })
@@ -102,7 +102,7 @@ describe.each([
   })
 })
 
-it('S208: an answer that was stored as no parser reads it ends its run with an error that says so', async () => {
+it('S208: a stored answer that its parser rejects ends the run with an error that says so', async () => {
   const store = memoryStore()
   const { runtime } = setup({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], store })
   await runtime.start()

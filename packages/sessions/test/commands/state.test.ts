@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { setup } from '../support.ts'
 
 describe('session.state', () => {
-  it('S44: is one JSON record, and what was given is a copy', async () => {
+  it('S44: is one JSON record, and copies the given value', async () => {
     const { runtime } = setup({ steps: [] })
     const session = runtime.session('room:1')
     await session.open()
@@ -17,7 +17,7 @@ describe('session.state', () => {
     await runtime.stop()
   })
 
-  it('O13: of many updates at once none is lost', async () => {
+  it('O13: keeps all of many concurrent updates', async () => {
     const { runtime } = setup({ steps: [] })
     const session = runtime.session('room:1')
     await session.open()
@@ -26,7 +26,7 @@ describe('session.state', () => {
     await runtime.stop()
   })
 
-  it('O48: goes with the session, and so does the orchestration of the session and of its children', async () => {
+  it('O48: is deleted with the session, as is the orchestration state of the session and of its children', async () => {
     const store = memoryStore()
     const { runtime } = setup({ steps: [], store })
     const session = runtime.session('room:1')
@@ -43,7 +43,7 @@ describe('session.state', () => {
     await runtime.stop()
   })
 
-  it('S161: an expired session keeps it, and takes no other', async () => {
+  it('S161: an expired session keeps it and refuses new values', async () => {
     const { runtime } = setup({ steps: [] })
     const session = runtime.session('room:1')
     await expect(session.state.get()).rejects.toMatchObject({ code: 'session-missing' })

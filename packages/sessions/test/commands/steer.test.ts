@@ -28,7 +28,7 @@ async function settledRuns(session: Session) {
 }
 
 describe('steer', () => {
-  it('S21: it is stored before it resolves, and is in the next model call of the run', async () => {
+  it('S21: the input is stored before the call resolves, and is in the next model call of the run', async () => {
     const script = heldScript([call('quick'), { text: 'done' }])
     const store = recordingStore(memoryStore())
     const { runtime, session, model, faults } = await started({ steps: script.steps, tools: [quick], store })
@@ -49,7 +49,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S21: from another process', async () => {
+  it('S21: another process can steer the run', async () => {
     const script = heldScript([call('quick'), { text: 'done' }])
     const store = memoryStore()
     const { runtime, session, model } = await started({ steps: script.steps, tools: [quick], store })
@@ -66,7 +66,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S22: while the final answer is being committed it causes one more step', async () => {
+  it('S22: an input that comes while the final answer is being committed causes one more step', async () => {
     const memory = memoryStore()
     let steering: Promise<unknown> | undefined
     const store: SessionStore = recordingStore(memory, async (batch: Batch) => {
@@ -86,7 +86,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S22: where no further step is allowed it becomes the next run', async () => {
+  it('S22: an input that arrives at the step limit becomes the next run', async () => {
     const script = heldScript([{ text: 'first' }, { text: 'second' }])
     const { runtime, session, model } = await started({ steps: script.steps, agent: { limits: { maxSteps: 1 } } })
     const run = await session.send('go')
@@ -105,7 +105,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S22: what a failed run leaves behind goes before the inputs that wait, all of it in one turn', async () => {
+  it('S22: inputs that a failed run did not take go before the waiting inputs, all in one turn', async () => {
     const script = heldScript([{ error: new Error('no') }, { text: 'second' }, { text: 'third' }])
     const { runtime, session, model } = await started({ steps: script.steps, agent: { retry: false } })
     await session.send('go')
@@ -122,7 +122,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S22: what a stopped run leaves behind goes before the inputs that wait, whoever executes them', async () => {
+  it('S22: inputs that a stopped run did not take go before the waiting inputs, whichever process executes them', async () => {
     const memory = memoryStore()
     const script = heldScript([{ text: 'never' }])
     const first = await started({ steps: script.steps, store: memory })
@@ -142,7 +142,7 @@ describe('steer', () => {
     await idle.runtime.stop()
   })
 
-  it('S22, S33: what is left behind does not wait for a run that may not begin yet', async () => {
+  it('S22, S33: an input that the run did not take does not wait for a run with a later notBefore', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }])
     const { runtime, session, model } = await started({ steps: script.steps })
     await session.send('go')
@@ -157,7 +157,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S23: on an idle session it is a send, and the handle tells', async () => {
+  it('S23: on an idle session it acts as a send, and the handle says so', async () => {
     const { runtime, session, model } = await started({ steps: [{ text: 'a' }, { text: 'b' }] })
     const first = await session.steer('hello')
     expect(first.accepted).toBe('queued')
@@ -170,7 +170,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S23: as the default of a runtime it is what send does, and a follow-up stays one', async () => {
+  it('S23: as the default of a runtime it applies to send, but not to a follow-up', async () => {
     const script = heldScript([{ text: 'first' }, { text: 'second' }, { text: 'third' }])
     const { runtime, session, model } = await started({ steps: script.steps, onBusy: 'steer' })
     const run = await session.send('go')
@@ -183,7 +183,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S23, S33: an input that is to wait, or has parameters of its own, is a run and steers nothing', async () => {
+  it('S23, S33: an input with notBefore or with parameters of its own becomes a run and steers nothing', async () => {
     const script = heldScript([{ text: 'first' }, { text: 'second' }])
     const { runtime, session, model } = await started({ steps: script.steps, onBusy: 'steer' })
     await session.send('go')
@@ -198,7 +198,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S23: while a run is being stopped it becomes the next run, before the inputs that wait', async () => {
+  it('S23: an input that comes while a run is being stopped becomes the next run, before the waiting inputs', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }, { text: 'third' }])
     const deaf = gate()
     const stuck = defineTool({ name: 'stuck', description: 'Hears nothing.', inputSchema: z.object({}), execute: () => deaf.passed.then(() => 'x') })
@@ -214,7 +214,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S24: several reach the model in the order of acceptance, in one batch', async () => {
+  it('S24: several inputs reach the model in the order of acceptance, in one batch', async () => {
     const script = heldScript([call('quick'), { text: 'done' }])
     const { runtime, session, model } = await started({ steps: script.steps, tools: [quick] })
     const run = await session.send('go')
@@ -245,7 +245,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S26: while the run waits for an answer it waits too, and comes behind the answer', async () => {
+  it('S26: an input that comes while the run waits for an answer waits too, and follows the answer', async () => {
     const { runtime, session, model } = await started({ steps: [call('place'), { text: 'done' }], tools: [place] })
     const run = await session.send('go')
     await run.result()
@@ -260,7 +260,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S26: what waited for a run that ends without it becomes the next run', async () => {
+  it('S26: if a waiting run ends without the input, the input becomes the next run', async () => {
     const { runtime, session, model } = await started({ steps: [call('place'), { text: 'done' }], tools: [place] })
     await (await session.send('go')).result()
     await session.steer('hurry')
@@ -271,7 +271,7 @@ describe('steer', () => {
     await runtime.stop()
   })
 
-  it('S102: with all runs that wait, steering that waits is withdrawn', async () => {
+  it('S102: a stop of all runs withdraws the waiting inputs too', async () => {
     const { runtime, session, model } = await started({ steps: [call('place')], tools: [place] })
     await (await session.send('go')).result()
     await session.steer('hurry')
@@ -296,7 +296,7 @@ describe('steer', () => {
 })
 
 describe('the id of a steered input', () => {
-  it('S15: the same again is the same input, while it waits, when it was taken, and when its run has ended', async () => {
+  it('S15: a repeat is the same input: while it waits, after it was taken, and after its run has ended', async () => {
     const script = heldScript([call('quick'), call('quick'), { text: 'done' }])
     const { runtime, session, model } = await started({ steps: script.steps, tools: [quick] })
     const run = await session.send('go')
@@ -316,7 +316,7 @@ describe('the id of a steered input', () => {
     await runtime.stop()
   })
 
-  it('S16: with other content it is refused, and nothing is written', async () => {
+  it('S16: the same id with other content is refused, and nothing is written', async () => {
     const script = heldScript([call('quick'), { text: 'done' }])
     const { runtime, session } = await started({ steps: script.steps, tools: [quick] })
     const run = await session.send('go', { id: 'the first' })
@@ -334,7 +334,7 @@ describe('the id of a steered input', () => {
     await runtime.stop()
   })
 
-  it('S15, S22: it goes with an input that becomes a run of its own', async () => {
+  it('S15, S22: an input that becomes a run of its own keeps its id', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }])
     const { runtime, session } = await started({ steps: script.steps })
     await session.send('go')
@@ -350,7 +350,7 @@ describe('the id of a steered input', () => {
     await runtime.stop()
   })
 
-  it('S15: of a follow-up it is that of a run', async () => {
+  it('S15: a follow-up uses its id as the id of a run', async () => {
     const { runtime, session, model } = await started({ steps: [{ text: 'a' }] })
     const first = await session.followUp('hello', { id: 'x' })
     await first.result()
@@ -360,7 +360,7 @@ describe('the id of a steered input', () => {
     await runtime.stop()
   })
 
-  it('S164: it is forgotten with the run that took it', async () => {
+  it('S164: the id is forgotten with the run that took the input', async () => {
     const { runtime, session } = await started({ steps: [call('place'), { text: 'done' }], tools: [place] })
     await (await session.send('go')).result()
     await session.steer('left', { id: 'x' })

@@ -57,7 +57,7 @@ describe('a stop request that is stored while the run moves on', () => {
     expect(setUp.model.calls).toHaveLength(1)
   })
 
-  it('S99, S101: before the commit with which the run would wait: it does not wait for ever', async () => {
+  it('S99, S101: before the commit that would suspend the run: it does not wait for ever', async () => {
     const setUp = stoppedBefore('awaiting-tools', 'place')
     const { result, items, log, info } = await runToEnd(setUp)
     expect(result).toMatchObject({ status: 'aborted', pendingToolCalls: [] })
@@ -79,7 +79,7 @@ describe('a stop request that is stored while the run moves on', () => {
     expect(setUp.faults).toEqual([])
   })
 
-  it('S126: between two claims of a run that never began: the next owner ends it likewise', async () => {
+  it('S126: between two claims of a run that never began: the next owner ends the run in the same way', async () => {
     const store = memoryStore()
     await store.open({ namespace: 'default', clock: systemClock, owner: 'dead' })
     const { runtime, model } = setup({ steps: [], store, concurrency: 0 })
@@ -97,7 +97,7 @@ describe('a stop request that is stored while the run moves on', () => {
     await runtime.stop()
   })
 
-  it('S82, S99: a run that waits although its stop was stored is ended by asking again', async () => {
+  it('S82, S99: a run that waits although its stop was stored ends if the stop is repeated', async () => {
     const { runtime } = setup({ steps: [call('place')], tools: [place] })
     await runtime.start()
     const session = runtime.session('room:1')

@@ -37,7 +37,7 @@ describe('stop', () => {
     await runtime.stop()
   })
 
-  it('S99: with waitMs 0 the receipt is pending, and asking again gives the later truth', async () => {
+  it('S99: with waitMs 0 the receipt is pending, and a repeated stop returns the later receipt', async () => {
     const go = gate()
     const { runtime } = setup({
       steps: async () => {
@@ -75,7 +75,7 @@ describe('stop', () => {
     await runtime.stop()
   })
 
-  it('S102: with nothing open there is nothing to stop; queued runs stay unless all are meant', async () => {
+  it('S102: without an open run it returns nothing-to-stop; queued runs stay unless the scope is all', async () => {
     const go = gate()
     const { runtime } = setup({
       steps: async (_call, index) => {
@@ -113,7 +113,7 @@ describe('stop', () => {
   it.each<[string, (session: Session) => Promise<unknown>]>([
     ['stop of the last one', (session) => session.stop({ scope: 'all' })],
     ['kill', (session) => session.kill()],
-  ])('S124, S126: runs that never began settle their session with the %s', async (_what, end) => {
+  ])('S124, S126: runs that never began settle their session after the %s', async (_what, end) => {
     const { runtime } = setup({ steps: [], concurrency: 0 })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -155,7 +155,7 @@ describe('stop', () => {
     await runtime.stop()
   })
 
-  it('S124: two processes that stop the two last runs at once settle their session once', async () => {
+  it('S124: two processes that stop the last two runs at the same time settle their session once', async () => {
     const store = memoryStore()
     const other = setup({ steps: [], concurrency: 0, store })
     await other.runtime.start()
@@ -179,7 +179,7 @@ describe('stop', () => {
   })
 
   it.each(['by itself', 'by its runtime', 'with an extension'] as const)(
-    'S124: a queued run that another process stops while the run before it ends (%s) leaves a log that has settled once',
+    'S124: if another process stops a queued run while the run before it ends (%s), the log settles once',
     async (ending) => {
       const memory = memoryStore()
       const other = setup({ steps: [], concurrency: 0, store: memory })

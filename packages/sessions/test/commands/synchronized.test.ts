@@ -24,7 +24,7 @@ async function readTo(reader: AsyncIterator<LoggedEvent>, ...wanted: readonly st
 }
 
 describe('mode synchronized', () => {
-  it('S31: the run stands at each turn-start, step-start and step-end until the reader asks on', async () => {
+  it('S31: the run waits at each turn-start, step-start and step-end until the reader asks for more', async () => {
     const { runtime, session, clock } = await started()
     const run = await session.send('go', { mode: 'synchronized' })
     const reader = run[Symbol.asyncIterator]()
@@ -41,7 +41,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: a reader that leaves sets it free', async () => {
+  it('S31: the run continues without its reader if the reader leaves', async () => {
     const { runtime, session, model } = await started()
     const run = await session.send('go', { mode: 'synchronized' })
     for await (const event of run) if (event.type === 'step-start') break
@@ -50,7 +50,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: driverTimeoutMs sets it free, by the clock of the runtime', async () => {
+  it('S31: the run continues without its reader after driverTimeoutMs, by the clock of the runtime', async () => {
     const { runtime, session, model, clock } = await started()
     const run = await session.send('go', { mode: 'synchronized', driverTimeoutMs: 5_000 })
     const reader = run[Symbol.asyncIterator]()
@@ -63,7 +63,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: that is 30 seconds when nothing else was said, also when nobody comes to read', async () => {
+  it('S31: the default timeout is 30 seconds, also if no reader comes', async () => {
     const { runtime, session, clock } = await started()
     const run = await session.send('go', { mode: 'synchronized' })
     const watcher = session.events()[Symbol.asyncIterator]()
@@ -76,14 +76,14 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: who only waits for the result waits for no reader', async () => {
+  it('S31: a caller that only waits for the result does not hold the run', async () => {
     const { runtime, session } = await started()
     const run = await session.send('go', { mode: 'synchronized' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     await runtime.stop()
   })
 
-  it('S31: other readers do not count, whether they read or not', async () => {
+  it('S31: other readers do not hold the run, whether they read or not', async () => {
     const { runtime, session, clock } = await started()
     const run = await session.send('go', { mode: 'synchronized' })
     const reader = run[Symbol.asyncIterator]()
@@ -111,7 +111,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: a takeover ends it: another process waits for nobody', async () => {
+  it('S31: another process that takes the run over waits for no reader', async () => {
     const store = memoryStore()
     const first = await started({ store })
     const run = await first.session.send('go', { mode: 'synchronized' })
@@ -124,7 +124,7 @@ describe('mode synchronized', () => {
     await second.runtime.stop()
   })
 
-  it('S31: and so does a process that executes what another one has accepted', async () => {
+  it('S31: another process that executes the accepted input waits for no reader', async () => {
     const store = memoryStore()
     const first = await started({ store, concurrency: 0 })
     const second = await started({ store })
@@ -135,7 +135,7 @@ describe('mode synchronized', () => {
     await first.runtime.stop()
   })
 
-  it('S31: nor does the process that takes its own run up again', async () => {
+  it('S31: a process that resumes its own run after a restart waits for no reader', async () => {
     const { runtime, session } = await started()
     const run = await session.send('go', { mode: 'synchronized' })
     await readTo(run[Symbol.asyncIterator](), 'turn-start')
@@ -145,7 +145,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: nothing of it is stored', async () => {
+  it('S31: the mode and its timeout are not stored', async () => {
     const { runtime, session } = await started({ concurrency: 0 })
     const send = (mode: 'live' | 'synchronized') => session.send('go', { mode, driverTimeoutMs: 5_000 })
     const [live, synchronized] = await Promise.all([send('live'), send('synchronized')])
@@ -158,7 +158,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: of an input that only repeats another one, or steers, there is nothing to drive', async () => {
+  it('S31: a repeated or steering input holds no run', async () => {
     const script = heldScript(steps)
     const { runtime, session } = await started({ steps: script.steps })
     const run = await session.send('go', { id: 'x' })
@@ -172,7 +172,7 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it('S31: also where a turn is stored at its end', async () => {
+  it('S31: the run also waits if the turn is stored only at its end', async () => {
     const { runtime, session, clock } = await started({ durability: 'turn' })
     const run = await session.send('go', { mode: 'synchronized' })
     const reader = run[Symbol.asyncIterator]()
@@ -196,7 +196,7 @@ describe('mode synchronized', () => {
 })
 
 describe('mode live', () => {
-  it('S30: the run waits for no reader, whether one reads, stands still or leaves', async () => {
+  it('S30: the run waits for no reader, whether the reader reads, pauses or leaves', async () => {
     const { runtime, session } = await started()
     const run = await session.send('go')
     const reader = run[Symbol.asyncIterator]()

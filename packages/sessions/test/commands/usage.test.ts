@@ -15,7 +15,7 @@ function priced(steps: Parameters<typeof scriptedModel>[0]) {
 }
 
 describe('usage', () => {
-  it('S146: tells its own, that of its subagents, and the sum', async () => {
+  it('S146: returns the usage of the session, of its subagents, and the sum', async () => {
     const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([{ text: 'helped', ...tokens(1_000, 1) }]) })
     const handOn = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'do it' } }] }
     const { runtime } = setup({ steps: [{ ...handOn, ...tokens(10, 1) }, { text: 'done', ...tokens(10, 1) }], agent: { subagents: [helper] } })
@@ -30,7 +30,7 @@ describe('usage', () => {
     await runtime.stop()
   })
 
-  it.each([false, true])('S146: info() says what the session, its subagents and both have cost, in the background: %s', async (background) => {
+  it.each([false, true])('S146: info() returns the cost of the session, of its subagents and of both, in the background: %s', async (background) => {
     const handOn = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'do it', run_in_background: background } }] }
     const helper = defineAgent({ name: 'helper', description: 'Helps.', ...priced([{ text: 'helped', ...tokens(10, 1) }]) })
     const { runtime } = setup({ steps: [], agent: { ...priced([{ ...handOn, ...tokens(5, 1) }, { text: 'done', ...tokens(5, 1) }, { text: 'seen', usage: { input: 0, output: 0 } }]), subagents: [helper] } })
@@ -44,7 +44,7 @@ describe('usage', () => {
     await runtime.stop()
   })
 
-  it('S146: what a killed run has cost stays counted', async () => {
+  it('S146: the cost of a killed run stays counted', async () => {
     const { runtime } = setup({ steps: [{ text: 'one', ...tokens(10, 1) }] })
     await runtime.start()
     const session = runtime.session('room:1')

@@ -17,8 +17,8 @@ function failing(failures: number, error: () => unknown) {
   return { ask, asked: () => asked }
 }
 
-describe('S35: a store that did not answer is asked again', () => {
-  it('S35: three times in all', async () => {
+describe('S35: a store call without an answer is made again', () => {
+  it('S35: it is made three times at most', async () => {
     const once = failing(2, away)
     expect(await askAgain(once.ask)).toBe('stored')
     expect(once.asked()).toBe(3)
@@ -31,13 +31,13 @@ describe('S35: a store that did not answer is asked again', () => {
     ['refuses for good', () => new SessionError('store-full', 'full')],
     ['throws anything else', () => new TypeError('broken')],
     ['throws what only looks like it', () => Object.assign(new Error('x'), { code: 'store-unavailable', retryable: true })],
-  ])('S35: one that %s is asked once', async (_what, error) => {
+  ])('S35: a call that %s is made once', async (_what, error) => {
     const refusing = failing(1, error)
     await expect(askAgain(refusing.ask)).rejects.toThrow()
     expect(refusing.asked()).toBe(1)
   })
 
-  it('S35: a commit is given again under its own id', async () => {
+  it('S35: a commit is repeated under its own id', async () => {
     const given: unknown[] = []
     const commit = async (batch: Batch) => {
       given.push(batch)

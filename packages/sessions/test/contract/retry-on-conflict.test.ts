@@ -13,13 +13,13 @@ function losing(times: number) {
   return { attempt, attempts }
 }
 
-it('an attempt that loses is made again, and knows how many were made before', async () => {
+it('an attempt with a conflict is made again, and gets the number of attempts before it', async () => {
   const { attempt, attempts } = losing(19)
   await expect(retryOnConflict(attempt, failure)).resolves.toBe('stored')
   expect(attempts).toEqual(Array.from({ length: 20 }, (_, place) => place))
 })
 
-it('the twentieth attempt that loses is the last one: the error is `conflict`', async () => {
+it('after twenty conflicts no attempt follows: the error is `conflict`', async () => {
   const { attempt, attempts } = losing(20)
   await expect(retryOnConflict(attempt, failure)).rejects.toMatchObject({ code: 'conflict', message: 'changed 20 times' })
   expect(attempts).toHaveLength(20)

@@ -109,20 +109,20 @@ const broken: readonly { readonly name: string; readonly end: CrashEnd; readonly
 ]
 
 describe('standard invariants', () => {
-  it.each(standardInvariants)('S179: hold of a run without a crash, and of one that waits: $name', ({ check }) => {
+  it.each(standardInvariants)('S179: hold for a run without a crash, and for a waiting run: $name', ({ check }) => {
     expect(check(good)).toEqual([])
     expect(check(waiting)).toEqual([])
   })
 
-  it.each(broken)('S179: tell what is wrong: $name ($says)', ({ name, end, says }) => {
+  it.each(broken)('S179: report the problem: $name ($says)', ({ name, end, says }) => {
     expect(problemsOf(name, end).join('\n')).toContain(says)
   })
 
-  it('S179: each of them is seen to fail', () => {
+  it('S179: each invariant has a case in which it fails', () => {
     expect(standardInvariants.map(({ name }) => name)).toEqual([...new Set(broken.map(({ name }) => name))])
   })
 
-  it('S79: an effect of a call that somebody is asked about is no secret', () => {
+  it('S79: an effect of a call is accounted for if the caller is asked about its outcome', () => {
     const asked = { toolCallId: 'call-pay', toolName: 'pay', input: {}, path: [], agent: [], unknown: true }
     const index = { toolCallId: 'call-index', toolName: 'index', input: {}, path: [], agent: [], unknown: true }
     const open = changeRuns(changeCalls(good, { state: 'started', status: undefined }), { status: 'needs-recovery', pendingToolCalls: [asked, index] })

@@ -40,7 +40,7 @@ const hasOutput: Invariant = {
 }
 
 describe.each(modes)('an output that is asked for by %s', (mode) => {
-  it('A191: after any crash it is the result, and no stored attempt is made again', async () => {
+  it('A191: after any crash it is the result, and no stored attempt is repeated', async () => {
     const scenario: CrashScenario = {
       agents: () => [agentOf(mode)],
       drive: async (runtime, world) => void world.notes.set('output', (await send(runtime)).output),
@@ -50,7 +50,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     expect(report.failures).toEqual([])
   })
 
-  it('A191: after any crash a run goes on with the schema that its input has brought', async () => {
+  it('A191: after any crash a run resumes with the schema of its input', async () => {
     const report = await exploreCrashes({
       agents: () => [agentOf(mode, false)],
       drive: async (runtime, world) => void world.notes.set('output', (await send(runtime, { output })).output),
@@ -69,13 +69,13 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
   })
 })
 
-describe('an output of one input', () => {
+describe('an output schema of one input', () => {
   const start = () => {
     const model = scriptedModel(({ tools = [] }: LanguageModelV4CallOptions) => (tools.some(({ name }) => name === 'final_output') ? says('tool', good) : { text: 'Words.' }))
     return createRuntime({ agents: [defineAgent({ name: 'assistant', model })], store: memoryStore() })
   }
 
-  it('A191: holds for its run alone, also where it comes while another one is open', async () => {
+  it('A191: applies to its run alone, even if its input comes while another run is open', async () => {
     const runtime = start()
     const session = runtime.session('room:1')
     const first = await session.send('words')
@@ -89,7 +89,7 @@ describe('an output of one input', () => {
     await runtime.stop()
   })
 
-  it('A191: is part of what the id of the input names', async () => {
+  it('A191: is part of the content that the id of the input names', async () => {
     const runtime = start()
     const session = runtime.session('room:1')
     const first = await session.send('go', { id: 'one', output })

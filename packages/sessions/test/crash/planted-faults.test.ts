@@ -28,7 +28,7 @@ describe('planted faults', () => {
     )
   })
 
-  it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input, or word of a task, that is taken too early is found (%s)', async (name) => {
+  it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input or a task notification that is taken too early is found (%s)', async (name) => {
     const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
     expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
     const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'every accepted input is found again, and accepted once'

@@ -3,7 +3,7 @@ import { crashScenarios, exploreCrashes, standardInvariants, type CrashScenario 
 import { describe, expect, it } from 'vitest'
 import { lateLedger, withoutFence } from './planted-faults.ts'
 
-describe('a report', () => {
+describe('a crash report', () => {
   it('S179: is the same for equal scenarios and seeds', async () => {
     const explore = () => exploreCrashes({ ...crashScenarios.tools, runtime: withoutFence }, { seed: 7, modes: ['zombie'] })
     const first = await explore()
@@ -11,7 +11,7 @@ describe('a report', () => {
     expect(await explore()).toEqual(first)
   })
 
-  it('S179: names a point that is replayed alone, also one of a recovery', async () => {
+  it('S179: names a point that can be replayed alone, also a point within a recovery', async () => {
     const scenario = { ...crashScenarios.tools, runtime: lateLedger }
     const all = await exploreCrashes(scenario, { modes: ['kill'] })
     const [failure] = all.failures
@@ -27,27 +27,27 @@ describe('a report', () => {
     expect(deep.failures[0]?.invariant).toBe('a tool with the effect once takes effect at most once')
   })
 
-  it('S179: a point that is not there is refused with those that are', async () => {
+  it('S179: an unknown point is refused with a list of the known points', async () => {
     await expect(exploreCrashes(crashScenarios.text, { only: '99 nowhere' })).rejects.toMatchObject({
       code: 'invalid-config',
       message: expect.stringContaining('"1 before-commit session-start+run-queued"') as string,
     })
   })
 
-  it('S179: what is wrong without a crash is told, and nothing is struck', async () => {
+  it('S179: a problem without a crash is reported, and no crash is tried', async () => {
     const broken = { name: 'never right', check: () => ['as expected'] }
     const report = await exploreCrashes({ ...crashScenarios.text, invariants: [broken] })
     expect(report).toMatchObject({ runs: 1, failures: [{ point: '', mode: 'none', invariant: 'never right', problems: ['as expected'] }] })
   })
 
-  it('S179: a client that fails or waits for ever is told', async () => {
+  it('S179: a client that fails or never ends is reported', async () => {
     const failing = await exploreCrashes({ ...crashScenarios.text, drive: () => Promise.reject(new Error('no way')) })
     expect(failing.failures).toMatchObject([{ invariant: 'the scenario comes to its end', problems: [expect.stringContaining('Error: no way')] }])
     const waiting = await exploreCrashes({ ...crashScenarios.text, drive: () => new Promise(() => undefined) }, { restWithinMs: 5_000 })
     expect(waiting.failures).toMatchObject([{ invariant: 'the scenario comes to its end', problems: [expect.stringContaining('5000 ms')] }])
   })
 
-  it('S179: a scenario that goes another way each time is refused', async () => {
+  it('S179: a scenario that differs from run to run is refused', async () => {
     let runs = 0
     const agents = () => [{ name: 'assistant', model: scriptedModel([{ text: 'ok' }]) }]
     const drive: CrashScenario['drive'] = async (runtime) => {
@@ -56,7 +56,7 @@ describe('a report', () => {
     await expect(exploreCrashes({ agents, drive })).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('S179: has the invariants that are standard', () => {
+  it('S179: checks the standard invariants', () => {
     const names = standardInvariants.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     expect(names).toMatchInlineSnapshot(`

@@ -28,11 +28,11 @@ describe('shipped scenarios with a crash at each of their points', () => {
     expect(report.runs).toBeGreaterThan(modesOf(name).length === 3 ? 2 * report.points : report.points)
   })
 
-  it('S35, S115, S179: answers and readers that come back find what they left', async () => {
+  it('S35, S115, S179: clients with answers and readers find their state after a crash', async () => {
     expect((await exploreCrashes(answered)).failures).toEqual([])
   })
 
-  it.each(Object.entries(behaviours))('S34, S60, S62, S78, S84, S124: whoever dies where, nothing is wrong with %s', async (_name, scenario) => {
+  it.each(Object.entries(behaviours))('S34, S60, S62, S78, S84, S124: after a crash at any point nothing is wrong with %s', async (_name, scenario) => {
     expect((await exploreCrashes(scenario, { modes: ['kill'] })).failures).toEqual([])
   })
 
@@ -42,14 +42,14 @@ describe('shipped scenarios with a crash at each of their points', () => {
     expect(report.runs).toBeGreaterThan(4 * report.points)
   })
 
-  it('S60, S179: nothing is wrong on a store of one process', async () => {
+  it('S60, S179: nothing is wrong on a store for one process', async () => {
     const store = () => sqliteStore({ file: join(newFolder(), 'sessions.db'), synchronous: 'normal' })
     const report = await exploreCrashes({ ...crashScenarios.reconcile, store }, { modes: ['kill'] })
     expect(report.failures).toEqual([])
     expect(report.runs).toBeGreaterThan(12)
   })
 
-  it('S180: two tools take less than 10 s, with the clock of the machine standing still', async () => {
+  it('S180: two tools take less than 10 s, while the clock of the machine does not move', async () => {
     // CPU time of this process, which does not depend on the load of the machine.
     const before = process.cpuUsage()
     vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'setInterval'] })

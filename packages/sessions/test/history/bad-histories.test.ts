@@ -7,14 +7,14 @@ const key = 'room:1'
 const stop = (written: WrittenHistory) => written.batch([{ that: 'run', runId: 'run-1', status: ['running'] }], [{ op: 'run.patch', runId: 'run-1', stop: true }])
 
 describe('histories that contradict the model', () => {
-  it('S197: without a mistake all of these are accepted', () => {
+  it('S197: histories without a mistake are accepted', () => {
     const written = answered()
     written.operation('b', reads, seen(4, 9, 'message-2'))
     accepted(written.history(), { atRest: true })
     accepted(begun().history())
   })
 
-  it('S196, S197: a read that does not show what was acknowledged before it began is found', () => {
+  it('S196, S197: a read that misses what was acknowledged before it began is found', () => {
     const written = begun()
     const last = written.commit('a', written.batch(...end(1)), [4, 7, 8])
     const read = written.operation('b', reads, seen(3, 7, 'message-1'))
@@ -42,7 +42,7 @@ describe('histories that contradict the model', () => {
     expect(idsOf(problem)).toEqual([first, second])
   })
 
-  it('S197: an answer that is given twice is found', () => {
+  it('S197: an answer that is accepted twice is found', () => {
     const written = answered()
     const again: Parameters<WrittenHistory['batch']>[1] = [{ op: 'event.append', events: [{ type: 'turn-end', runId: 'run-1', status: 'completed' }] }]
     written.commit('b', written.batch([{ that: 'session', id: 'session-1' }], again), [5, 9, 9])
@@ -63,7 +63,7 @@ describe('histories that contradict the model', () => {
     expect(idsOf(problem)).toEqual(['a#3', other])
   })
 
-  it('S197: a commit under an epoch behind the claim of the next one is found', () => {
+  it('S197: a commit under an old epoch, after the claim of the next one, is found', () => {
     const written = begun()
     const takeover = written.operation('b', claims, claimed(2, 4, 'running'))
     const late = written.commit('a', written.batch(...step(1)), [5, 7, 8])
@@ -72,7 +72,7 @@ describe('histories that contradict the model', () => {
     expect(idsOf(problem)).toEqual([takeover, late])
   })
 
-  it('S197: the same commit is found if it does not name its epoch', () => {
+  it('S197: the same commit is found even if it does not name its epoch', () => {
     const written = begun()
     written.operation('b', claims, claimed(2, 4, 'running'))
     written.commit('a', written.batch([{ that: 'session', id: 'session-1' }], step(1)[1]), [5, 7, 8])
@@ -85,7 +85,7 @@ describe('histories that contradict the model', () => {
     expect(rejected(written)).toMatchObject({ rule: 'seq', message: 'a#5: it has the events 8 to 9, and 7 to 8 come next' })
   })
 
-  it('S197: a log that is read with a gap is found', () => {
+  it('S197: a log that a reader got with a gap is found', () => {
     const written = answered()
     const page = (seqs: readonly number[]) => ({ firstSeq: 1, lastSeq: 8, sessionId: 'session-1', events: seqs.map((seq) => ({ seq, type: seq === 7 ? 'message-end' : 'turn-end', runId: 'run-1' })) })
     written.operation('b', { what: 'readEvents', key, after: 6, limit: 10 }, page([7, 8]))
@@ -94,7 +94,7 @@ describe('histories that contradict the model', () => {
     expect(rejected(written)).toMatchObject({ rule: 'seq', message: 'b#2: it saw the event 8 in the place of 7' })
   })
 
-  it('S197: an input that was acknowledged and is nowhere is found', () => {
+  it('S197: an acknowledged input that is missing is found', () => {
     const written = answered()
     const send = written.operation('b', { what: 'send', key, inputId: 'input-2' }, { runId: 'run-2', accepted: 'queued' })
     const problem = rejected(written)
@@ -102,7 +102,7 @@ describe('histories that contradict the model', () => {
     expect(idsOf(problem)).toEqual([send])
   })
 
-  it('S197: an input that is never answered is found at rest', () => {
+  it('S197: an input that is never answered is found once the runs are at rest', () => {
     const written = answered()
     const send = written.call('b', { what: 'send', key, inputId: 'input-2' })
     written.commit('b', written.batch(...acceptAgain('run-2', 'input-2')), [5, 9, 9])
@@ -119,7 +119,7 @@ describe('histories that contradict the model', () => {
     expect(idsOf(problem)).toEqual(['a#3', takeover])
   })
 
-  it('S197: two claims of which both win are found', () => {
+  it('S197: two claims that both win are found', () => {
     const written = new WrittenHistory()
     written.commit('a', written.batch(...acceptFirst), [1, 1, 2])
     const calls = [written.call('a', claims), written.call('b', claims)]
@@ -127,7 +127,7 @@ describe('histories that contradict the model', () => {
     expect(rejected(written)).toMatchObject({ rule: 'epoch' })
   })
 
-  it('S97, S197: a stop that was acknowledged and ignored is found', () => {
+  it('S97, S197: an acknowledged stop that is ignored is found', () => {
     const written = begun()
     const request = written.call('b', { what: 'stop', key })
     written.commit('b', stop(written), [4, 7, 6])
@@ -138,7 +138,7 @@ describe('histories that contradict the model', () => {
     expect(idsOf(problem)).toEqual(['b#2', ignoring])
   })
 
-  it('S97, S197: an owner that was told of a stop may store the boundary it stands at, and nothing more', () => {
+  it('S97, S197: an owner that was told of a stop may store its current boundary, and nothing more', () => {
     const written = begun()
     written.commit('b', stop(written), [4, 7, 6])
     const [expected, writes] = step(1)
@@ -149,13 +149,13 @@ describe('histories that contradict the model', () => {
     expect(rejected(written)).toMatchObject({ rule: 'stop' })
   })
 
-  it('S197: a stop that is acknowledged and not stored is found', () => {
+  it('S197: an acknowledged stop that is not stored is found', () => {
     const written = begun()
     written.operation('b', { what: 'stop', key }, { runId: 'run-1', state: 'pending' })
     expect(rejected(written)).toMatchObject({ rule: 'stop', message: 'b#1: it is told that run-1 is being stopped, and no stop request is stored' })
   })
 
-  it('S197: a commit without an answer that is half visible is found', () => {
+  it('S197: a commit without an answer that is partly visible is found', () => {
     const written = begun()
     const lost = written.call('a', written.batch(...end(1)))
     const half = { what: 'readRun', runId: 'run-1' } as const
@@ -169,7 +169,7 @@ describe('histories that contradict the model', () => {
     expect(lost.id).toBe('a#5')
   })
 
-  it('S197: a commit without an answer may be applied late, and not after its owner has lost the run', () => {
+  it('S197: a commit without an answer may be applied late, but not after its owner has lost the run', () => {
     const written = begun()
     written.call('a', written.batch(...step(1)))
     written.operation('b', reads, seen(3, 7, 'message-1'))
@@ -183,7 +183,7 @@ describe('histories that contradict the model', () => {
     expect(rejected(late)).toMatchObject({ rule: 'read' })
   })
 
-  it('S197: a claim without an answer may have been made, and then nobody writes under its epoch', () => {
+  it('S197: a claim without an answer may have been made, if no process writes under its epoch', () => {
     const written = new WrittenHistory()
     written.commit('a', written.batch(...acceptFirst), [1, 1, 2])
     written.call('a', claims)
@@ -204,13 +204,13 @@ describe('histories that contradict the model', () => {
     expect(rejected(written)).toMatchObject({ rule: 'version' })
   })
 
-  it('S36, S197: a write that is refused as fenced although its fence holds is found', () => {
+  it('S36, S197: a write that is refused as fenced although its fence is valid is found', () => {
     const written = begun()
     written.operation('a', written.batch(fence(1), []), { ok: false, reason: 'fenced' })
     expect(rejected(written)).toMatchObject({ rule: 'fence', message: 'a#5: it is refused as fenced, and its fence holds' })
   })
 
-  it('S197: a search that is too long is given up, and says so', () => {
+  it('S197: a search that takes too long is given up, and the error says so', () => {
     expect(checkHistory(answered().history(), { maxTries: 2 }).problems).toMatchObject([{ rule: 'undecided' }])
   })
 })

@@ -55,7 +55,7 @@ describe('histories of real runs', () => {
     expect(accepted(processes.history(), { atRest: true }).sessions).toBe(4)
   })
 
-  it('S196, S197: runs of which answers of the store are lost are accepted', async () => {
+  it('S196, S197: runs with lost answers of the store are accepted', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const processes = new RecordedProcesses()
@@ -77,7 +77,7 @@ describe('histories of real runs', () => {
     accepted(history, { atRest: true })
   })
 
-  it('S45, S137, S197: a background task that needs help twice says so in two deliveries', async () => {
+  it('S45, S137, S197: a background task that needs help twice sends two deliveries', async () => {
     const plan = [{ calls: [{ delegate: [{ calls: [{ delegate: [] }, { tool: 'pay' as const }] }], background: true as const }] }]
     const history = await recordedProgram({ seed: 858, setup: { modelMs: 4_000 }, steps: [{ do: 'steer', to: 'b', name: 'in0', plan }], crashes: [{ at: 1, how: 'freeze-in-tool' }] })
     const told = history.flatMap(({ call, answer }) => (call.what === 'commit' && answer && 'ok' in answer && answer.ok ? (call.batch.deliver ?? []) : []))

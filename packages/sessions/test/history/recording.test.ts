@@ -29,7 +29,7 @@ describe('a recorded history', () => {
     expect(checkHistory(readHistory([lines.join('\n')]), { atRest: true }).problems).toEqual([])
   })
 
-  it('S197: stands in a file before the next thing happens, and the file is private', () => {
+  it('S197: is written to a private file before the next call', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bowline-history-'))
     const path = join(folder, 'a.jsonl')
     const file = historyFile(path)
@@ -40,7 +40,7 @@ describe('a recorded history', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('S197: drops a last line that a killed process left unfinished: the call was not made, the answer was not heard', () => {
+  it('S197: drops a last line that a killed process left unfinished: an unfinished call was not made, an unfinished answer was not received', () => {
     const whole = [line(1, reading), line(1, { answer: { status: 'missing' } })].join('\n')
     expect(readHistory([`${whole}\n`])).toMatchObject([{ id: 'a#1', answer: { status: 'missing' } }])
     expect(readHistory([whole])).toMatchObject([{ id: 'a#1', answer: { status: 'missing' } }])
@@ -49,13 +49,13 @@ describe('a recorded history', () => {
     expect(torn).not.toHaveProperty('answer')
   })
 
-  it('S197: is refused where a line is none, where two starts share a name, and where an answer has no call', () => {
+  it('S197: is refused if a line is invalid, if two starts share a name, or if an answer has no call', () => {
     expect(() => readHistory([`${line(1, reading)}\n{"process":\n${line(2, reading)}\n`])).toThrow('texts[0], line 2 is no line of a history')
     expect(() => readHistory([line(1, reading), line(1, reading)])).toThrow('Two calls have the name a#1. Give each start of a process a name of its own.')
     expect(() => readHistory([line(1, { answer: { status: 'missing' } })])).toThrow('a#1 has an answer and no call.')
   })
 
-  it('S197: a failure is no answer', async () => {
+  it('S197: a failed call counts as a call without an answer', async () => {
     const lines: string[] = []
     const recorder = recordHistory({ process: 'a', write: (text) => void lines.push(text) })
     const store = recorder.store(memoryStore())

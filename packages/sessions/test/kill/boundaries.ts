@@ -27,7 +27,7 @@ export function describeBoundaries(storeName: string, first: number, prepare: (s
       await prepare(place.store)
     }
 
-    it('has as many boundaries as are tried here', async () => {
+    it('has no more boundaries than are tried here', async () => {
       await newPlace()
       const worker = place.startPaying()
       const said = await place.bury(worker)
@@ -38,7 +38,7 @@ export function describeBoundaries(storeName: string, first: number, prepare: (s
     })
 
     it.each(Array.from({ length: boundaries }, (_, index) => index + 1).filter((boundary) => boundary % stride === first % stride))(
-      'S14, S34, S38, S72, S75, S78, S84, S197: killed at boundary %d: no input is lost, nothing happens twice, what is doubtful is said',
+      'S14, S34, S38, S72, S75, S78, S84, S197: killed at boundary %d: no input is lost, nothing happens twice, and each doubtful call is reported',
       async (boundary) => {
         await newPlace()
         const worker = place.startPaying(boundary)

@@ -72,9 +72,9 @@ function work(process: CrashProcess | undefined, effects: string[]) {
 const commits = [1, 2, 3, 4]
 const moments = commits.flatMap((number) => (['before', 'after'] as const).map((when) => ({ number, when })))
 
-describe('two runtimes in one process on one memory store, as files and databases cannot be taken from a process that is stopped', () => {
+describe('two runtimes in one process on one memory store, because files and databases stay locked by a stopped process', () => {
   it.each(moments)(
-    'S36, S37, S57, S75: the owner is frozen $when its commit $number by withholding its clock and the answers of its store, another takes over, and nothing that it writes on waking is accepted',
+    'S36, S37, S57, S75: the owner is frozen $when its commit $number by withholding its clock and the answers of its store, another takes over, and no write of the owner is accepted after it wakes',
     async ({ number, when }) => {
       const clock = manualClock()
       const memory = memoryStore()

@@ -44,7 +44,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
   }
 
   it.each(['pure', 'idempotent'])(
-    'S60, S75, S78: in the middle of a slow %s tool: the run is taken up, the slow tool runs again under its key, the finished one does not',
+    'S60, S75, S78: in the middle of a slow %s tool: the next process resumes the run, the slow tool runs again under its key, the finished one does not',
     async (effect) => {
       await killInSlowTool(effect)
       const worker = place.start(effect)
@@ -65,7 +65,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     },
   )
 
-  it('S78, S79: in the middle of a slow once tool: it is never run again, and the run asks what became of it', async () => {
+  it('S78, S79: in the middle of a slow once tool: it is never run again, and the run asks for its outcome', async () => {
     await killInSlowTool('once')
     const worker = place.start('once')
     const events = await worker.readUntil(
@@ -112,7 +112,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     await readBack()
   })
 
-  it('S14: right after send has resolved: the input is answered by the next process', async () => {
+  it('S14: right after send has resolved: the next process answers the input', async () => {
     const worker = place.start('pure', 'accept-only')
     await worker.readUntil((message) => message.type === 'accepted')
     await worker.kill()
@@ -123,7 +123,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     expect((await readBack()).roles).toEqual(['user', 'assistant'])
   })
 
-  it('S70, S124: in the middle of an answer: the half message is withdrawn and made again, with one turn-end', async () => {
+  it('S70, S124: in the middle of an answer: the partial message is discarded and made again, with one turn-end', async () => {
     const worker = place.start('pure', 'hang-model')
     const half = await worker.eventsUntil('text-delta')
     await worker.kill()
@@ -140,7 +140,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     expect(roles).toEqual(['user', 'assistant'])
   })
 
-  it('S36, S167: stopped with SIGSTOP instead: nobody can take its store over, and with SIGCONT it goes on', async () => {
+  it('S36, S167: stopped with SIGSTOP instead: no process can take its store over, and with SIGCONT it goes on', async () => {
     const worker = place.start('pure', 'text')
     await worker.readUntil((message) => message.type === 'started')
     worker.stop()

@@ -12,8 +12,8 @@ function workplace(storeName: string): Workplace {
 const stores = ['data.db', 'files']
 const many = rounds({ short: 60, long: 10_000 })
 
-describe('a process that is killed while it tells', () => {
-  it.each(stores)('S212: between the commit and its POST, over %s: the next one posts', async (name) => {
+describe('a process that is killed while it sends a notice', () => {
+  it.each(stores)('S212: between the commit and its POST, over %s: the next process posts', async (name) => {
     const place = workplace(name)
     const hook = await receiver()
     const url = `http://hooks.example:${hook.port}/`
@@ -26,7 +26,7 @@ describe('a process that is killed while it tells', () => {
     expect(one?.body).toMatchObject({ type: 'settled', n: 1, session: 'room:0', outcome: 'completed' })
   })
 
-  it.each(stores)('S212: between the POST and its outcome, over %s: the next one posts again, under the same id', async (name) => {
+  it.each(stores)('S212: between the POST and its outcome, over %s: the next process posts again, under the same id', async (name) => {
     const place = workplace(name)
     let isWell = false
     const hook = await receiver((response) => (isWell ? void response.writeHead(204).end() : undefined))
@@ -41,7 +41,7 @@ describe('a process that is killed while it tells', () => {
     expect(two?.text).toBe(one?.text)
   })
 
-  it(`S212: ${many} notices over three kills: none is lost, and what comes twice was under way at a kill`, async () => {
+  it(`S212: ${many} notices over three kills: none is lost, and each repeated one was being sent at a kill`, async () => {
     const place = workplace('data.db')
     const hook = await receiver()
     const url = `http://hooks.example:${hook.port}/`

@@ -23,7 +23,7 @@ export function describeRandomMoments(storeName: string): void {
     afterEach(() => place.remove())
 
     it.each(Array.from({ length: numberOfRounds }, (_, index) => testSeed + index))(
-      `S14, S34, S38, S72, S75, S78, S84, S197: from seed %d, ${killsPerRound} kills with ${sessions} sessions: no input is lost, nothing happens twice, what is doubtful is said`,
+      `S14, S34, S38, S72, S75, S78, S84, S197: from seed %d, ${killsPerRound} kills with ${sessions} sessions: no input is lost, nothing happens twice, and each doubtful call is reported`,
       async (seed) => {
         place = new PayingPlace(storeName, world, sessions)
         const random = seededRandom(seed)

@@ -1,6 +1,6 @@
 import { describe } from 'vitest'
 import { killSchedules } from './schedules.ts'
 
-describe('schedules of a process over SQLite that is killed', () => {
+describe('schedules of a killed process over SQLite', () => {
   killSchedules('data.db', 1)
 })

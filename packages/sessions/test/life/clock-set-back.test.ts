@@ -17,7 +17,7 @@ function settableClock() {
 }
 
 describe('a clock that is set back', () => {
-  it('S59: an owner whose renewals fail leaves before its lease can be over', async () => {
+  it('S59: an owner whose renewals fail yields its run before its lease can end', async () => {
     const { clock, advance, setBack } = settableClock()
     const called = gate()
     let aborted = false
@@ -40,7 +40,7 @@ describe('a clock that is set back', () => {
     await runtime.stop({ graceMs: 0 })
   })
 
-  it('S61: a lost run is taken over within its lease, and its delay', async () => {
+  it('S61: a lost run is taken over within the time of its lease plus its delay', async () => {
     const { clock, advance, setBack } = settableClock()
     const store = memoryStore()
     const { runtime } = setup({ steps: [{ text: 'done' }], store, clock })
@@ -57,7 +57,7 @@ describe('a clock that is set back', () => {
     await first.runtime.stop()
   })
 
-  it('S164: what need not be kept is looked for within the hour', async () => {
+  it('S164: the runtime still prunes old data within the hour', async () => {
     const { clock, advance, setBack } = settableClock()
     const prunes: number[] = []
     const memory = memoryStore()

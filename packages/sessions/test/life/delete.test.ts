@@ -19,7 +19,7 @@ async function started(options: SetupOptions) {
 const deletes = (batch: Batch): boolean => batch.writes.some((write) => write.op === 'session.delete')
 
 describe('delete', () => {
-  it('S105: leaves nothing to read but that it was, and its numbers go on', async () => {
+  it('S105: leaves only the fact that it existed, and its event numbers go on', async () => {
     const store = memoryStore()
     const { runtime, session } = await started({ steps: [asks, { text: 'new' }], tools: [place], store })
     const run = await session.send('where?', { id: 'first' })
@@ -41,7 +41,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S105: what an owner commits too late brings nothing back', async () => {
+  it('S105: a late commit of the owner restores nothing', async () => {
     const answer = gate()
     const { runtime, session, faults } = await started({
       steps: async () => {
@@ -58,7 +58,7 @@ describe('delete', () => {
     expect(faults).toEqual([])
   })
 
-  it('S106: twice in a row, and of what was never there, it does nothing more', async () => {
+  it('S106: a second delete, and a delete of a missing session, do nothing', async () => {
     const { runtime, session } = await started({ steps: [], concurrency: 0 })
     await session.delete()
     await session.send('go')
@@ -69,7 +69,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S106: in progress it is shared, also between handles', async () => {
+  it('S106: concurrent deletes are one delete, also between handles', async () => {
     const memory = memoryStore()
     const release = gate()
     let deletions = 0
@@ -87,7 +87,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S5, S106: what somebody else may not delete is not shared with whoever may', async () => {
+  it('S5, S106: a delete of a caller without the right is not shared with a caller that has it', async () => {
     const { runtime } = await started({ steps: [], concurrency: 0 })
     const session = runtime.session('room:1', { owner: 'ann' })
     await session.open()
@@ -96,7 +96,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S106: when the store fails in the middle it can be repeated', async () => {
+  it('S106: if the store fails in the middle, a second delete completes it', async () => {
     let broken = true
     const store = faultyStore(memoryStore(), [{ of: 'commit', when: (batch) => broken && deletes(batch), fault: { error: new Error('disk on fire') } }])
     const { runtime, session } = await started({ steps: [], concurrency: 0, store })
@@ -109,7 +109,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S106: ends the readers of the session and of its runs with session-end; a cursor from then on is refused', async () => {
+  it('S106: ends the readers of the session and of its runs with session-end; their last cursor is refused afterwards', async () => {
     const { runtime, session } = await started({ steps: [asks], tools: [place] })
     const run = await session.send('where?')
     await run.result()
@@ -126,7 +126,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S106: readers in another process end too, also when nobody tells them and a new session has come', async () => {
+  it('S106: readers in another process end too, even without a hint and with a new session under the key', async () => {
     const clock = manualClock()
     const memory = memoryStore()
     const store = new Proxy(memory, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
@@ -144,7 +144,7 @@ describe('delete', () => {
     await runtime.stop()
   })
 
-  it('S125: who waits for the result of a run hears that its session was deleted', async () => {
+  it('S125: a caller that waits for the result of a run gets an error that its session was deleted', async () => {
     const { runtime, session } = await started({ steps: [], concurrency: 0 })
     const run = await session.send('go')
     const waiting = run.result().catch((error: { code: string }) => error.code)

@@ -31,7 +31,7 @@ function gatedSteps(count: number) {
 }
 
 describe('drain', () => {
-  it('S66: executes all there is, in all sessions, with what follows from it, and says what it did', async () => {
+  it('S66: executes all runs in all sessions, with their follow-up work, and returns what it did', async () => {
     const { runtime, session, faults } = await asleep({ steps: (_call, index) => ({ text: `answer ${index}` }), concurrency: 2 })
     const runs = [await session.send('one'), await session.send('two')]
     for (let room = 2; room < 6; room++) runs.push(await runtime.session(`room:${room}`).send('go'))
@@ -41,7 +41,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66: at the deadline runs go back into the queue at their next boundary, without an attempt, and go on later', async () => {
+  it('S66: at the deadline runs go back into the queue at their next boundary, without a counted attempt, and resume later', async () => {
     const { steps, gates, called } = gatedSteps(1)
     const { runtime, session, clock, store } = await asleep({ steps })
     const run = await session.send('go')
@@ -57,7 +57,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66: a deadline that is over, or a signal that is aborted, starts nothing', async () => {
+  it('S66: with a past deadline or an aborted signal it starts nothing', async () => {
     const { runtime, session, model, clock } = await asleep({ steps: [] })
     await clock.advance(10)
     await session.send('go')
@@ -67,7 +67,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66: an abort in the middle is a deadline', async () => {
+  it('S66: an abort in the middle acts as a deadline', async () => {
     const { steps, called } = gatedSteps(1)
     const { runtime, session } = await asleep({ steps })
     await session.send('go')
@@ -79,7 +79,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66: with maxRuns no more are claimed', async () => {
+  it('S66: with maxRuns it claims no more runs', async () => {
     const { runtime, session, wakes } = await asleep({ steps: [{ text: 'one' }, { text: 'two' }] })
     await session.send('one')
     await session.send('two')
@@ -90,7 +90,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66: what comes while it works is worked on too', async () => {
+  it('S66: work that arrives during the drain is executed too', async () => {
     const { steps, gates, called } = gatedSteps(2)
     const { runtime, session } = await asleep({ steps })
     await session.send('go')
@@ -106,7 +106,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66, S22: what follows from the last run is part of it', async () => {
+  it('S66, S22: the follow-up work of the last run belongs to the drain', async () => {
     const store = memoryStore()
     const { steps, gates, called } = gatedSteps(2)
     const { runtime, session } = await asleep({ steps, store })
@@ -128,7 +128,7 @@ describe('drain', () => {
     { how: 'with a deadline beside one without', drains: [{ untilMs: 1_000 }, {}] },
     { how: 'one without beside one with a deadline', drains: [{}, { untilMs: 1_000 }] },
     { how: 'both with a deadline', drains: [{ untilMs: 1_000 }, { untilMs: 2_000 }] },
-  ])('S67: in parallel, $how: nothing is lost, nothing runs twice, and it is quiet afterwards', async ({ drains }) => {
+  ])('S67: in parallel, $how: nothing is lost, nothing runs twice, and nothing is left to do afterwards', async ({ drains }) => {
     const { steps, gates, called } = gatedSteps(1)
     const { runtime, session, clock, model, faults } = await asleep({ steps })
     const run = await session.send('go')
@@ -149,7 +149,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S67: with nothing to do, again and again, it changes nothing', async () => {
+  it('S67: without work, repeated drains change nothing', async () => {
     const { runtime, session, store } = await asleep({ steps: [] })
     await session.open()
     const before = await store.readSession('room:1')
@@ -159,7 +159,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S67, S95: tells when the next thing is due; too early does nothing, too late does it once', async () => {
+  it('S67, S95: returns the time at which the next work is due; a drain too early does nothing, a drain too late does it once', async () => {
     const timed = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), timeoutMs: 60_000 })
     const { runtime, session, clock } = await asleep({ steps: [asks('c1'), { text: 'nobody knows' }], tools: [timed] })
     const run = await session.send('where?')
@@ -176,7 +176,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S33, S67: a run that is held until a time is due then, and not before', async () => {
+  it('S33, S67: a run with notBefore is due at that time, and not before', async () => {
     const { runtime, session, clock, wakes } = await asleep({ steps: [{ text: 'late' }] })
     const run = await session.send('go', { notBefore: 5_000 })
     expect(wakes).toEqual([5_000])
@@ -187,7 +187,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S61, S67: the lease of a dead process is over at a time that is told', async () => {
+  it('S61, S67: returns the time at which the lease of a dead process ends', async () => {
     const clock = manualClock()
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -201,7 +201,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S66: with timers too, the runs have left when the time is over', async () => {
+  it('S66: with timers too, the runs have yielded when the time is over', async () => {
     const { steps, called } = gatedSteps(1)
     const { runtime, session, clock } = await asleep({ steps, timers: true })
     const run = await session.send('go')
@@ -213,7 +213,7 @@ describe('drain', () => {
     await runtime.stop()
   })
 
-  it('S9, S66: a stop of the runtime ends a drain under way', async () => {
+  it('S9, S66: a stop of the runtime ends a running drain', async () => {
     const { steps, called } = gatedSteps(1)
     const { runtime, session, store, clock } = await asleep({ steps })
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -229,7 +229,7 @@ describe('drain', () => {
 describe('timers: false', () => {
   const idleTimers = (clock: ManualClock): number => clock.pendingTimers
 
-  it('S67: nothing happens between the calls, whatever is stored, hinted or due', async () => {
+  it('S67: nothing happens between the calls, even with stored work, hints or due times', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const { runtime, session, model, wakes } = await asleep({ steps: [], store, clock })
@@ -273,7 +273,7 @@ describe('timers: false', () => {
     await first.runtime.stop()
   })
 
-  it('S65, S67: a resumed run has its heartbeat as long as it runs, and leaves no timer behind', async () => {
+  it('S65, S67: a resumed run has its heartbeat as long as it runs, and no timer afterwards', async () => {
     const { steps, gates, called } = gatedSteps(1)
     const { runtime, session, clock } = await asleep({ steps })
     const { runId } = await session.send('go')

@@ -84,14 +84,14 @@ async function outcomeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-describe('a handle of a session that is not there', () => {
+describe('a handle of a missing session', () => {
   it('S106: the table names every method of a handle', async () => {
     const { session, end } = await sessionThatIs('missing')
     expect([...new Set(table.map((row) => row.method))].sort()).toEqual(Object.keys(session).filter((name) => name !== 'key').sort())
     await end()
   })
 
-  it.each(table)('S40, S106, S161: $method keeps missing, expired, deleted and closed apart', async ({ call, says }) => {
+  it.each(table)('S40, S106, S161: $method returns different errors for missing, expired, deleted and closed sessions', async ({ call, says }) => {
     const said: string[] = []
     for (const state of states) {
       const { session, end } = await sessionThatIs(state)
@@ -101,7 +101,7 @@ describe('a handle of a session that is not there', () => {
     expect(said).toEqual(says)
   })
 
-  it.each(table)('S39, S106: $method of a handle from before a deletion never means the session that came after it', async ({ method, call }) => {
+  it.each(table)('S39, S106: $method of a handle from before a deletion never acts on the session that was created after it', async ({ method, call }) => {
     const { runtime } = setup({ steps: [], concurrency: 0 })
     await runtime.start()
     const old = runtime.session('room:1')

@@ -32,7 +32,7 @@ async function started(options: SetupOptions) {
 }
 
 describe('kill', () => {
-  it('S104, S100: settles what started and is not pure as unknown, the rest as cancelled, and the receipt is the ledger', async () => {
+  it('S104, S100: settles started calls as unknown unless they are pure, settles the others as cancelled, and the receipt equals the ledger', async () => {
     const { tools, started: allStarted } = deafTools()
     const { runtime, session, model, faults } = await started({
       steps: [{ toolCalls: ['pure', 'idempotent', 'once', 'place', 'send'].map(call) }],
@@ -60,7 +60,7 @@ describe('kill', () => {
     expect(faults).toEqual([])
   })
 
-  it('S104: results that are in the transcript stay there once, however many inputs came after them', async () => {
+  it('S104: results in the transcript stay there once, however many inputs came after them', async () => {
     const [running, go, asked] = [gate(), gate(), gate()]
     const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: async () => (running.open(), await go.passed, 'seen') })
     const steps: SetupOptions['steps'] = (_call, index) => (index === 0 ? Promise.resolve({ toolCalls: [call('look')] }) : new Promise<never>(() => asked.open()))
@@ -77,7 +77,7 @@ describe('kill', () => {
     await runtime.stop({ graceMs: 0 })
   })
 
-  it('S104: fences out an owner in another process, which writes nothing more', async () => {
+  it('S104: fences an owner in another process, which writes nothing more', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const answer = gate()
@@ -102,7 +102,7 @@ describe('kill', () => {
     await other.runtime.stop()
   })
 
-  it('S104: ends the queue, waiting inputs and overlays too, and nothing of them comes to the model later', async () => {
+  it('S104: ends the queue, waiting inputs and overlays too, and none of them reaches the model later', async () => {
     const { runtime, session, model } = await started({ steps: [{ toolCalls: [call('place')] }, { text: 'fresh' }], tools: deafTools().tools })
     const first = await session.send('one')
     await first.result()
@@ -118,7 +118,7 @@ describe('kill', () => {
     await runtime.stop()
   })
 
-  it('S104, S32: ends a full queue behind a run that holds the session', async () => {
+  it('S104, S32: ends a full queue after a run that holds the session', async () => {
     const { runtime, session } = await started({ steps: [{ toolCalls: [call('place')] }], tools: deafTools().tools })
     await (await session.send('first')).result()
     for (let place = 0; place < 1_000; place++) await session.send(`input ${place}`)
@@ -129,7 +129,7 @@ describe('kill', () => {
     await runtime.stop()
   })
 
-  it('S102, S104: with nothing open it changes nothing but the handle', async () => {
+  it('S102, S104: without an open run it changes only the handle', async () => {
     const { runtime, session } = await started({ steps: [] })
     const before = await session.open()
     expect(await session.kill()).toEqual({ runId: null, state: 'nothing-to-stop', calls: [], children: [] })

@@ -31,7 +31,7 @@ const held = (leases: readonly Lease[]): Promise<readonly LeaseState[]> => Promi
 const fenced = { kind: 'fenced' }
 
 describe('S58: heartbeats', () => {
-  it('S58: each run is renewed under its epoch, and held for a lease from when it was asked', async () => {
+  it('S58: each run is renewed under its epoch, and its lease counts from the time of the request', async () => {
     const { clock, runs, aborted, asked, beat } = world(['r1', 'r2'], held)
     await clock.advance(3000)
     await beat()
@@ -40,13 +40,13 @@ describe('S58: heartbeats', () => {
     expect(aborted).toEqual([])
   })
 
-  it('S58: without a run nothing is asked', async () => {
+  it('S58: without a run no renewal is sent', async () => {
     const { asked, beat } = world([], held)
     await beat()
     expect(asked).toEqual([])
   })
 
-  it('S58: a run that the store gave to another is fenced, one that is to stop is stopped, and goes on being held', async () => {
+  it('S58: a run that the store gave to another owner is fenced; a run with a stop is stopped and keeps its lease', async () => {
     const { clock, runs, aborted, beat } = world(['r1', 'r2', 'r3'], () =>
       Promise.resolve([{ runId: 'r1', held: false }, { runId: 'r2', held: true, stopping: { at: 1, reason: 'enough' } }, { runId: 'r3', held: true, stopping: { at: 1 } }] as unknown as LeaseState[]),
     )
@@ -56,7 +56,7 @@ describe('S58: heartbeats', () => {
     expect([...runs.values()].map(({ heldUntil, unheardBeats }) => [heldUntil, unheardBeats])).toEqual([[110_000, 1], [113_000, 0], [113_000, 0]])
   })
 
-  it('S58: an answer about an earlier claim of the run, or about one that has left, changes nothing', async () => {
+  it('S58: an answer about an earlier claim of the run, or about a run that has left, changes nothing', async () => {
     const answers = Promise.withResolvers<readonly LeaseState[]>()
     const { runs, aborted, beat } = world(['r1', 'r2'], () => answers.promise)
     await beat()
@@ -67,7 +67,7 @@ describe('S58: heartbeats', () => {
     expect(aborted).toEqual([])
   })
 
-  it('S59: a store that fails is told of; runs leave before their lease can end, not earlier', async () => {
+  it('S59: a store that fails is reported; runs leave before their lease can end, and not earlier', async () => {
     const { clock, aborted, faults, beat } = world(['r1'], () => Promise.reject(new Error('away')))
     for (let n = 0; n < 2; n++) {
       await clock.advance(heartbeatMs)
@@ -80,7 +80,7 @@ describe('S58: heartbeats', () => {
     expect(aborted).toEqual([['r1', fenced]])
   })
 
-  it('S59: a store that hangs is asked once, and the beats count the time, also with a clock that stands still', async () => {
+  it('S59: a store that hangs gets one request, and the beats count the time, also if the clock does not move', async () => {
     const { aborted, asked, beat } = world(['r1'], () => new Promise(() => undefined))
     await beat()
     await beat()
@@ -89,7 +89,7 @@ describe('S58: heartbeats', () => {
     expect([asked.length, aborted]).toEqual([1, [['r1', fenced]]])
   })
 
-  it('S59: the lease counts when the clock was set forward', async () => {
+  it('S59: if the clock is set forward, the lease ends by the clock', async () => {
     const { clock, aborted, beat } = world(['r1'], () => new Promise(() => undefined))
     await beat()
     await clock.advance(6999)
@@ -102,7 +102,7 @@ describe('S58: heartbeats', () => {
     expect(late.aborted).toEqual([['r1', fenced]])
   })
 
-  it('S59: behind an answer the next renewal is asked again', async () => {
+  it('S59: after an answer the next renewal is sent', async () => {
     const { asked, beat } = world(['r1'], held)
     await beat()
     await beat()

@@ -11,7 +11,7 @@ import { gate, setup } from '../support.ts'
 const never = (): Promise<Step> => new Promise<Step>(() => undefined)
 
 describe('leases', () => {
-  it('S58: one heartbeat renews all leases of a process, and an idle one has none', async () => {
+  it('S58: one heartbeat renews all leases of a process, and an idle process sends none', async () => {
     const clock = manualClock()
     const memory = memoryStore()
     const renewed: number[] = []
@@ -48,7 +48,7 @@ describe('leases', () => {
     await slow.runtime.stop()
   })
 
-  it('S61, S63: a run that kills each process is taken over after its lease, then one second later, then two, then four', async () => {
+  it('S61, S63: a run that kills each process is taken over after its lease, then with a delay of one, two and four seconds', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const { runtime } = setup({ steps: [], store, clock, concurrency: 0, attempts: { withoutProgress: 5 } })
@@ -65,7 +65,7 @@ describe('leases', () => {
     await runtime.stop()
   })
 
-  it('S40: a store that is not available says so, and makes nothing', async () => {
+  it('S40: an unavailable store is reported, and nothing is created', async () => {
     let broken = false
     const memory = memoryStore()
     const store = faultyStore(memory, [{ of: 'readSession', when: () => broken, fault: { error: new Error('no connection') } }])
@@ -81,7 +81,7 @@ describe('leases', () => {
     await runtime.stop()
   })
 
-  it('S9, S12: stopping right after the end of a run writes what follows from it first, and is no fault', async () => {
+  it('S9, S12: a stop right after the end of a run first writes the follow-up work, and reports no fault', async () => {
     const memory = memoryStore()
     const reading = gate()
     const go = gate()
@@ -125,7 +125,7 @@ describe('a changed definition', () => {
     return { ...second, session, runId: run.runId }
   }
 
-  it('S82: is let go on by recover, once', async () => {
+  it('S82: recover with continue resumes the run, once', async () => {
     const { runtime, session, runId, model } = await held()
     const [run] = await Promise.all([session.recover(runId, 'continue'), session.recover(runId, 'continue')])
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'in Oslo' })
@@ -134,7 +134,7 @@ describe('a changed definition', () => {
     await runtime.stop()
   })
 
-  it.each(['recover', 'stop', 'kill'] as const)('S82: is ended by %s, and the session goes on', async (how) => {
+  it.each(['recover', 'stop', 'kill'] as const)('S82: %s ends the run, and the session goes on', async (how) => {
     const { runtime, session, runId } = await held()
     if (how === 'recover') await (await session.recover(runId, 'stop')).result()
     else expect(await session[how]()).toMatchObject({ state: 'settled' })

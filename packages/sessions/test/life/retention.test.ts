@@ -34,7 +34,7 @@ async function livedWithChildren(store: SessionStore) {
 }
 
 describe.each(namesOfPlaces)('an expired session with children, over %s', (name) => {
-  it('S105, S161: until its retention is over all of it stays readable, and then all of it goes', async () => {
+  it('S105, S161: until its retention is over everything stays readable, then everything is deleted', async () => {
     const [store] = placeOf(name)
     const { runtime, clock, faults } = await livedWithChildren(store)
     const keys = (await store.listSessions({})).items.map(({ key }) => key)
@@ -52,7 +52,7 @@ describe.each(namesOfPlaces)('an expired session with children, over %s', (name)
   })
 })
 
-it('S164: what of it cannot be deleted is told of, keeps nothing else back, and goes the next time', async () => {
+it('S164: a part that cannot be deleted is reported, blocks nothing else, and is deleted the next time', async () => {
   const [memory] = placeOf('memory')
   let isBroken = false
   const fails = ({ key, writes }: Batch): boolean => isBroken && key.startsWith(`${root}~scout`) && writes.some(({ op }) => op === 'session.delete')

@@ -49,7 +49,7 @@ describe('deadlines', () => {
     await runtime.stop()
   })
 
-  it.each(kinds)('S95, S160: of $tool: also when no process was there at its time', async ({ tool, becomes }) => {
+  it.each(kinds)('S95, S160: of $tool: also if no process was running at its time', async ({ tool, becomes }) => {
     const first = await started({ steps: [call(tool)] })
     const { clock, store } = first
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -64,7 +64,7 @@ describe('deadlines', () => {
     await second.runtime.stop()
   })
 
-  describe.each(kinds)('S95, S160: of $tool: that comes before the run is at rest', ({ tool, becomes }) => {
+  describe.each(kinds)('S95, S160: of $tool: before the run is at rest', ({ tool, becomes }) => {
     const hold = () => {
       const [reached, go] = [gate(), gate()]
       let ends = 0
@@ -128,7 +128,7 @@ describe('deadlines', () => {
     })
   })
 
-  it('S95: no other deadline of the run is dropped with one that is over', async () => {
+  it('S95: an expired deadline does not drop another deadline of the run', async () => {
     const { runtime, session, clock, store } = await started({ steps: [call('send'), call('place'), { text: 'done' }] })
     const run = await session.send('go')
     await run.result()
@@ -156,7 +156,7 @@ describe('deadlines', () => {
     for (const { runtime } of [first, ...others]) await runtime.stop()
   })
 
-  it('S92, S95: a decision in time stands, and no timer is left to wake the run for nothing', async () => {
+  it('S92, S95: a decision in time counts, and no timer is left to wake the run', async () => {
     const { runtime, session, clock, store } = await started({ steps: [call('send'), call('untimed'), { text: 'done' }] })
     const run = await session.send('go')
     const { pendingApprovals } = await run.result()
@@ -171,7 +171,7 @@ describe('deadlines', () => {
     await runtime.stop()
   })
 
-  it('S95: of two calls the earlier is over first, and the later at its own time', async () => {
+  it('S95: of two calls each expires at its own time', async () => {
     const late = defineTool({ ...schema, name: 'late', timeoutMs: 90_000 })
     const both: Step = { toolCalls: ['place', 'late'].map((name) => ({ id: `c-${name}`, name, input: {} })) }
     const { runtime, session, clock } = await started({ steps: [both, { text: 'without them' }], tools: [...tools, late] })
@@ -195,8 +195,8 @@ describe('deadlines', () => {
   })
 })
 
-describe('the life of a session', () => {
-  it('S161, S163: ends to the millisecond: its open runs are cancelled, input is refused, all of it stays readable', async () => {
+describe('the lifetime of a session', () => {
+  it('S161, S163: ends to the millisecond: its open runs are cancelled, input is refused, everything stays readable', async () => {
     const { runtime, clock } = await started({ steps: [call('untimed')] })
     const session = runtime.session('room:1', { ttl: { maxAgeMs: 50_000 } })
     const run = await session.send('go')
@@ -216,7 +216,7 @@ describe('the life of a session', () => {
     await runtime.stop()
   })
 
-  it('S161: what a run says too late neither counts nor brings the session back', async () => {
+  it('S161: a late answer of a run neither counts nor restores the session', async () => {
     const answer = gate()
     const called = gate()
     const { runtime, clock, faults } = await started({
@@ -264,7 +264,7 @@ describe('the life of a session', () => {
     for (const { runtime } of all) await runtime.stop()
   })
 
-  it('S162: input and commits prolong it, reading does not', async () => {
+  it('S162: input and commits extend it, reading does not', async () => {
     const { runtime, clock } = await started({ steps: [{ text: 'one' }] })
     const session = runtime.session('room:1', { ttl: { idleMs: 10_000 } })
     await session.open()
@@ -285,7 +285,7 @@ describe('the life of a session', () => {
     await runtime.stop()
   })
 
-  it('S160: two sessions that end one after the other each end at their time', async () => {
+  it('S160: two sessions that end one after the other each end at their own time', async () => {
     const { runtime, clock, store } = await started({ steps: [] })
     for (const [room, maxAgeMs] of [['room:1', 5_000], ['room:2', 6_000]] as const) await runtime.session(room, { ttl: { maxAgeMs } }).open()
     await clock.advance(6_000)
@@ -294,7 +294,7 @@ describe('the life of a session', () => {
     await runtime.stop()
   })
 
-  it.each([0, -1, Number.NaN, Infinity])('S163: a life of %s is refused, for all sessions and for one', async (ms) => {
+  it.each([0, -1, Number.NaN, Infinity])('S163: a lifetime of %s is refused, for all sessions and for one', async (ms) => {
     for (const ttl of [{ maxAgeMs: ms }, { idleMs: ms }]) {
       expect(() => setup({ steps: [], ttl })).toThrow(expect.objectContaining({ code: 'invalid-config' }) as Error)
       const { runtime } = setup({ steps: [] })
@@ -302,7 +302,7 @@ describe('the life of a session', () => {
     }
   })
 
-  it('S163: never is the only way to say never, also against the default of the runtime', async () => {
+  it('S163: only the value never turns it off, also against the default of the runtime', async () => {
     const { runtime, clock } = await started({ steps: [], ttl: { maxAgeMs: 1_000 } })
     const session = runtime.session('room:1', { ttl: { maxAgeMs: 'never', idleMs: 'never' } })
     await session.open()
@@ -313,7 +313,7 @@ describe('the life of a session', () => {
     await runtime.stop()
   })
 
-  it('S161: when the retention is over an expired session is deleted', async () => {
+  it('S161: an expired session is deleted when its retention is over', async () => {
     const { runtime, clock } = await started({ steps: [], timers: false })
     const session = runtime.session('room:1', { ttl: { maxAgeMs: 1_000 } })
     await session.open()
@@ -328,7 +328,7 @@ describe('the life of a session', () => {
 })
 
 describe('retention', () => {
-  it('S164, S125: takes old runs and their events, and neither messages nor usage; what waits stays whole', async () => {
+  it('S164, S125: deletes old runs and their events, but neither messages nor usage; waiting runs stay whole', async () => {
     const { runtime, session, clock } = await started({ steps: [{ text: 'one' }, call('untimed'), { text: 'two' }], timers: false })
     const first = await session.send('go')
     await runtime.drain()
@@ -350,7 +350,7 @@ describe('retention', () => {
     await runtime.stop()
   })
 
-  it('S164: works in small steps, and once an hour', async () => {
+  it('S164: works in small steps, and runs once an hour', async () => {
     const clock = manualClock()
     const memory = memoryStore()
     const limits: number[] = []

@@ -32,7 +32,7 @@ function tree(midSteps: readonly Step[], options: Partial<SetupOptions> = {}) {
 }
 
 describe('a tree of runs', () => {
-  it.each(['stop', 'kill', 'delete'] as const)('S98, S104, S105: %s reaches what works at any depth', async (how) => {
+  it.each(['stop', 'kill', 'delete'] as const)('S98, S104, S105: %s reaches running work at any depth', async (how) => {
     const { started, options } = tree([handOn('leaf')])
     const { runtime, faults } = setup(options)
     await runtime.start()
@@ -60,7 +60,7 @@ describe('a tree of runs', () => {
     expect(faults).toEqual([])
   })
 
-  it.each(['stop', 'kill'] as const)('S98, S100: %s reaches work in the background of a child that has ended', async (how) => {
+  it.each(['stop', 'kill'] as const)('S98, S100: %s reaches background work of a child that has ended', async (how) => {
     const { started, options } = tree([handOn('leaf', true), { text: 'it is under way' }])
     const toolEnd = gate()
     const wait = defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({}), execute: () => toolEnd.passed.then(() => 'over') })
@@ -85,7 +85,7 @@ describe('a tree of runs', () => {
     await runtime.stop()
   })
 
-  it('S99: a stop is settled only when all below has ended', async () => {
+  it('S99: a stop is settled only when all runs below have ended', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const { started, options } = tree([handOn('leaf')], { store, clock })
@@ -100,7 +100,7 @@ describe('a tree of runs', () => {
     await runtime.stop()
   })
 
-  it('S105: delete takes the sessions of children that have ended, and leaves no trace of them', async () => {
+  it('S105: delete removes the sessions of ended children without a trace', async () => {
     const store = memoryStore()
     const { runtime } = setup({ ...tree([{ text: 'done' }]).options, store })
     await runtime.start()

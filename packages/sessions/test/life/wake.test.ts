@@ -20,7 +20,7 @@ async function told(options: SetupOptions) {
 }
 
 describe('onWake', () => {
-  it.each(['drain', 'sweep'] as const)('S67, S203: is not called at once for what a %s could not do, but for 30 s later', async (how) => {
+  it.each(['drain', 'sweep'] as const)('S67, S203: is called for 30 s later, not at once, if a %s could not do its work', async (how) => {
     let broken = true
     let tries = 0
     const isEnd = (batch: Batch): boolean => batch.writes.some((write) => write.op === 'session.expire')
@@ -61,7 +61,7 @@ describe('onWake', () => {
     await runtime.stop()
   })
 
-  it('S68: is called with the deadline of what a run waits for, and no longer when that is answered', async () => {
+  it('S68: is called with the deadline of a waiting run, and no longer once the run has its answer', async () => {
     const { runtime, session, heard } = await told({ steps: [asks, { text: 'done' }], tools: [slowPlace] })
     await session.send('go')
     heard()
@@ -74,7 +74,7 @@ describe('onWake', () => {
     await runtime.stop()
   })
 
-  it('S68: a later time does not take the place of an earlier one that was not kept yet', async () => {
+  it('S68: a later time does not replace an earlier time that is still due', async () => {
     const { runtime, session, heard } = await told({ steps: [{ text: 'one' }] })
     await session.send('now')
     await runtime.session('room:2').send('later', { notBefore: 5_000 })
@@ -84,7 +84,7 @@ describe('onWake', () => {
     await runtime.stop()
   })
 
-  it('S68, S161: tells when a session expires', async () => {
+  it('S68, S161: is called when a session is to expire', async () => {
     const { runtime, heard, clock } = await told({ steps: [] })
     await runtime.session('room:1', { ttl: { idleMs: 1_000 } }).open()
     await clock.advance(0)
@@ -92,7 +92,7 @@ describe('onWake', () => {
     await runtime.stop()
   })
 
-  it('S68: a run behind the one that has ended is work that is left', async () => {
+  it('S68: is called for a run that is queued after the ended one', async () => {
     const { runtime, session, heard } = await told({ steps: [{ text: 'one' }, { text: 'two' }] })
     await session.send('one')
     await session.send('two')
@@ -104,7 +104,7 @@ describe('onWake', () => {
     await runtime.stop()
   })
 
-  it('S9, S68: a stopped runtime tells that it leaves work behind', async () => {
+  it('S9, S68: is called by a stopped runtime that leaves work', async () => {
     const called = gate()
     const { runtime, session, heard } = await told({
       steps: () => {
@@ -128,7 +128,7 @@ describe('onWake', () => {
       },
     },
     { how: 'rejects', onWake: () => Promise.reject(new Error('no alarm')) },
-  ])('S12, S68: one that $how fails nothing, and is told of', async ({ onWake }) => {
+  ])('S12, S68: a callback that $how is reported, and nothing fails', async ({ onWake }) => {
     const { runtime, session, faults, clock } = await told({ steps: [{ text: 'done' }], onWake })
     const run = await session.send('go')
     await runtime.drain()
@@ -140,7 +140,7 @@ describe('onWake', () => {
   })
 })
 
-describe('hints that are lost', () => {
+describe('lost hints', () => {
   /** Wraps a store whose subscribers are never notified. */
   function deaf(store: SessionStore): SessionStore {
     return new Proxy(store, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
@@ -167,7 +167,7 @@ describe('hints that are lost', () => {
     await worker.stop()
   })
 
-  it('S48, S98: a stop reaches the owner within three seconds, and whoever asked hears of its end', async () => {
+  it('S48, S98: a stop reaches the owner within three seconds, and the caller gets its receipt', async () => {
     const { clock, sender, worker, session } = await apart(() => new Promise<Step>(() => undefined))
     await session.send('go')
     await clock.advance(1_000)
@@ -183,7 +183,7 @@ describe('hints that are lost', () => {
     await worker.stop()
   })
 
-  it('S48: an answer is taken up within a second', async () => {
+  it('S48: a run is resumed for an answer within a second', async () => {
     const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
     const { clock, sender, worker, session, model } = await apart([asks, { text: 'in Oslo' }], [place])
     await session.send('go')
@@ -196,7 +196,7 @@ describe('hints that are lost', () => {
     await worker.stop()
   })
 
-  it('S48, S101: a stop of a run whose owner died is carried out by the next claimer, without another model call', async () => {
+  it('S48, S101: if the owner of a run died, the next claimer carries out its stop, without another model call', async () => {
     const { clock, sender, worker, session, model } = await apart([])
     const run = await session.send('go')
     await sender.store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [] })
@@ -208,7 +208,7 @@ describe('hints that are lost', () => {
     await worker.stop()
   })
 
-  it('S101: so it is in the middle of a turn, and the calls of the dead owner are settled', async () => {
+  it('S101: in the middle of a turn too, the next claimer carries out the stop and settles the calls of the dead owner', async () => {
     const clock = manualClock()
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -238,7 +238,7 @@ describe('hints that are lost', () => {
 })
 
 describe('resume', () => {
-  it('S65: one caller gets the run, others get null, as for runs that are unknown, foreign, ended or held', async () => {
+  it('S65: one caller gets the run, others get null, as for unknown, foreign, ended or held runs', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const { runtime, session } = await told({ steps: [{ text: 'resumed' }, asks], tools: [slowPlace], store, clock })
@@ -266,7 +266,7 @@ describe('resume', () => {
     await runtime.stop()
   })
 
-  it('S65: works for each kind of run, also for one whose owner died', async () => {
+  it('S65: works for each kind of run, also if its owner died', async () => {
     const clock = manualClock()
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -300,7 +300,7 @@ describe('resume', () => {
 })
 
 describe('faults in the background', () => {
-  it('S12, S160: one session that cannot be swept keeps nothing else back', async () => {
+  it('S12, S160: a session that cannot be swept holds back no other session', async () => {
     const clock = manualClock()
     const memory = memoryStore()
     const store = faultyStore(memory, [{ of: 'commit', when: ({ key }) => broken && key === 'room:1', fault: { error: new Error('row is damaged') } }])

@@ -46,7 +46,7 @@ async function twoProcesses([first, later]: readonly [SessionStore, () => Sessio
 }
 
 describe.each([...namesOfPlaces, 'postgres'] as const)('the log of a session over %s', (name) => {
-  it('D55, S115: says of each event its commit, and of each commit its process and claim, within one millisecond and over a restart', async () => {
+  it('D55, S115: names the commit of each event, and the process and claim of each commit, within one millisecond and over a restart', async () => {
     const { ids, stores, session, run, reader, stop } = await twoProcesses(name === 'postgres' ? await postgresStores() : placeOf(name))
     const [one, two] = ids
     const log = await logOf(session)
@@ -71,7 +71,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('the log of a session ove
   })
 })
 
-it('D55: what subagents write into the log of their parent carries their own claim', async () => {
+it('D55: events that subagents write into the log of their parent carry the claim of the subagent', async () => {
   const store = recordingStore(memoryStore())
   const { runtime, session } = await team(
     [{ toolCalls: [handOver('a', 'scout'), handOver('b', 'maker')] }, { text: 'done' }],
@@ -93,7 +93,7 @@ it('D55: what subagents write into the log of their parent carries their own cla
   await runtime.stop()
 })
 
-it('D55: the end of a deleted session is a commit of nobody', async () => {
+it('D55: the end of a deleted session is a commit without an owner', async () => {
   const { runtime } = setup({ steps: [{ text: 'hi' }] })
   const session = runtime.session('room:1')
   const run = await session.send('go')

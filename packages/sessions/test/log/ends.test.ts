@@ -5,7 +5,7 @@ const queued = (runId: string) => ({ type: 'run-queued', at: 1, runId })
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `${from + index}`)
 const at = (seq: number) => ({ from: () => ({ seq, n: 0 }) })
 
-describe('S106: a session that is deleted under its readers', () => {
+describe('S106: a session that is deleted while it has readers', () => {
   const deletions = {
     'leaves its numbers': ['leaves', 'alone'],
     'leaves its numbers to another session': ['leaves', 'again'],
@@ -31,7 +31,7 @@ describe('S106: a session that is deleted under its readers', () => {
     expect(readers.map(({ cursors }) => cursors.length)).toEqual([2, 2, 1])
   })
 
-  it('S106: before its first reading, it ends with that alone', async () => {
+  it('S106: if it is deleted before the first read, a reader gets only session-end', async () => {
     const log = await writtenLog()
     await log.write(event('turn-start'))
     await log.commit({ op: 'session.delete', at: 1500 })
@@ -40,7 +40,7 @@ describe('S106: a session that is deleted under its readers', () => {
     expect([reader.over, reader.types, reader.cursors]).toEqual(['done', ['session-end'], ['2']])
   })
 
-  it('S106: while a reader reads what lies between two events of this process', async () => {
+  it('S106: a reader may be reading events between two events of this process', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const reader = log.follow()
@@ -53,7 +53,7 @@ describe('S106: a session that is deleted under its readers', () => {
     expect(reader.cursors).toEqual(numbers(1, 18))
   })
 
-  it.each(['live', 'read later'])('S111: its end by time ends every reader, %s', async (when) => {
+  it.each(['live', 'read later'])('S111: the end of its lifetime ends every reader, %s', async (when) => {
     const log = await writtenLog()
     const early = log.follow()
     await log.settle()
@@ -63,7 +63,7 @@ describe('S106: a session that is deleted under its readers', () => {
     expect([reader.over, reader.types]).toEqual(['done', ['session-end']])
   })
 
-  it('S111: also between two events of this process', async () => {
+  it('S111: the end of its lifetime also ends a reader between two events of this process', async () => {
     const log = await writtenLog()
     const reader = log.follow()
     await log.settle()
@@ -87,7 +87,7 @@ describe('S123: the events of a run', () => {
     return { ...log, run, followRun: (options = {}) => log.follow({ runId: 'r1', isResting, ...options }) }
   }
 
-  it('S123: are those of the run alone, without what is told of the session', async () => {
+  it('S123: contain only the run, without the events of the session', async () => {
     const log = await ofRun()
     await log.publish(event('turn-start', { runId: 'r2' }), event('turn-start'), queued('r3'))
     const [reader, whole] = [log.followRun(), log.follow()]
@@ -132,7 +132,7 @@ describe('S123: the events of a run', () => {
     expect([reader.over, log.run.asked]).toEqual([undefined, asked])
   })
 
-  it.each(['told', 'found'])('S123: end when the run comes to rest without an event, which is %s', async (how) => {
+  it.each(['told', 'found'])('S123: end when the run comes to rest without an event, if that is %s', async (how) => {
     const log = await ofRun()
     await log.publish(event('turn-start'))
     const reader = log.followRun()
@@ -145,7 +145,7 @@ describe('S123: the events of a run', () => {
     expect([reader.over, reader.cursors]).toEqual(['done', ['1']])
   })
 
-  it('S123: end when the run comes to rest while a reader reads what there is', async () => {
+  it('S123: end when the run comes to rest while a reader reads the stored events', async () => {
     const log = await ofRun()
     await log.write(event('turn-start'), event('save-point'))
     log.duringReads(() => (log.run.rests = true))
@@ -154,7 +154,7 @@ describe('S123: the events of a run', () => {
     expect([reader.over, reader.cursors]).toEqual(['done', ['1', '2']])
   })
 
-  it('S123: go on when the run went on while a reader read what there was', async () => {
+  it('S123: go on if the run resumed while a reader read the stored events', async () => {
     const log = await ofRun()
     await log.write(event('turn-start'), event('save-point'), event('turn-start'))
     log.run.rests = true
@@ -166,7 +166,7 @@ describe('S123: the events of a run', () => {
     expect([reader.over, reader.cursors]).toEqual([undefined, ['3', '4']])
   })
 
-  it('S123: end at once when the run rests and nothing of it comes', async () => {
+  it('S123: end at once if the run rests and has no further event', async () => {
     const log = await ofRun()
     await log.write(event('turn-start'), event('save-point'), queued('r2'))
     log.run.rests = true
@@ -175,7 +175,7 @@ describe('S123: the events of a run', () => {
     expect([reader.over, reader.cursors, log.run.asked]).toEqual(['done', [], 1])
   })
 
-  it('S123: so far, they wait for nothing and leave nothing behind', async () => {
+  it('S123: with live so-far, they wait for nothing and leave nothing in memory', async () => {
     const log = await ofRun()
     await log.publish(event('turn-start'))
     log.say('a')

@@ -8,15 +8,15 @@ const others = (count: number) => Array.from({ length: count }, (_, index) => qu
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `${from + index}`)
 const at = (seq: number, n = 0) => ({ from: () => ({ seq, n }) })
 
-describe('S116: a reader that is no longer wanted', () => {
-  it('S116: gives nothing when its signal was aborted before, and asks the store for nothing', async () => {
+describe('S116: a reader that is aborted or ends', () => {
+  it('S116: gives nothing and asks the store for nothing if its signal was aborted before', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const events = readLog(log.reading({ abortSignal: AbortSignal.abort() }))
     expect([await events.next(), events.take(), log.limits]).toEqual([{ done: true, value: undefined }, undefined, []])
   })
 
-  it('S116: ends at its abort while it waits, and leaves no timer, no listener and no session behind', async () => {
+  it('S116: ends at its abort while it waits, and leaves no timer, no listener and no session in memory', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const leaving = new AbortController()
@@ -31,7 +31,7 @@ describe('S116: a reader that is no longer wanted', () => {
     expect(log.live.session(key)).not.toBe(session)
   })
 
-  it.each(['before it has begun', 'at its end', 'after a failure', 'returned from in the middle'])('S116: listens to its signal no longer %s', async (moment) => {
+  it.each(['before it has begun', 'at its end', 'after a failure', 'returned from in the middle'])('S116: removes the listener of its signal %s', async (moment) => {
     const log = await writtenLog()
     await log.publish(event('turn-start'), event('step-start'))
     const { signal } = new AbortController()
@@ -73,7 +73,7 @@ describe('S116: a reader that is no longer wanted', () => {
     expect([events.take(), await events.next()]).toEqual([undefined, { done: true, value: undefined }])
   })
 
-  it.each([1, 2])('S116: gives nothing that it finds in the store, reading %i of which its abort meets', async (nth) => {
+  it.each([1, 2])('S116: gives nothing from the store if the abort comes during read %i', async (nth) => {
     const log = await writtenLog()
     await log.write(...others(20))
     const leaving = new AbortController()
@@ -96,7 +96,7 @@ describe('S116: a reader that is no longer wanted', () => {
     expect([reader.over, reader.cursors]).toEqual(['done', ['1']])
   })
 
-  it('S116: that cannot find where to begin fails with the reason, and is let go', async () => {
+  it('S116: fails with the reason and is released if it cannot find its start', async () => {
     const log = await writtenLog()
     const reader = log.follow({ from: () => Promise.reject(Object.assign(new Error('gone'), { code: 'unknown-run' })) })
     await log.settle()
@@ -105,7 +105,7 @@ describe('S116: a reader that is no longer wanted', () => {
   })
 })
 
-describe('S117: what a reader asks of the store', () => {
+describe('S117: what a reader requests from the store', () => {
   it('S117: pages grow fourfold while events are small', async () => {
     const log = await writtenLog()
     await log.write(...others(600))
@@ -114,7 +114,7 @@ describe('S117: what a reader asks of the store', () => {
     expect([reader.over, reader.cursors.length, log.limits]).toEqual(['done', 600, [16, 64, 256, 500]])
   })
 
-  it('S117: pages are not larger than what the reader may hold', async () => {
+  it('S117: pages are not larger than the buffer of the reader', async () => {
     const log = await writtenLog()
     await log.write(...others(20))
     const reader = log.follow({ live: false, bufferBytes: 2200 })
@@ -122,7 +122,7 @@ describe('S117: what a reader asks of the store', () => {
     expect([reader.over, reader.cursors.length, log.limits]).toEqual(['done', 20, [16, 2, 2]])
   })
 
-  it('S117: what this process publishes needs no look, nor does a delta', async () => {
+  it('S117: neither events that this process publishes nor deltas cause a read', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const readers = [log.follow(), log.follow({ runId: 'r1' })]
@@ -139,7 +139,7 @@ describe('S117: what a reader asks of the store', () => {
 })
 
 describe('S118, S119: a log with several writers', () => {
-  it('S118: what others have stored between two events of this process comes between them, and the deltas stay', async () => {
+  it('S118: events that others stored between two events of this process come between them, and the deltas stay', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const reader = log.follow()
@@ -155,7 +155,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(log.limits.slice(-3)).toEqual([16, 16, 8])
   })
 
-  it('S118: while it reads between two events, what is at hand is what it has read', async () => {
+  it('S118: while it reads between two events, take() gives the events that it has read', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const events = readLog(log.reading())
@@ -172,7 +172,7 @@ describe('S118, S119: a log with several writers', () => {
     await events.return?.()
   })
 
-  it('S118: an event that the store gave before this process told of it comes once', async () => {
+  it('S118: an event that came from the store before this process published it comes once', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const reader = log.follow()
@@ -186,7 +186,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(reader.cursors).toEqual(['1', '2', '3'])
   })
 
-  it('S119: deltas from before an event of their run that the store gave are void, later ones are not', async () => {
+  it('S119: deltas before an event of their run from the store are dropped, later ones are not', async () => {
     const log = await writtenLog()
     await log.publish(event('message-start'))
     const reader = log.follow()
@@ -213,7 +213,7 @@ describe('S118, S119: a log with several writers', () => {
     ['a decision in the background', event('approval-resolved', { runId: 'r2', background: ['d'] })],
     ['a remote call in the background', event('awaiting-tools', { runId: 'r2', pendingToolCalls: [], background: ['d'] })],
     ['a subagent that is held', event('error', { runId: 'r2', path: ['d'] })],
-  ])('S119: %s voids no delta and moves no count, read from the store or as it happens', async (_what, other) => {
+  ])('S119: %s drops no delta and changes no count, read from the store or live', async (_what, other) => {
     const log = await writtenLog()
     await log.publish(event('message-start'))
     const early = log.follow()
@@ -233,7 +233,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['2.3'])
   })
 
-  it.each(['approval-requested', 'approval-resolved', 'awaiting-tools', 'error', 'child-update', 'child-end', 'tool-execution-end'])('S119: with %s of the run itself the count begins anew, also for a reader that comes back', async (type) => {
+  it.each(['approval-requested', 'approval-resolved', 'awaiting-tools', 'error', 'child-update', 'child-end', 'tool-execution-end'])('S119: %s of the run itself resets the count, also for a reader that comes back', async (type) => {
     const log = await writtenLog()
     await log.publish(event('message-start'))
     for (const text of ['a', 'b']) log.say(text)
@@ -248,7 +248,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['2.1'])
   })
 
-  it.each(['message-end', 'child-update'])('S119: after %s of the run, told as it happens, the count begins anew for what the reader reads from the store', async (type) => {
+  it.each(['message-end', 'child-update'])('S119: after %s of the run, received live, the count is reset for what the reader reads from the store', async (type) => {
     const log = await writtenLog()
     await log.publish(event('message-start'))
     const reader = log.follow()
@@ -266,7 +266,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['3.1'])
   })
 
-  it.each([true, 'so-far'] as const)('S119, S188: a reader that comes behind a message which another process has made whole gets no delta of it (live: %s)', async (live) => {
+  it.each([true, 'so-far'] as const)('S119, S188: a reader that attaches after another process has completed a message gets no delta of it (live: %s)', async (live) => {
     const log = await writtenLog()
     await log.publish(event('message-start'))
     for (const text of ['a', 'b']) log.say(text)
@@ -288,7 +288,7 @@ describe('S118, S119: a log with several writers', () => {
     await events.return?.()
   })
 
-  it('S116: a slow reader of a run is given word of a subagent that is stored when it meets the end of the run', async () => {
+  it('S116: a slow reader of a run gets the event of a subagent that is stored when the reader meets the end of the run', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     let rests = false
@@ -306,7 +306,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(types).toEqual(['save-point', 'child-end'])
   })
 
-  it('S119: what is said while a reader looks at the store is not lost, and what it has read is not repeated', async () => {
+  it('S119: deltas that come while a reader reads the store are not lost, and deltas it has read are not repeated', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const reader = log.follow()
@@ -323,7 +323,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(reader.cursors).toEqual(['1', '1.1', '1.2', '2', '2.1', '2.2', '2.3', '2.4'])
   })
 
-  it('S118: what is published while a reader looks back is not missed', async () => {
+  it('S118: an event that is published while a reader reads older events is not missed', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const reader = log.follow(at(1))
@@ -332,7 +332,7 @@ describe('S118, S119: a log with several writers', () => {
     expect(reader.cursors).toEqual(['2'])
   })
 
-  it('S122: what another process stores is found by a look after a second, and then ever more rarely', async () => {
+  it('S122: an event that another process stores is found by a read after a second, and then less and less often', async () => {
     const log = await writtenLog()
     const reader = log.follow()
     await log.settle()

@@ -29,7 +29,7 @@ describe('LiveSession', () => {
     expect(drain(session.subscribe(0))).toEqual([])
   })
 
-  it('S117: beyond the ring the deltas of a message are left out for late readers, not mixed', () => {
+  it('S117: deltas of a message beyond the ring are left out for late readers, not mixed', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(1)], true)
     for (let index = 0; index < 40; index++) session.publishDelta(delta('x'.repeat(50_000)))
@@ -41,7 +41,7 @@ describe('LiveSession', () => {
     expect(drain(late)).toEqual(['2', '2.1'])
   })
 
-  it('S117: a reader that does not read is emptied at 1 MiB and sent back to the store', () => {
+  it('S117: a reader that does not read is emptied at 1 MiB and reads from the store again', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(1)], true)
     const slow = session.subscribe(0)
@@ -55,7 +55,7 @@ describe('LiveSession', () => {
     expect(fast.overflowed).toBe(false)
   })
 
-  it('is let go when nobody reads, watches or runs', () => {
+  it('is released if it has no reader, no watcher and no run', () => {
     const log = new LiveLog()
     const session = log.session('k')
     session.publishDurable([durable(1)], true)
@@ -63,7 +63,7 @@ describe('LiveSession', () => {
     expect(log.session('k')).not.toBe(session)
   })
 
-  it('S117: a reader that reads on, always a little behind, is never emptied', () => {
+  it('S117: a reader that keeps reading, always a little late, is never emptied', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(1)], true)
     const reader = session.subscribe(0)
@@ -75,7 +75,7 @@ describe('LiveSession', () => {
     expect(reader.overflowed).toBe(false)
   })
 
-  it('S119: what a run said that left in the middle is let go with it', () => {
+  it('S119: deltas of a run that left in the middle are released with it', () => {
     const log = new LiveLog()
     const letGo = log.hold('k')
     const session = log.session('k')
@@ -91,7 +91,7 @@ describe('LiveSession', () => {
   describe('S188: deltas of another process', () => {
     const batch = (base: number, n: number, ...texts: readonly string[]) => ({ key: 'k', runId: 'run_1', epoch: 1, base, n, events: texts.map((each) => delta(each)) })
 
-    it('S188: come in their order, each once, and after no gap', () => {
+    it('S188: come in their order, each once, and stop at a gap', () => {
       const session = new LiveLog().session('k')
       const reader = session.subscribe(0)
       for (const each of [batch(5, 1, 'a', 'b'), batch(5, 2, 'b', 'c'), batch(5, 1, 'a'), batch(5, 6, 'f')]) session.publishRemote(each)
@@ -99,7 +99,7 @@ describe('LiveSession', () => {
       expect(session.place).toEqual({ base: 5, n: 3 })
     })
 
-    it('S188: are let go with their last reader, as the store has them', () => {
+    it('S188: are released with their last reader, because the store has them', () => {
       const live = new LiveLog()
       const letGo = live.hold('k')
       live.session('k').publishRemote(batch(5, 1, 'a'))
@@ -107,7 +107,7 @@ describe('LiveSession', () => {
       expect(live.held('k')).toBeUndefined()
     })
 
-    it('S188: those of an earlier message are left out, those of a later one begin anew', () => {
+    it('S188: deltas of an earlier message are left out, deltas of a later one start a new count', () => {
       const session = new LiveLog().session('k')
       session.publishRemote(batch(5, 1, 'a', 'b'))
       session.publishRemote(batch(7, 1, 'c'))

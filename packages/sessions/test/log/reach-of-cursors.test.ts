@@ -20,14 +20,14 @@ async function seqsFrom(seq: number): Promise<readonly unknown[]> {
   return seen
 }
 
-describe('S120: where a cursor may point to', () => {
-  it('S120: behind each event that is kept, and right before the first', async () => {
+describe('S120: valid cursors', () => {
+  it('S120: point to the place after a kept event, or right before the first one', async () => {
     expect(await seqsFrom(4)).toEqual([5, 6, 7, 8, 9])
     expect(await seqsFrom(8)).toEqual([9])
     expect(await seqsFrom(9)).toEqual([])
   })
 
-  it('S120: earlier it has expired, and is told where the log begins; later it is ahead', async () => {
+  it('S120: an earlier cursor has expired, and the error says where the log begins; a later cursor is ahead', async () => {
     for (const seq of [0, 3]) await expect(seqsFrom(seq)).rejects.toMatchObject({ code: 'cursor-expired', firstSeq: 5 })
     await expect(seqsFrom(10)).rejects.toMatchObject({ code: 'cursor-ahead' })
   })

@@ -44,7 +44,7 @@ function inOrder(cursors: readonly string[]): boolean {
 const isSettled = (event: LoggedEvent): boolean => event.type === 'settled'
 
 describe('readLog', () => {
-  it('S115, S119: cut after any event and re-attached, a reader has the bytes of an undisturbed one', async () => {
+  it('S115, S119: a reader that is cut off after any event and attaches again gets the same bytes as an undisturbed one', async () => {
     const go = gate()
     const { step, text } = story(go.passed)
     const { runtime } = setup({ steps: [step] })
@@ -132,7 +132,7 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S119: whoever attaches while nobody else reads gets what was said since the last durable event', async () => {
+  it('S119: a reader that attaches first gets the deltas since the last durable event', async () => {
     const [said, go] = [gate(), gate()]
     const talker = defineTool({
       name: 'talker',
@@ -160,7 +160,7 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S120: a malformed cursor and one beyond the log are refused by their codes', async () => {
+  it('S120: a malformed cursor and a cursor beyond the log are refused by their codes', async () => {
     const { runtime } = setup({ steps: [{ text: 'ok' }] })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -172,7 +172,7 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S123: live false ends at the present end; the events of a run end with its result', async () => {
+  it('S123: live false ends at the last stored event; the events of a run end with its result', async () => {
     const { runtime } = setup({ steps: [{ text: 'one' }, { text: 'two' }] })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -189,7 +189,7 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S116: a reader that is returned from while it waits ends at once', async () => {
+  it('S116: a waiting reader ends at once when the caller calls return()', async () => {
     const { runtime } = setup({ steps: [] })
     await runtime.start()
     const session: Session = runtime.session('room:1')
@@ -202,7 +202,7 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it('S123: the events of a run of another session are refused, not waited for', async () => {
+  it('S123: the events of a run of another session are refused at once', async () => {
     const { runtime } = setup({ steps: [{ text: 'ok' }] })
     await runtime.start()
     const { runId } = await runtime.session('room:1').send('go')

@@ -16,8 +16,8 @@ async function ended(wait: Promise<unknown>): Promise<boolean> {
   return over
 }
 
-describe('S117: what waits for one reader', () => {
-  it('S117: comes in its order, once', () => {
+describe('S117: the queue of one reader', () => {
+  it('S117: gives its events in order, once', () => {
     const queue = new ReaderQueue(undefined)
     queue.pushDurable(event(1), 1, 10)
     queue.pushDelta(event(1), { seq: 1, base: 1, n: 1 }, 10)
@@ -36,7 +36,7 @@ describe('S117: what waits for one reader', () => {
     expect(rest.at(-1)).toBe(119)
   })
 
-  it('S117: exactly its bytes fit, one more empties it for good, and what was read makes room', () => {
+  it('S117: is full at exactly its bytes, is emptied for good by one more, and has room again after a read', () => {
     const queue = new ReaderQueue(undefined, 20)
     queue.pushDurable(event(1), 1, 10)
     queue.pushDurable(event(2), 2, 10)
@@ -50,7 +50,7 @@ describe('S117: what waits for one reader', () => {
     expect(queue.head).toBeUndefined()
   })
 
-  it('S117: nobody gets more room than a megabyte', () => {
+  it('S117: never has more room than a megabyte', () => {
     const queue = new ReaderQueue(undefined, Number.MAX_SAFE_INTEGER)
     queue.pushDurable(event(1), 1, 1024 * 1024)
     expect(queue.overflowed).toBe(false)
@@ -58,7 +58,7 @@ describe('S117: what waits for one reader', () => {
     expect(queue.overflowed).toBe(true)
   })
 
-  it('S117: deltas behind the muted event are not taken, others are', () => {
+  it('S117: takes no deltas of the muted event, but takes others', () => {
     const queue = new ReaderQueue(4)
     queue.pushDelta(event(4), { seq: 4, base: 4, n: 1 }, 1)
     expect(queue.head).toBeUndefined()
@@ -66,7 +66,7 @@ describe('S117: what waits for one reader', () => {
     expect(queue.head).toMatchObject({ base: 5 })
   })
 
-  it('S117: a wait ends with a push, a look, an overflow or an abort, and not before', async () => {
+  it('S117: ends a wait at a push, a look, an overflow or an abort, and not before', async () => {
     for (const wake of ['push', 'look', 'overflow', 'abort'] as const) {
       const queue = new ReaderQueue(undefined, 10)
       const own = signalOf()
@@ -85,7 +85,7 @@ describe('S117: what waits for one reader', () => {
     }
   })
 
-  it('S117: nothing is waited for when something is there already', async () => {
+  it('S117: does not wait if there is already something to read', async () => {
     const own = signalOf()
     const filled = new ReaderQueue(undefined)
     filled.pushDurable(event(1), 1, 1)
@@ -98,7 +98,7 @@ describe('S117: what waits for one reader', () => {
     expect(await ended(new ReaderQueue(undefined).wait(own.signal, false))).toBe(true)
   })
 
-  it('S117: quiet is told first after firstMs, then four times as late each time, up to mostMs; a push begins anew', async () => {
+  it('S117: reports quiet first after firstMs, then after four times as long each time, up to mostMs; a push resets it', async () => {
     const clock = manualClock()
     const own = signalOf()
     const queue = new ReaderQueue(undefined)
@@ -122,7 +122,7 @@ describe('S117: what waits for one reader', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('S117: a wait that holds has a timer of its own as long as it waits', async () => {
+  it('S117: a wait that holds the process has its own timer until it ends', async () => {
     const clock = manualClock()
     const own = signalOf()
     const queue = new ReaderQueue(undefined)

@@ -18,7 +18,7 @@ function reading(read: (key: string, after: DeltaPlace) => Promise<readonly Delt
   return { remote, queue, faults }
 }
 
-it.each(['rejects', 'throws'])('S188: a store that %s is told of, and the next hint asks it again', async (how) => {
+it.each(['rejects', 'throws'])('S188: a store that %s is reported, and the next hint causes a new read', async (how) => {
   const away = new Error('away')
   let isAway = true
   const { remote, queue, faults } = reading(() => {
@@ -34,7 +34,7 @@ it.each(['rejects', 'throws'])('S188: a store that %s is told of, and the next h
   expect(faults).toHaveLength(1)
 })
 
-it('S188: hints that come while the store is asked lead to one more question', async () => {
+it('S188: hints that come during a read cause one more read', async () => {
   const held = gate()
   const asked: DeltaPlace[] = []
   const { remote, queue } = reading(async (_key, after) => {

@@ -46,7 +46,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     'the session by runId': (run, session) => session.events({ runId: run.runId }),
   }
 
-  it.each(Object.keys(readers))('S117, S123: a lagging reader of %s gets the answer behind a subagent that ends at once', async (kind) => {
+  it.each(Object.keys(readers))('S117, S123: a lagging reader of %s gets the answer that follows a subagent that ends at once', async (kind) => {
     const { runtime, session, run, go } = await heldRun()
     const reader = await lagging(readers[kind]!(run, session))
     go.open()
@@ -58,7 +58,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     await runtime.stop()
   })
 
-  it.each(Object.keys(readers))('S117, S123: %s, stopped at a delta, gets all later deltas of the run, or none if they do not fit', async (kind) => {
+  it.each(Object.keys(readers))('S117, S123: %s, paused at a delta, gets all later deltas of the run, or none if they do not fit', async (kind) => {
     const { runtime, session, run, go } = await heldRun()
     const reading = readers[kind]!(run, session)[Symbol.asyncIterator]()
     // A reader that got a delta is subscribed: later events wait in its queue.
@@ -73,7 +73,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     await runtime.stop()
   })
 
-  it.each(['ends', 'asks'] as const)('S119, S147: a subagent in the background that %s neither voids nor repeats a delta of the message that is open', async (what) => {
+  it.each(['ends', 'asks'] as const)('S119, S147: a background subagent that %s neither drops nor repeats a delta of the open message', async (what) => {
     const [store] = place(name)
     const [reached, told, goOn] = [gate(), gate(), gate()]
     const ends = { text: 'found' }
@@ -119,7 +119,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     await runtime.stop()
   })
 
-  it.each(['before', 'while'] as const)('S117, S123: attached %s a run waits, a lagging reader goes on with the segment that the answers caused', async (moment) => {
+  it.each(['before', 'while'] as const)('S117, S123: attached %s a run waits, a lagging reader continues with the segment after the answers', async (moment) => {
     const [store] = place(name)
     const steps: Step[] = [{ toolCalls: [callTo('r', 'ask')] }, { text: 'done' }]
     const { runtime, session } = await team(steps, { store, tools: [remote('ask')], subagents: [] })
@@ -133,7 +133,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     await runtime.stop()
   })
 
-  it('S123: while a run waits its events end at the end of its segment, whatever others write to the log', async () => {
+  it('S123: while a run waits its events end at the end of its segment, even if other runs write to the log', async () => {
     const [store] = place(name)
     const { runtime, session } = await team([{ toolCalls: [callTo('r', 'ask')] }], { store, tools: [remote('ask')], subagents: [] })
     const run = await session.send('go')

@@ -52,7 +52,7 @@ it('S188: pushes nothing that a durable event has replaced', async () => {
   expect(pushed).toEqual([])
 })
 
-it.each(['fails', 'takes too long'])('S188: a store that %s gets no more of this message, and all of the next one', async (how) => {
+it.each(['fails', 'takes too long'])('S188: a store that %s gets no more deltas of this message, and all of the next one', async (how) => {
   const { clock, pushed, sharer, faults, answer } = sharing()
   const held = gate()
   answer(() => (how === 'fails' ? Promise.reject(new Error('away')) : held.passed))
@@ -71,7 +71,7 @@ it.each(['fails', 'takes too long'])('S188: a store that %s gets no more of this
   expect(faults).toEqual(how === 'fails' ? [new Error('away')] : [])
 })
 
-it('S188: what comes while the store is busy goes with the next push', async () => {
+it('S188: deltas that come while the store is busy go with the next push', async () => {
   const { clock, pushed, sharer, answer } = sharing()
   const held = gate()
   answer(() => held.passed)

@@ -81,7 +81,7 @@ describe('S188: deltas that another process makes', () => {
     await stop()
   })
 
-  it('S188, S119: are given to readers that come late or come back, from their place on', async () => {
+  it('S188, S119: reach readers that come late or come back, from their position on', async () => {
     const { go, pass, stop, here, elsewhere } = await two()
     const near = follow(here)
     await here.send('go')
@@ -99,7 +99,7 @@ describe('S188: deltas that another process makes', () => {
     await stop()
   })
 
-  it('S188: are read once for all readers of a process, and not at all without one', async () => {
+  it('S188: are read once for all readers of a process, and not at all without a reader', async () => {
     const { go, shared, pass, stop, here, elsewhere } = await two()
     const near = follow(here)
     await here.send('go')
@@ -117,7 +117,7 @@ describe('S188: deltas that another process makes', () => {
     await stop()
   })
 
-  it('S118: come after the event that they follow, also if nothing told of that', async () => {
+  it('S118: come after the event that they follow, even without a hint about it', async () => {
     const { go, shared, pass, stop, here, elsewhere } = await two()
     const far = follow(elsewhere)
     await pass(20)
@@ -132,7 +132,7 @@ describe('S188: deltas that another process makes', () => {
     await stop()
   })
 
-  it('S119: those of an earlier run are given to no reader of the next one', async () => {
+  it('S119: deltas of an earlier run reach no reader of the next one', async () => {
     const { go, pass, stop, here, elsewhere } = await two()
     const leaving = new AbortController()
     const read = (async () => {
@@ -154,7 +154,7 @@ describe('S188: deltas that another process makes', () => {
     await stop()
   })
 
-  it('S187: come with the poll if no hint does', async () => {
+  it('S187: come with the poll if there is no hint', async () => {
     const { clock, go, shared, pass, stop, here, elsewhere } = await two()
     shared.tells = false
     const far = follow(elsewhere)
@@ -169,7 +169,7 @@ describe('S188: deltas that another process makes', () => {
     await stop()
   })
 
-  it('S188: are dropped first if the store does not keep up, and the message arrives whole', async () => {
+  it('S188: are dropped first if the store is too slow, and the message arrives whole', async () => {
     const { go, shared, pass, stop, here, elsewhere } = await two()
     const held = gate()
     shared.hold = held.passed

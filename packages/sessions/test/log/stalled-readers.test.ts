@@ -14,7 +14,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-it('S117: late readers that stall hold nothing of a large message that they were given', async () => {
+it('S117: late readers that stall keep nothing of a large message that they received', async () => {
   const { runtime } = setup({ steps: [{ text: 'x'.repeat(messageBytes), chunk: messageBytes }] })
   await runtime.start()
   const session = runtime.session('room:1')

@@ -23,7 +23,7 @@ function held(passed: Promise<void>, deltas: readonly { readonly type: 'text-del
   return [{ type: 'text-start', id: 't' }, first, { wait: passed }, ...deltas, { type: 'text-end', id: 't' }]
 }
 
-it('S115: what is at hand is given at once, and is what reading one by one gives', async () => {
+it('S115: take() gives the available events at once, and they equal the events read one by one', async () => {
   const go = gate()
   const deltas = Array.from({ length: 20 }, (_, place) => ({ type: 'text-delta', id: 't', delta: `${place} ` }) as const)
   const { runtime } = setup({ steps: [{ parts: held(go.passed, deltas) }] })
@@ -59,7 +59,7 @@ it('S115: what is at hand is given at once, and is what reading one by one gives
   await runtime.stop()
 })
 
-it('S117: a reader may ask for less to be held; what it misses are deltas, and never the message', async () => {
+it('S117: a reader may ask for a smaller buffer; it then misses deltas, but never the message', async () => {
   const go = gate()
   const deltas = Array.from({ length: 200 }, () => ({ type: 'text-delta', id: 't', delta: 'x'.repeat(100) }) as const)
   const { runtime } = setup({ steps: [{ parts: held(go.passed, deltas) }] })
@@ -83,7 +83,7 @@ it('S117: a reader may ask for less to be held; what it misses are deltas, and n
   await runtime.stop()
 })
 
-it('V101: a reading of the log so far ends with the deltas of the open message, and waits for nothing', async () => {
+it('V101: a read of the log so far ends with the deltas of the open message, and waits for nothing', async () => {
   const go = gate()
   const { runtime } = setup({ steps: [{ parts: held(go.passed, []) }] })
   await runtime.start()

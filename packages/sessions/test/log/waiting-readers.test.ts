@@ -42,7 +42,7 @@ it.each([
   [false, []],
   [false, ['turn-start', 'save-point', 'settled']],
   [false, ['turn-start', 'save-point', 'settled', 'child-update', 'child-end']],
-])('S147: a reader at the end of a log holds its process only while a run is open, whatever subagents tell: %s behind %s', async (expected, types) => {
+])('S147: a reader at the end of a log holds its process only while a run is open, whatever subagents log: %s after %s', async (expected, types) => {
   expect(await holds(types)).toBe(expected)
 })
 

@@ -89,14 +89,14 @@ describe('a turn that changes notes', () => {
     expect(undisturbed.writes.filter((name) => name === 'compareAndSet')).toHaveLength(6)
   })
 
-  it.each(points)('A194: a death after write $write ($name) changes nothing twice and loses nothing', async (point) => {
+  it.each(points)('A194: a crash after write $write ($name) changes nothing twice and loses nothing', async (point) => {
     const { notes, versions, outputs, processes } = await runCrash(point)
     expect(processes).toBe(2)
     expect({ notes, versions }).toEqual({ notes: undisturbed.notes, versions: undisturbed.versions })
     expect(outputs.map((output) => JSON.stringify(output)).toSorted()).toEqual(undisturbed.outputs.map((output) => JSON.stringify(output)).toSorted())
   })
 
-  it('A194: also when the process that goes on dies as well', async () => {
+  it('A194: a second crash of the resuming process changes nothing twice either', async () => {
     const written = points.filter(({ name }) => name === 'compareAndSet')
     for (const point of written) {
       for (const next of [1, 2, 3]) {

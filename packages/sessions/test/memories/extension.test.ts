@@ -51,7 +51,7 @@ function bench(store: StateStore = memoryStateStore()): Bench {
 }
 
 describe('the memory of an agent', () => {
-  it('A193: a note of one session is in the prompt of the next turn of its user, behind what stays the same, and in nobody else’s', async () => {
+  it('A193: a note of one session is in the next turn of its user, after the constant part of the prompt, and in no prompt of another user', async () => {
     const { memories, turn } = bench()
     const first = await turn([save({ key: 'colour', text: 'Likes blue.', tags: ['taste'] }), { text: 'Noted.' }], { user: 'alice' })
     expect(first).toMatchObject({ status: 'completed', outputs: [{ type: 'text', value: 'Saved under the key "colour".' }], errors: [] })
@@ -67,7 +67,7 @@ describe('the memory of an agent', () => {
     }
   })
 
-  it('A193: the section is current in every turn of one agent, and after a wait', async () => {
+  it('A193: the section is current in every turn of one agent, and after a suspension', async () => {
     const store = memoryStateStore()
     const memories = createMemories({ store })
     const pay = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' })
@@ -100,7 +100,7 @@ describe('the memory of an agent', () => {
     expect(after.replace('\n- c: Text of c.', '')).toBe(before)
   })
 
-  it('A193: it never is longer than it may be, and says what is cut', async () => {
+  it('A193: the section never exceeds its limit, and says what is cut', async () => {
     const { memories, turn } = bench()
     const shown = async (maxCharacters: number) => promptOf((await turn([{ text: 'x' }], { user: 'alice', extension: { maxCharacters } })).model).replace('Be kind.\n\n', '')
     await memories.save(alice, { key: 'long', text: 'y'.repeat(4_096) })
@@ -115,7 +115,7 @@ describe('the memory of an agent', () => {
     expect(section.match(/^- forged/gm)).toBeNull()
   })
 
-  it('A193: with no room for them the notes are not even read', async () => {
+  it('A193: with a limit of 0 the notes are not read', async () => {
     const calls: string[] = []
     const { turn } = bench(watchedStore(memoryStateStore(), (call) => void calls.push(call)))
     expect(promptOf((await turn([{ text: 'x' }], { user: 'alice', extension: { maxCharacters: 0 } })).model)).toBe('Be kind.')
@@ -129,7 +129,7 @@ describe('the memory of an agent', () => {
     expect(store.calls).toEqual(['list', 'list'])
   })
 
-  it('A193: without the value of a scope no note is read or written, and it is said', async () => {
+  it('A193: without the value of a scope no note is read or written, and this is reported', async () => {
     const { store, turn } = bench()
     const { status, outputs, errors, model } = await turn([save({ text: 'x' }), search('x', 'call-2'), { text: 'Sorry.' }])
     const message = 'scope().user must be a text of 1 to 200 bytes; received undefined.'
@@ -176,7 +176,7 @@ describe('the memory of an agent', () => {
     expect(keysOf((await memories.list(bob)).items)).toEqual(['a'])
   })
 
-  it('A194: what is found never is too much for the output of a tool', async () => {
+  it('A194: the results of a search always fit the output of a tool', async () => {
     const { memories, turn } = bench()
     for (let n = 0; n < 20; n++) await memories.save(alice, { key: `key-${n}`, text: `word ${'x'.repeat(4_000)}` })
     const { outputs } = await turn([{ toolCalls: [{ id: 'c1', name: 'memory_search', input: { text: 'word', limit: 20 } }] }, { text: 'x' }], { user: 'alice' })
@@ -185,13 +185,13 @@ describe('the memory of an agent', () => {
     expect(value.notes.length).toBeGreaterThan(5)
   })
 
-  it('A193: a store that is away costs the turn its notes, and it is said', async () => {
+  it('A193: an unavailable store costs the turn its notes, and this is reported', async () => {
     const { turn } = bench(watchedStore(memoryStateStore(), () => Promise.reject(new SessionError('store-unavailable', 'The store is away.'))))
     const { status, errors, outputs } = await turn([save({ text: 'x' }), { text: 'Sorry.' }], { user: 'alice' })
     expect({ status, errors, outputs }).toEqual({ status: 'completed', errors: ['beforeAgentStart: The store is away.'], outputs: [{ type: 'error-text', value: 'The store is away.' }] })
   })
 
-  it('A193: the notes of a subagent are those of its own scope', async () => {
+  it('A193: a subagent has the notes of its own scope', async () => {
     const store = memoryStateStore()
     const paths: unknown[] = []
     const scope = ({ agent }: { readonly agent: readonly string[] }): MemoryScope => (paths.push(agent), { user: 'alice', agent: agent.at(-1) ?? 'root' })

@@ -18,7 +18,7 @@ async function contents(store: StateStore): Promise<string> {
 }
 
 describe.each(kinds)('memories in %s', (kind) => {
-  it('A193: a note is there with its origin and its times, and is replaced under its key', async () => {
+  it('A193: a note is stored with its origin and its times, and is replaced under its key', async () => {
     const { clock, memories } = await setup(kind)
     const origin = { sessionKey: 'room:1', runId: 'run-1', toolCallId: 'call-1' }
     const saved = await memories.save(alice, { key: 'colour', text: 'Likes blue.', tags: ['taste'] }, { origin })
@@ -30,7 +30,7 @@ describe.each(kinds)('memories in %s', (kind) => {
     expect(await memories.list(alice)).toEqual({ items: [await memories.get(alice, 'colour')] })
   })
 
-  it('A193: scopes never see each other, whatever their values are made of', async () => {
+  it('A193: scopes never see each other, whatever their values contain', async () => {
     const { memories } = await setup(kind)
     const scopes: readonly MemoryScope[] = [
       ...[{ tenant: 'a' }, { user: 'a' }, { agent: 'a' }, { tenant: 'a', user: 'a' }, { tenant: 'a', agent: 'a' }, { user: 'a', agent: 'a' }],
@@ -77,7 +77,7 @@ describe.each(kinds)('memories in %s', (kind) => {
     expect(keysOf(await memories.search(alice, 'blue', { limit: 1 }))).toEqual(['five'])
   })
 
-  it('A194: one note is removed, and a scope is forgotten with all that is known of it', async () => {
+  it('A194: one note can be removed, and a scope can be forgotten with everything known of it', async () => {
     const { store, memories } = await setup(kind)
     for (const key of ['a', 'b', 'c']) await memories.save(alice, { key, text: `Secret ${key}.` })
     await memories.save(bob, { key: 'a', text: 'Of bob.' })
@@ -93,7 +93,7 @@ describe.each(kinds)('memories in %s', (kind) => {
     expect(await memories.forget(alice)).toBe(0)
   })
 
-  it('A194: the notes below a scope are exported and forgotten only when that is asked for', async () => {
+  it('A194: the notes below a scope are exported and forgotten only if the caller asks for it', async () => {
     const { memories } = await setup(kind)
     const scopes = [{ tenant: 'acme' }, alice, { ...alice, agent: 'cook' }, bob, { tenant: 'acme2' }, { user: 'alice' }]
     for (const scope of scopes) await memories.save(scope, { key: 'a', text: 'x' })
@@ -106,7 +106,7 @@ describe.each(kinds)('memories in %s', (kind) => {
     expect([await exported({ tenant: 'acme2' }), await exported({ user: 'alice' })]).toEqual([[{ tenant: 'acme2' }], [{ user: 'alice' }]])
   })
 
-  it('A193: pages walk over all notes of a scope, also those behind removed ones, and never into another scope', async () => {
+  it('A193: pages list all notes of a scope, also after removed ones, and never reach another scope', async () => {
     const { memories } = await setup(kind)
     for (let n = 0; n < 25; n++) {
       await memories.save(alice, { key: `key-${n}`, text: 'x' })
@@ -124,7 +124,7 @@ describe.each(kinds)('memories in %s', (kind) => {
     expect((await memories.list(alice, { page: 'zzz' })).items).toEqual([])
   })
 
-  it('A194: a note lives as long as the store is told', async () => {
+  it('A194: a note lives for the configured ttlMs', async () => {
     const { clock, store } = await setup(kind)
     const memories = createMemories({ store, clock, ttlMs: 1_000 })
     await memories.save(alice, { key: 'a', text: 'Short lived.' })
@@ -135,8 +135,8 @@ describe.each(kinds)('memories in %s', (kind) => {
   })
 })
 
-describe('a change that is repeated', () => {
-  it('A194: is made once, also after the note was changed or removed since', async () => {
+describe('a repeated change', () => {
+  it('A194: is made once, even if the note was changed or removed in the meantime', async () => {
     const { memories } = await setup()
     const first = { idempotencyKey: 'call-1' }
     await memories.save(alice, { key: 'a', text: 'one' }, first)
@@ -160,7 +160,7 @@ describe('a change that is repeated', () => {
     expect((await memories.list(alice)).items).toHaveLength(2)
   })
 
-  it('A194: an answer that was lost is looked up, and a write that was not made is told', async () => {
+  it('A194: after a lost answer the store is asked, and a write that was not made is reported', async () => {
     const inner = memoryStateStore()
     let lose: 'before' | 'after' | undefined = 'after'
     const store = watchedStore(inner, (call, when) => {
@@ -175,7 +175,7 @@ describe('a change that is repeated', () => {
     expect(keysOf((await memories.list(alice)).items)).toEqual(['a'])
   })
 
-  it('A194: of many writers of one note at once each is heard, and the last one stays', async () => {
+  it('A194: if many writers change one note at the same time, each write is made, and the last one stays', async () => {
     const { store, memories } = await setup()
     const others = [memories, createMemories({ store }), createMemories({ store })]
     await Promise.all(others.flatMap((each, place) => Array.from({ length: 16 }, (_, n) => each.save(alice, { key: 'a', text: `text ${place}-${n}` }))))
@@ -194,7 +194,7 @@ describe('limits of memories', () => {
     expect(await memories.get(alice, 'a')).toMatchObject({ text: 'small' })
   })
 
-  it.each(kinds)('A194: a note too many is refused in %s, removed ones do not count, and known ones can be changed', async (kind) => {
+  it.each(kinds)('A194: a note beyond the limit is refused in %s, removed notes do not count, and existing notes can be changed', async (kind) => {
     const { store } = await setup(kind)
     const memories = createMemories({ store, maxNotes: 3 })
     for (const key of ['a', 'b', 'c']) await memories.save(alice, { key, text: key })
@@ -206,7 +206,7 @@ describe('limits of memories', () => {
     expect((await memories.list(alice)).items).toHaveLength(3)
   })
 
-  it('A194: what a save costs in the store does not grow with the notes of its scope, where the store has an index', async () => {
+  it('A194: if the store has an index, the cost of a save does not grow with the notes of its scope', async () => {
     const { store } = await setup('sqlite')
     const calls: string[] = []
     const counted = { ...store, get: async (...given: Parameters<StateStore['get']>) => (calls.push('get'), store.get(...given)), list: async (...given: Parameters<StateStore['list']>) => (calls.push('list'), store.list(...given)) }
@@ -217,7 +217,7 @@ describe('limits of memories', () => {
     expect(calls).toHaveLength(30)
   })
 
-  it('A193: a scope that lacks a value is refused by its place, and nothing is written', async () => {
+  it('A193: a scope without a value is refused by its path, and nothing is written', async () => {
     const { store, memories } = await setup()
     const wrong: readonly [unknown, string][] = [
       [undefined, 'scope must be an object with tenant, user or agent; received undefined.'],
@@ -236,7 +236,7 @@ describe('limits of memories', () => {
     expect((await store.list('memory', {})).items).toEqual([])
   })
 
-  it('A194: a record that is no note of this scope is said, and forgotten with the scope', async () => {
+  it('A194: a damaged record is reported, and is removed when its scope is forgotten', async () => {
     const { store, memories } = await setup()
     await memories.save(alice, { key: 'a', text: 'x' })
     const [record] = (await store.list('memory', {})).items
@@ -253,7 +253,7 @@ describe('memories with an embedder', () => {
   const axes: Readonly<Record<string, readonly number[]>> = { cat: [1, 0.1, 0], kitten: [0.9, 0.2, 0], car: [0, 0.1, 1] }
   const embed = async (texts: readonly string[]) => texts.map((text) => Object.entries(axes).find(([name]) => text.includes(name))?.[1] ?? [0, 1, 0])
 
-  it('A195: finds what is near, beside what has the words, and says how', async () => {
+  it('A195: finds notes with a near meaning beside notes with the words, and its capabilities say how', async () => {
     const { store } = await setup('sqlite')
     const memories = createMemories({ store, embed })
     expect(memories.capabilities).toEqual({ text: 'scan', vectors: 'scan' })
@@ -265,7 +265,7 @@ describe('memories with an embedder', () => {
     expect(Object.keys((await memories.get(alice, 'a')) ?? {})).not.toContain('vector')
   })
 
-  it('A195: an embedder that fails or gives no vector fails the call, and nothing is saved', async () => {
+  it('A195: an embedder that fails or returns no vector makes the call fail, and nothing is saved', async () => {
     const { store } = await setup()
     const answers: readonly unknown[] = [[], [[]], [[Number.NaN]], 'x', [[1], [2]], undefined]
     for (const answer of answers) {
@@ -284,7 +284,7 @@ describe('memories with an embedder', () => {
   })
 })
 
-it('A195: capabilities say how words are found', async () => {
+it('A195: capabilities say how a store finds words', async () => {
   const said = await Promise.all(kinds.map(async (kind) => createMemories({ store: await open(kind) }).capabilities))
   expect(said).toEqual([{ text: 'scan', vectors: 'none' }, { text: 'fts5', vectors: 'none' }, { text: 'scan', vectors: 'none' }])
 })

@@ -76,12 +76,12 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('memories on a shared store', 
     await findAll(kv.open({ prefix }), kv.open({ prefix }), 'scan')
   })
 
-  it('A194: three processes that save at once lose nothing, and repeat nothing, on redis', async () => {
+  it('A194: three processes that save at the same time lose nothing and repeat nothing, on redis', async () => {
     const prefix = newPrefix()
     await saveAtOnce({ kind: 'redis', url: redis.url, prefix }, openRedis({ prefix }), 'carol')
   })
 
-  it('A194: three processes that save at once lose nothing, and repeat nothing, on kv', async () => {
+  it('A194: three processes that save at the same time lose nothing and repeat nothing, on kv', async () => {
     const prefix = newPrefix()
     await saveAtOnce({ kind: 'kv', url: kv.server.url, token: kv.server.token, prefix }, kv.open({ prefix }), 'carol')
   })
@@ -96,7 +96,7 @@ describe('memories on postgres', () => {
     await Promise.all([one.close(), two.close()])
   })
 
-  it('A194: three processes that save at once lose nothing, and repeat nothing', async () => {
+  it('A194: three processes that save at the same time lose nothing and repeat nothing', async () => {
     const store = postgresStateStore({ connectionString: database.url })
     await saveAtOnce({ kind: 'postgres', connectionString: database.url }, store, 'carol')
     await store.close()

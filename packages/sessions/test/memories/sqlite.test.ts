@@ -17,7 +17,7 @@ function valuesIn(file: string): string {
   return rows.flatMap((row) => Object.values(row).map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value)))).join('\n')
 }
 
-it('A194: in a SQLite file nothing is left of a note that was removed, or of a scope that was forgotten', async () => {
+it('A194: a SQLite file keeps nothing of a removed note or of a forgotten scope', async () => {
   const file = join(newFolder(), 'data.db')
   const store = sqliteStateStore({ file })
   const memories = createMemories({ store })

@@ -46,7 +46,7 @@ function settledStore(store = memoryStore()) {
 const all = (state: NoticeRecord['state'], count: number) => (notices: readonly NoticeRecord[]) => notices.filter((notice) => notice.state === state).length === count
 
 describe('a delivery', () => {
-  it('S212: is one signed POST, with an id, and is noted', async () => {
+  it('S212: is one signed POST with an id, and is recorded', async () => {
     const hook = await receiver()
     const { store, until } = settledStore()
     const { runtime, faults } = talkative({ store, notify: to(hook.url, { headers: { 'x-tenant': 'acme' } }) })
@@ -62,7 +62,7 @@ describe('a delivery', () => {
     expect([hook.received.length, faults]).toEqual([1, []])
   })
 
-  it('S212: goes to each webhook that names the event, that of the session too', async () => {
+  it('S212: goes to each webhook that names the event, also to the webhook of the session', async () => {
     const [first, second, own] = [await receiver(), await receiver(), await receiver()]
     const { runtime } = talkative({ notify: [to(first.url, { name: 'first' }), to(second.url, { name: 'second', events: ['expired'] })] })
     const session = runtime.session('room:1', { notify: { url: own.url, events: ['settled'], secret: 'another secret of a session' } })
@@ -73,7 +73,7 @@ describe('a delivery', () => {
     expect(second.received).toEqual([])
   })
 
-  it('S212: is in the order of its session, whatever the receiver refuses', async () => {
+  it('S212: keeps the order of its session, whatever the receiver refuses', async () => {
     let asked = 0
     const hook = await receiver((response) => void response.writeHead(asked++ % 3 === 0 ? 500 : 204).end())
     const clock = manualClock(startMs)
@@ -92,7 +92,7 @@ describe('a delivery', () => {
     await runtime.stop()
   })
 
-  it('S212: is repeated with back-off for an hour of 500, under one id, and then is there', async () => {
+  it('S212: is repeated with back-off under one id during an hour of status 500, and then arrives', async () => {
     let isWell = false
     const hook = await receiver((response) => void response.writeHead(isWell ? 204 : 500).end())
     const clock = manualClock(startMs)
@@ -142,7 +142,7 @@ describe('a delivery', () => {
 })
 
 describe('a receiver that never answers', () => {
-  it('S213: has 10 s, and keeps neither runs nor other receivers waiting, however many notices there are', async () => {
+  it('S213: has 10 s, and delays neither runs nor other receivers, however many notices there are', async () => {
     const [silent, well] = [await receiver(() => undefined), await receiver()]
     const clock = manualClock(startMs)
     const { store, until } = settledStore()
@@ -159,7 +159,7 @@ describe('a receiver that never answers', () => {
     await runtime.stop({ graceMs: 0 })
   })
 
-  it('S213: what is being sent when the runtime stops is left for the next one at once', async () => {
+  it('S213: a notice that is being sent when the runtime stops is sent at once by the next runtime', async () => {
     const silent = await receiver(() => undefined)
     const memory = memoryStore()
     const second = memory.second()
@@ -176,7 +176,7 @@ describe('a receiver that never answers', () => {
 })
 
 describe('a host without timers', () => {
-  it('S212: is told when to come, and sends with drain and sweep', async () => {
+  it('S212: gets the time of the next delivery, and sends with drain and sweep', async () => {
     let isWell = false
     const hook = await receiver((response) => void response.writeHead(isWell ? 204 : 500).end())
     const clock = manualClock(startMs)
@@ -193,7 +193,7 @@ describe('a host without timers', () => {
     await runtime.stop()
   })
 
-  it('S212: a drain whose time is over leaves what is being sent for the next one', async () => {
+  it('S212: a drain at its deadline leaves the notice that it is sending to the next drain', async () => {
     let isWell = false
     const hook = await receiver((response) => (isWell ? void response.writeHead(204).end() : undefined))
     const clock = manualClock(startMs)
@@ -210,7 +210,7 @@ describe('a host without timers', () => {
   })
 })
 
-it('S212: a store that is away for a while costs nothing but time', async () => {
+it('S212: a store that is unavailable for a while only delays a notice', async () => {
   const hook = await receiver()
   const clock = manualClock(startMs)
   let isAway = true

@@ -16,14 +16,14 @@ async function errorOf(url: string, webhooks: WebhookOptions): Promise<string | 
 
 const notPublic = 'the address is refused: it is not a public address'
 
-describe('where webhooks may lead', () => {
+describe('where webhooks may go', () => {
   it.each(['127.0.0.1', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1', '192.168.1.1', '169.254.169.254', '[fe80::1]', '[fd00:ec2::254]', '168.63.129.16', 'localhost'])('S213: not to %s', async (host) => {
     const inside = await receiver()
     expect(await errorOf(`http://${host}:${inside.port}/`, { http: true })).toBe(notPublic)
     expect(inside.received).toEqual([])
   })
 
-  it('S213: not to a name that leads there, nor to one that leads nowhere', async () => {
+  it('S213: not to a name with such an address, nor to a name without an address', async () => {
     const inside = await receiver()
     for (const addresses of [['127.0.0.1'], ['93.184.216.34', '127.0.0.1'], []]) {
       expect(await errorOf(`http://hooks.example:${inside.port}/`, { http: true, resolve: () => Promise.resolve(addresses) })).toBe(notPublic)
@@ -52,7 +52,7 @@ describe('where webhooks may lead', () => {
     await runtime.stop()
   })
 
-  it('S213: a receiver that is gone, or speaks no HTTP, is a failure', async () => {
+  it('S213: a receiver that is unreachable or does not speak HTTP counts as a failure', async () => {
     const gone = await receiver()
     await gone.close()
     expect(await errorOf(gone.url, { http: true, allow: ['127.0.0.1'] })).toBe('the receiver cannot be reached: ECONNREFUSED')

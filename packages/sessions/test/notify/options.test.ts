@@ -35,7 +35,7 @@ const wrong: readonly (readonly [field: string, value: unknown])[] = [
 ]
 
 describe('bad input', () => {
-  it.each(wrong)('S212: %s as %j is refused, of a runtime and of a session', (field, value) => {
+  it.each(wrong)('S212: %s as %j is refused, for a runtime and for a session', (field, value) => {
     const notify = { ...good, [field]: value }
     const named = expect.stringMatching(new RegExp(`notify.*${field}`)) as string
     expect(() => runtimeWith({ notify })).toThrow(expect.objectContaining({ code: 'invalid-config', message: named }))
@@ -43,27 +43,27 @@ describe('bad input', () => {
     expect(() => runtimeWith({}).session('room:1', { notify })).toThrow(expect.objectContaining({ code: 'invalid-input', message: named }))
   })
 
-  it('S212: a refusal repeats neither address nor secret', () => {
+  it('S212: an error repeats neither address nor secret', () => {
     for (const bad of [{ ...good, secret: 'hunter2' }, { ...good, url: 'http://hunter2.example/' }]) {
       expect(() => runtimeWith({ notify: bad })).toThrow(expect.objectContaining({ message: expect.not.stringContaining('hunter2') as string }))
     }
   })
 
-  it('S212: names are needed where there are several webhooks, and cannot be that of sessions', () => {
+  it('S212: several webhooks need names, and no name may be the one for sessions', () => {
     expect(() => runtimeWith({ notify: [good, good] })).toThrow(/notify\[1\]\.name is used twice: "default"/)
     for (const name of ['session', 'With Space', '']) expect(() => runtimeWith({ notify: { ...good, name } })).toThrow(/notify\.name/)
     expect(() => runtimeWith({ notify: 'https://example.com' })).toThrow(/notify/)
     expect(() => runtimeWith({ notify: [undefined] })).toThrow(/notify\[0\]/)
   })
 
-  it('S213: ranges that cannot be read, and unknown options, are refused', () => {
+  it('S213: ranges that cannot be parsed and unknown options are refused', () => {
     expect(() => runtimeWith({ webhooks: { allow: ['10/8'] } })).toThrow(/webhooks\.allow\[0\]/)
     expect(() => runtimeWith({ webhooks: { https: true } })).toThrow(/https/)
     expect(() => runtimeWith({ webhooks: { http: true }, notify: { ...good, url: 'http://example.com/' } })).not.toThrow()
     expect(() => runtimeWith({ webhooks: { http: true } }).session('room:1', { notify: { ...good, url: 'http://example.com/' } })).not.toThrow()
   })
 
-  it('S213: a list of notices is asked for by its fields', async () => {
+  it('S213: a list of notices is refused with unknown fields or values', async () => {
     const runtime = runtimeWith({})
     for (const query of [{ state: 'sent' }, { limit: 0 }, { key: '' }, { hooks: ['a'] }]) {
       await expect(runtime.notices(query as never)).rejects.toMatchObject({ code: 'invalid-input' })

@@ -18,8 +18,8 @@ async function told(runtime: Runtime, key = root): Promise<readonly string[]> {
   return (await noticesOf(runtime, key)).map(({ type, body }) => (typeof body['outcome'] === 'string' ? `${type} ${body['outcome']}` : type))
 }
 
-describe('what a run does, and what is told of it', () => {
-  it('S212: it ends', async () => {
+describe('the notices of a run', () => {
+  it('S212: that ends', async () => {
     const { runtime } = setup({ steps: [{ text: 'secret answer' }, { error: new Error('no') }], ...nowhere })
     const session = runtime.session(root)
     await (await session.send('secret question')).result()
@@ -30,7 +30,7 @@ describe('what a run does, and what is told of it', () => {
     await runtime.stop()
   })
 
-  it('S212: it waits for an answer and a decision, goes on, and ends', async () => {
+  it('S212: that waits for an answer and a decision, resumes, and ends', async () => {
     const { runtime, session } = await team([{ toolCalls: [callTo('a', 'ask'), callTo('b', 'pay')] }, { text: 'done' }], { subagents: [], tools: [remote('ask'), guarded('pay')], ...nowhere })
     const run = await session.send('go')
     const { pendingApprovals: [approval] } = await run.result()
@@ -44,7 +44,7 @@ describe('what a run does, and what is told of it', () => {
     await runtime.stop()
   })
 
-  it('S212: a queued run is stopped, a running one is stopped, a session is killed', async () => {
+  it('S212: that is queued and stopped, running and stopped, or killed with its session', async () => {
     const { steps, reached } = heldScript([{ text: 'one' }, { text: 'two' }])
     const { runtime } = setup({ steps, ...nowhere })
     const session = runtime.session(root)
@@ -60,7 +60,7 @@ describe('what a run does, and what is told of it', () => {
     await runtime.stop()
   })
 
-  it('S212: its agent was changed, and it is stopped by a decision', async () => {
+  it('S212: whose agent was changed, and which a decision stops', async () => {
     const store = memoryStore()
     const agentWith = (instructions: string) => defineAgent({ name: 'assistant', instructions, model: scriptedModel([{ toolCalls: [callTo('a', 'ask')] }]), tools: [remote('ask')] })
     const before = createRuntime({ agents: [agentWith('one')], store, ...nowhere })
@@ -77,7 +77,7 @@ describe('what a run does, and what is told of it', () => {
     await runtime.stop()
   })
 
-  it('S212: it was lost too often, or in a call whose outcome nobody knows', async () => {
+  it('S212: that was lost too often, or lost in a call with an unknown outcome', async () => {
     const store = memoryStore()
     const clock = manualClock(1_750_000_000_000)
     const started = gate()
@@ -97,7 +97,7 @@ describe('what a run does, and what is told of it', () => {
     await runtime.stop()
   })
 
-  it('S212: a limit of money, and only that, is a notice of its own', async () => {
+  it('S212: with a limit on cost: only that limit has its own notice', async () => {
     const scripted = scriptedModel([])
     const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 100 } } })
     for (const [limits, expected] of [[{ maxCost: '0.000001' }, ['budget limit', 'settled limit']], [{ maxTotalTokens: 10 }, ['settled limit']]] as const) {
@@ -110,7 +110,7 @@ describe('what a run does, and what is told of it', () => {
 })
 
 describe('subagents', () => {
-  it('S212: the question of one that its parent waits for is told at the root, and its own end is not', async () => {
+  it('S212: the question of a blocking subagent has a notice at the root, and the end of the subagent has none', async () => {
     const scout = helper('scout', [{ toolCalls: [callTo('q', 'ask')] }, { text: 'found' }], { tools: [remote('ask')] })
     const { runtime, session } = await team([{ toolCalls: [handOver('h', 'scout')] }, { text: 'done' }], { subagents: [scout], ...nowhere })
     const run = await session.send('go')
@@ -123,7 +123,7 @@ describe('subagents', () => {
     await runtime.stop()
   })
 
-  it('S212: the question of one in the background is told at the root, although the run there has ended', async () => {
+  it('S212: the question of a background subagent has a notice at the root, although the run there has ended', async () => {
     const scout = helper('scout', [{ toolCalls: [callTo('q', 'pay')] }, { text: 'found' }], { tools: [guarded('pay')] })
     const { runtime, session } = await team([{ toolCalls: [launch('b', 'scout')] }, { text: 'launched' }, { text: 'I see' }], { subagents: [scout], ...nowhere })
     const run = await session.send('go')
@@ -142,7 +142,7 @@ describe('subagents', () => {
 })
 
 describe('sessions', () => {
-  it('S212: its life is over; a deleted one leaves nothing to tell', async () => {
+  it('S212: a session that expires has a notice; a deleted one has none', async () => {
     const clock = manualClock(1_750_000_000_000)
     const { runtime } = setup({ steps: [{ text: 'hi' }, { text: 'ho' }], clock, timers: false, ...nowhere })
     await runtime.session(root, { ttl: { maxAgeMs: 1000 } }).send('go')
@@ -157,7 +157,7 @@ describe('sessions', () => {
     await runtime.stop()
   })
 
-  it('S212: the webhook of a session is stored, used by any process, and given back by none', async () => {
+  it('S212: the webhook of a session is stored, used by any process, and returned by none', async () => {
     const notify = { url: 'https://session.example/', events: ['settled'], secret: 'the secret of one session' } as const
     const store = memoryStore()
     const { runtime } = setup({ steps: [{ text: 'hi' }], store, webhooks: nowhere.webhooks })
@@ -173,7 +173,7 @@ describe('sessions', () => {
     await runtime.stop()
   })
 
-  it('S212: who has no webhook has no notice, and no store call more', async () => {
+  it('S212: without a webhook there is no notice and no extra store call', async () => {
     const calls: string[] = []
     const { runtime } = setup({ steps: [{ text: 'hi' }], store: counting(memoryStore(), calls) })
     await (await runtime.session(root).send('go')).result()

@@ -8,7 +8,7 @@ const config = { steps: [{ name: 'plan', isDefault: true, sequence }] }
 const away = () => new SessionError('store-unavailable', 'away')
 
 describe.each(kinds)('several managers over one store in %s', (kind) => {
-  it('O13: record every use, and no advance beyond the sequence', async () => {
+  it('O13: record every use, and advance no further than the sequence', async () => {
     const { clock } = bench()
     const store = await stores[kind](clock)
     const managers = [1, 2, 3, 4].map((seed) => bench({ store, config, random: drawn(seed) }, clock).orchestration)
@@ -24,7 +24,7 @@ describe.each(kinds)('several managers over one store in %s', (kind) => {
     expect(await managers[3]?.getState(id)).toMatchObject({ sequenceIndex: sequence.length })
   })
 
-  it('O14: the same key from several of them counts once', async () => {
+  it('O14: the same key counts once, even if several managers use it', async () => {
     const { clock } = bench()
     const store = await stores[kind](clock)
     const managers = [1, 2, 3].map((seed) => bench({ store, config, random: drawn(seed) }, clock).orchestration)
@@ -33,7 +33,7 @@ describe.each(kinds)('several managers over one store in %s', (kind) => {
     expect(await managers[0]?.getState(id)).toMatchObject({ version: 2, toolHistory: [{ tool: 's0', key: 'call-1' }] })
   })
 
-  it('O16: neither a touch nor a late write brings back what was reset or removed', async () => {
+  it('O16: neither a touch nor a late write restores a state that was reset or removed', async () => {
     const { clock } = bench()
     const store = await stores[kind](clock)
     const other = bench({ store }, clock).orchestration
@@ -60,7 +60,7 @@ describe.each(kinds)('several managers over one store in %s', (kind) => {
 })
 
 describe('a conflict', () => {
-  it('O11: asks the function again, on the newest state; what it throws leaves the record as it was', async () => {
+  it('O11: calls the function again with the newest state; if it throws, the record stays as it was', async () => {
     const { orchestration, store, another } = bench()
     await orchestration.getOrCreateState(id)
     let interfered = false
@@ -84,7 +84,7 @@ describe('a conflict', () => {
     expect(await orchestration.addUsedTool(id, 'goes on')).toMatchObject({ version: Number(before?.version) + 1 })
   })
 
-  it('O15: is tried again twenty times with growing waits, then it is said, and nothing was overwritten', async () => {
+  it('O15: is retried twenty times with growing waits, then reported, and nothing was overwritten', async () => {
     const { orchestration, store, clock, another } = bench()
     await orchestration.getOrCreateState(id)
     let tries = 0
@@ -104,7 +104,7 @@ describe('a conflict', () => {
     expect(state?.toolHistory.map(({ tool }) => tool)).toEqual(Array.from({ length: 21 }, (_, n) => `other ${n + 1}`))
   })
 
-  it('O15: waits of its own keep the changes of one process from each other', async () => {
+  it('O15: the changes of one process wait for each other, so they do not conflict', async () => {
     const { orchestration, store } = bench()
     await orchestration.getOrCreateState(id)
     const watched = watchedStore(store)
@@ -128,7 +128,7 @@ describe('a write whose answer is lost', () => {
     return { store, flaky, orchestration: bench({ store: flaky }).orchestration, direct: bench({ store }).orchestration }
   }
 
-  it('O64: is read back: what was stored counts, once', async () => {
+  it('O64: is read back: if it was stored, it counts once', async () => {
     const { orchestration, direct, flaky } = await setup((_write, when) => when === 'after')
     expect(await orchestration.getOrCreateState(id)).toMatchObject({ version: 1 })
     expect(await orchestration.addUsedTool(id, 'search')).toMatchObject({ version: 2 })
@@ -137,7 +137,7 @@ describe('a write whose answer is lost', () => {
     expect((await direct.getState(id))?.toolHistory).toHaveLength(2)
   })
 
-  it('O64: what was not stored is an error, and not a success', async () => {
+  it('O64: is an error if it was not stored', async () => {
     const { orchestration, direct } = await setup((write, when) => write === 2 && when === 'before')
     await orchestration.getOrCreateState(id)
     await expect(orchestration.addUsedTool(id, 'search', { key: 'k' })).rejects.toMatchObject({ code: 'store-unavailable' })
@@ -145,7 +145,7 @@ describe('a write whose answer is lost', () => {
     expect(await orchestration.addUsedTool(id, 'search', { key: 'k' })).toMatchObject({ version: 2 })
   })
 
-  it('O64: also when somebody else has written behind it', async () => {
+  it('O64: is found even if another writer has written after it', async () => {
     const store = memoryStateStore()
     const direct = bench({ store }).orchestration
     const lost = watchedStore(store, async (call, when) => {
@@ -160,8 +160,8 @@ describe('a write whose answer is lost', () => {
   })
 })
 
-describe('what it costs', () => {
-  it('O66: a recorded use costs two calls, a look one', async () => {
+describe('the number of store calls', () => {
+  it('O66: is two for a recorded use, and one for a read', async () => {
     const store = watchedStore(memoryStateStore())
     const { orchestration } = bench({ store, config })
     await orchestration.getOrCreateState(id)
@@ -177,7 +177,7 @@ describe('what it costs', () => {
     expect(await callsOf(() => orchestration.touch(id))).toEqual(['touch'])
   })
 
-  it('O39: use, advance and selection are one update', async () => {
+  it('O39: is one update for use, advance and selection', async () => {
     const steps = [...config.steps, { name: 'next', conditions: [{ type: 'tool_used', value: 's1' } as const] }]
     const { orchestration, store } = bench({ config: { steps } })
     await orchestration.getOrCreateState(id)

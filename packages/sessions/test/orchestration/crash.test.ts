@@ -19,7 +19,7 @@ function usesOf({ ledger }: Outcome): readonly string[] {
 }
 
 describe('a turn with calls of every kind', () => {
-  it('O45, O46: undisturbed it records what the ledger says, without what was refused or cancelled, and tells of each step', () => {
+  it('O45, O46: undisturbed, it records the calls of the ledger without refused and cancelled ones, and reports each step', () => {
     const { whole, stopped } = undisturbed
     expect(usesOf(whole)).toEqual(['call-0-pay', 'call-0-index', 'call-1-where', 'call-1-fail', 'call-2-fail'])
     expect(whole.ledger.map(({ name, status }) => `${name} ${status}`)).toEqual(['pay result', 'index result', 'where result', 'wipe denied', 'fail error', 'fail error'])
@@ -31,7 +31,7 @@ describe('a turn with calls of every kind', () => {
     expect(stopped.state?.recentlyUsedTools).toEqual(['fail', 'pay'])
   })
 
-  it.each(points)('O45: $scenario: a death after write $write ($name) leaves each settled call recorded once, in order', async ({ scenario, ...point }) => {
+  it.each(points)('O45: $scenario: a crash after write $write ($name) leaves each settled call recorded once, in order', async ({ scenario, ...point }) => {
     const outcome = await runCrash(scenarios[scenario], point)
     const before = undisturbed[scenario]
     expect([outcome.processes, outcome.runs]).toEqual([2, before.runs])
@@ -40,7 +40,7 @@ describe('a turn with calls of every kind', () => {
     expect(outcome.state?.activeStep).toBe(before.state?.activeStep)
   })
 
-  it.each(['ends-with-calls', 'stopped'] as const)('O45: %s: also when whoever goes on dies as well, at the end of the turn', async (scenario) => {
+  it.each(['ends-with-calls', 'stopped'] as const)('O45: %s: a second crash of the resuming process, at the end of the turn, leaves the same record', async (scenario) => {
     const before = undisturbed[scenario]
     const first = before.writes.map((_name, index) => index + 1).slice(-6)
     for (const write of first) {

@@ -30,7 +30,7 @@ const poison: readonly [string, Change, string][] = [
   ['a patch that is not there yet', (o) => o.updateState(id, () => Promise.resolve({}) as object), 'patch is not a plain object'],
 ]
 
-describe('what could not be read again', () => {
+describe('values that could not be read again', () => {
   it.each(poison)('S207, S208: %s is refused and changes nothing', async (_name, change, message) => {
     const { orchestration, store } = bench()
     await orchestration.getOrCreateState(id)
@@ -42,7 +42,7 @@ describe('what could not be read again', () => {
     })
   })
 
-  it('S207: a sum that is no whole number any more is not written', async () => {
+  it('S207: a sum that is no longer a safe integer is not written', async () => {
     const { orchestration } = bench()
     await orchestration.getOrCreateState(id)
     const most = Number.MAX_SAFE_INTEGER
@@ -51,7 +51,7 @@ describe('what could not be read again', () => {
     expect(await orchestration.getState(id)).toMatchObject({ cumulativeTokenUsage: { totalTokens: most } })
   })
 
-  it.each(kinds)('S207: resetState puts a fresh state in the place of one that cannot be read, in %s', async (kind) => {
+  it.each(kinds)('S207: resetState replaces an unreadable state with a fresh one, in %s', async (kind) => {
     const clock = manualClock(startMs)
     const { orchestration, store } = bench({ store: await stores[kind](clock) }, clock)
     await store.compareAndSet(space, id, null, unreadable, { ttlMs: 5_000 })
@@ -88,7 +88,7 @@ describe('a configuration', () => {
     expect(() => bench().orchestration.extension(config as OrchestrationConfig)).toThrow(refused)
   })
 
-  it('S206: undefined means absent in every field', () => {
+  it('S206: an undefined field counts as absent', () => {
     const config = { steps: [{ name: 'a', description: undefined, isDefault: undefined, sticky: undefined, conditions: undefined, tools: undefined, availableTools: { allowed: undefined, denied: undefined }, sequence: undefined }], pick: undefined, description: undefined }
     const sequencer = createStepSequencer(config as unknown as OrchestrationConfig, { predicates: undefined, onDiagnostic: undefined } as object)
     expect(sequencer.allowed(stateWith({ activeStep: 'a' }), ['x'])).toMatchObject({ step: 'a', tools: ['x'] })
@@ -101,12 +101,12 @@ describe('a configuration', () => {
     ['a predicate that is none', { predicates: { ready: true } }, 'predicates.ready must be a function; received true'],
     ['a clock that is none', { clock: Date }, 'clock must be an object with now and setTimer; received a function'],
     ['two stores', { storageProvider: memoryStateStore() }, 'createOrchestration.options has both store and storageProvider'],
-  ])('S206, S208: of an orchestration %s is refused by name', (_name, options, message) => {
+  ])('S206, S208: %s of an orchestration is refused by name', (_name, options, message) => {
     const make = () => createOrchestration({ store: memoryStateStore(), ...options })
     expect(make).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as unknown }) as Error)
   })
 
-  it('S206: undefined means absent in every option', async () => {
+  it('S206: an undefined option counts as absent', async () => {
     const none = { config: undefined, ttlMs: undefined, cleanup: { enabled: undefined, intervalMs: undefined, maxSessions: undefined }, onUnavailable: undefined, predicates: undefined, clock: undefined, ids: undefined, random: undefined, environment: undefined, onDiagnostic: undefined }
     const store = memoryStateStore({ maxRecords: undefined, clock: undefined } as object)
     const orchestration = createOrchestration({ ...none, store, namespace: undefined, storageProvider: undefined, storageNamespace: undefined } as unknown as OrchestrationOptions)

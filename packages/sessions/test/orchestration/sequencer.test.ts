@@ -32,7 +32,7 @@ describe('the configuration', () => {
     ['steps[0].tools.allow', [{ name: 'a', tools: { allow: 'x' } }]],
     ['steps[0].availableTools', [{ name: 'a', tools: {}, availableTools: {} }]],
     ['steps', 'a'],
-  ])('O21: what is wrong is named by its place: %s', (place, steps) => {
+  ])('O21: a wrong value is named by its path: %s', (place, steps) => {
     const message = expect.stringContaining(`: ${place} `) as unknown
     expect(() => createStepSequencer({ steps: steps as never })).toThrow(expect.objectContaining({ code: 'invalid-config', message }))
   })
@@ -49,7 +49,7 @@ describe('the configuration', () => {
     ['the name of a predicate', { type: 'ready' }, { ready: () => true }, `${types} (registered predicates: ready); received "ready"; did you mean { type: 'predicate', name: "ready" }?`],
     ['almost the name of a predicate', { type: 'redy' }, { done: () => true, ready: () => true }, `${types} (registered predicates: done, ready); received "redy"; did you mean { type: 'predicate', name: "ready" }?`],
     ['a type beside predicates', { type: 'tokenz' }, { done: () => true }, `${types} (registered predicates: done); received "tokenz"; did you mean tokens?`],
-  ])('O21: %s is refused by its place, with what there is', (_name, condition, predicates, message) => {
+  ])('O21: %s is refused by its path, with the valid values', (_name, condition, predicates, message) => {
     for (const [asked, below] of [[condition, ''], [{ any: [used('x'), { all: [{ not: condition }] }] }, '.any[1].all[0].not']] as const) {
       const steps = [{ name: 'a', isDefault: true }, { name: 'b', conditions: [asked as Condition] }]
       const expected = expect.objectContaining({ code: 'invalid-config', message: `The orchestration cannot be used: steps[1].conditions[0]${below}.type ${message}` }) as Error
@@ -59,13 +59,13 @@ describe('the configuration', () => {
     }
   })
 
-  it('O21: what is right is taken, and pick must be one of two', () => {
+  it('O21: valid values are accepted, and pick must be one of two', () => {
     const steps: OrchestrationStep[] = [{ name: 'a', isDefault: true, sequence: ['x', ['y', 'z']] }, { name: 'b', conditions: [{ type: 'predicate', name: 'mine' }] }]
     expect(() => createStepSequencer({ steps, pick: 'newest' }, { predicates: { mine: () => true } })).not.toThrow()
     expect(() => createStepSequencer({ steps: [], pick: 'last' as never })).toThrow(/pick/)
   })
 
-  it('O22: steps that can never become active, or allow nothing, are found', () => {
+  it('O22: steps that can never become active, or that allow nothing, are reported', () => {
     const steps: OrchestrationStep[] = [
       { name: 'start', isDefault: true },
       { name: 'lost' },
@@ -81,7 +81,7 @@ describe('the configuration', () => {
     expect(kinds('newest')).toEqual(['lost: unreachable', 'shut: empty', 'barred: empty'])
   })
 
-  it('O22: a sequence that its own allow list blocks is found, with the tool, its place and where it stops', () => {
+  it('O22: a sequence that its own allow list blocks is reported, with the tool, its position and where it stops', () => {
     const steps: OrchestrationStep[] = [
       { name: 'fits', isDefault: true, sequence: ['read_file', ['save', 'send']], tools: { allow: ['read_*', 'save', 'send'] } },
       { name: 'open', conditions: [used('a')], sequence: ['x', 'y'], tools: { deny: ['z'] } },
@@ -103,7 +103,7 @@ describe('selection', () => {
     expect([['a'], ['b'], ['a', 'b']].map((uses) => chosen(steps, stateWith({ uses })))).toEqual([undefined, undefined, 'both'])
   })
 
-  it('O24: of several the first in order, or the one with the newest use', () => {
+  it('O24: of several matching steps the first in order is chosen, or the one with the newest use', () => {
     const steps: OrchestrationStep[] = [
       { name: 'a', conditions: [used('a')] },
       { name: 'b', conditions: [{ any: [used('b'), used('never')] }] },
@@ -124,7 +124,7 @@ describe('selection', () => {
     expect(chosen(steps)).toBe('start')
   })
 
-  it('O26: without a match the active one stays, unless it does not stick', () => {
+  it('O26: without a match the active step stays, unless it is not sticky', () => {
     const steps = (sticky?: boolean) => [
       { name: 'start', isDefault: true },
       { name: 'b', conditions: [{ type: 'tool_used', value: 'b', since: 'step' } as const], ...(sticky === undefined ? {} : { sticky }) },
@@ -137,14 +137,14 @@ describe('selection', () => {
     expect(sequencer(steps(false).slice(1)).select(state)).toEqual({ changed: true, because: 'no step matches and there is no default' })
   })
 
-  it('O27: an active one that is not configured any more gives way to the default, and that is said', () => {
+  it('O27: an active step that is no longer configured is replaced by the default, and this is reported', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
     const { select } = sequencer([{ name: 'start', isDefault: true }], { onDiagnostic: (d) => diagnostics.push(d) })
     expect(select(stateWith({ activeStep: 'gone' }))).toMatchObject({ step: { name: 'start' }, changed: true })
     expect(diagnostics.map(({ code, step }) => `${code} ${step}`)).toEqual(['step-missing gone', 'selected start'])
   })
 
-  it('O40: the same question has the same answer, and changes nothing', () => {
+  it('O40: a repeated call has the same result, and changes nothing', () => {
     const steps: OrchestrationStep[] = [{ name: 'a', conditions: [used('a')], sequence: ['x'] }, { name: 'start', isDefault: true }]
     const state = Object.freeze(stateWith({ uses: ['a'] }))
     const text = JSON.stringify(state)
@@ -158,7 +158,7 @@ describe('selection', () => {
 })
 
 describe('conditions', () => {
-  it('O28: a sequence is compared from the oldest use to the newest', () => {
+  it('O28: sequence_match compares the sequence from the oldest use to the newest', () => {
     const uses = ['z', 'a', 'b', 'c']
     const match = (...value: string[]) => holds({ type: 'sequence_match', value }, stateWith({ uses }))
     expect([match('a', 'b', 'c'), match('c', 'b', 'a'), match('b', 'c'), match('a', 'b'), match('z', 'a', 'b', 'c'), match('y', 'z', 'a', 'b', 'c')]).toEqual([true, false, true, false, true, false])
@@ -166,12 +166,12 @@ describe('conditions', () => {
     expect(holds({ type: 'sequence_match' }, stateWith({ uses: ['own2', 'own1'] }))).toBe(false)
   })
 
-  it('O28: a position of its own sequence may be met by any of its alternatives', () => {
+  it('O28: sequence_match accepts any alternative at a position of its own sequence', () => {
     const steps = [{ name: 'it', conditions: [{ type: 'sequence_match' } as const], sequence: ['a', ['b', 'c']] }]
     expect([['a', 'b'], ['a', 'c'], ['b', 'a'], ['a', 'd']].map((uses) => chosen(steps, stateWith({ uses })))).toEqual(['it', 'it', undefined, undefined])
   })
 
-  it('O29: repeats, and a hundred uses', () => {
+  it('O29: sequence_match handles repeated tools and a hundred uses', () => {
     expect(holds({ type: 'sequence_match', value: ['a', 'a', 'b', 'a'] }, stateWith({ uses: ['a', 'a', 'b', 'a'] }))).toBe(true)
     expect(holds({ type: 'sequence_match', value: ['a', 'a', 'b', 'a'] }, stateWith({ uses: ['a', 'b', 'a'] }))).toBe(false)
     const value = Array.from({ length: 100 }, (_, index) => `t${index % 7}`)
@@ -179,7 +179,7 @@ describe('conditions', () => {
     expect(holds({ type: 'sequence_match', value }, stateWith({ uses: [...value.slice(0, 99), 'x'] }))).toBe(false)
   })
 
-  it('O23: each kind of condition', () => {
+  it('O23: each kind of condition works', () => {
     const state = stateWith({ uses: ['a', 'b', 'b'], usesInStep: 2, activeStep: 'active', sequenceIndex: 2, cumulativeTokenUsage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, data: { ready: true } })
     const predicates = { ready: ({ state: given, args, message }: Parameters<Predicates[string]>[0]) => given?.data?.['ready'] === true && args === 5 && message === 'Write it DOWN' }
     const context = { message: 'Write it DOWN', turns: 3 }
@@ -203,7 +203,7 @@ describe('conditions', () => {
     expect(unknown.flatMap((condition) => [holds(condition), holds({ not: condition })])).toEqual([false, false, false, false])
   })
 
-  it('O41: what throws does not hold, its opposite neither, and that is said', () => {
+  it('O41: a condition that throws does not hold, nor does its negation, and this is reported', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
     const predicates = { broken: () => { throw new TypeError('secret') }, odd: () => 'yes' as never }
     const condition: Condition = { type: 'predicate', name: 'broken' }
@@ -222,7 +222,7 @@ describe('conditions', () => {
 describe('tools', () => {
   const allowed = (step: Omit<OrchestrationStep, 'name' | 'isDefault'>, offered: readonly string[], state = stateWith({ activeStep: 'it' })) => sequencer([{ name: 'it', ...step }]).allowed(state, offered).tools
 
-  it('O30: names match exactly; a star is any run of characters, and nothing else is special', () => {
+  it('O30: names match exactly; a star matches any characters, and no other character is special', () => {
     const offered = ['read', 'Read', 'read_file', 'file_read', 'a.c', 'abc', '', 'x[1]', '*']
     const matching = (...allow: string[]) => allowed({ tools: { allow } }, offered)
     expect(matching('read')).toEqual(['read'])
@@ -236,7 +236,7 @@ describe('tools', () => {
     expect(allowed({ tools: { allow: ['ab*ba'] } }, ['aba', 'abba', 'abxba'])).toEqual(['abba', 'abxba'])
   })
 
-  it('O30: a pattern that would make others go back and forth is matched at once', () => {
+  it('O30: a pattern that would make others backtrack is matched at once', () => {
     const long = 'a'.repeat(200_000)
     const pattern = `${'a*'.repeat(2_000)}b`
     expect(allowed({ tools: { allow: [pattern] } }, [long, `${long}b`])).toEqual([`${long}b`])
@@ -254,7 +254,7 @@ describe('tools', () => {
     expect(allowed({}, ['a'])).toEqual(['a'])
   })
 
-  it('O33: what comes back is part of what was offered, in its order', () => {
+  it('O33: the allowed tools are a part of the offered ones, in the same order', () => {
     expect(allowed({ tools: { allow: ['z', 'a', 'not offered'] } }, ['b', 'a', 'z'])).toEqual(['a', 'z'])
     expect(allowed({ sequence: ['s'], tools: { allow: ['s'] } }, [])).toEqual([])
   })
@@ -262,7 +262,7 @@ describe('tools', () => {
   const sequence = ['a', ['b', 'c'], 'a']
   const at = (sequenceIndex: number) => stateWith({ activeStep: 'it', sequenceIndex })
 
-  it('O34: in a sequence only its next tools, as far as the lists allow them', () => {
+  it('O34: a sequence allows only its next tools, as far as the lists allow them', () => {
     const offered = ['a', 'b', 'c', 'd']
     expect([0, 1, 2].map((index) => allowed({ sequence }, offered, at(index)))).toEqual([['a'], ['b', 'c'], ['a']])
     expect([0, 1].map((index) => allowed({ sequence, tools: { allow: ['b', 'd'] } }, offered, at(index)))).toEqual([[], ['b']])
@@ -271,7 +271,7 @@ describe('tools', () => {
     expect(expected(stateWith())).toBeNull()
   })
 
-  it('O35: when the next tool is not offered nothing is allowed, and that is said', () => {
+  it('O35: if the next tool is not offered, nothing is allowed, and this is reported', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
     const asked = sequencer([{ name: 'it', sequence }], { onDiagnostic: (d) => diagnostics.push(d) })
     expect(asked.allowed(at(1), ['a', 'd']).tools).toEqual([])
@@ -279,12 +279,12 @@ describe('tools', () => {
     expect(diagnostics[1]?.dropped).toEqual(['a', 'd'].map((tool) => ({ tool, reason: 'the sequence expects b or c' })))
   })
 
-  it('O36: behind its end the lists hold again', () => {
+  it('O36: after the end of a sequence the lists apply again', () => {
     expect(allowed({ sequence, tools: { allow: ['a', 'd'], deny: ['d'] } }, ['a', 'b', 'd'], at(3))).toEqual(['a'])
     expect(allowed({ sequence, tools: { allow: [] } }, ['a'], at(3))).toEqual([])
   })
 
-  it('O37: the expected tool goes one on, any other is recorded only, and the end is the end', () => {
+  it('O37: the expected tool advances the sequence, any other is only recorded, and after the end nothing advances', () => {
     const { applyToolUse } = sequencer([{ name: 'it', sequence }])
     const after = (index: number, tool: string) => applyToolUse(at(index), tool).sequenceIndex
     expect([after(0, 'a'), after(1, 'c'), after(2, 'a')]).toEqual([1, 2, 3])
@@ -292,7 +292,7 @@ describe('tools', () => {
     expect(applyToolUse(at(0), 'other', { at: 5, key: 'k' })).toEqual({ recentlyUsedTools: ['other'], toolHistory: [{ tool: 'other', at: 5, key: 'k' }], usesInStep: 1 })
   })
 
-  it('O37: the first use counts in the step that decided about it, also when none was active yet', async () => {
+  it('O37: the first use counts in the step that allowed it, even if no step was active before', async () => {
     const steps: OrchestrationStep[] = [{ name: 'it', isDefault: true, sequence }]
     expect(sequencer(steps).applyToolUse(stateWith(), 'a')).toMatchObject({ activeStep: 'it', sequenceIndex: 1, usesInStep: 1 })
     const orchestration = createOrchestration({ config: { steps } })
@@ -302,7 +302,7 @@ describe('tools', () => {
     expect((await orchestration.allowedTools('room:1', ['a', 'b', 'c'])).tools).toEqual(['b', 'c'])
   })
 
-  it('O38: without an active step everything is allowed that is offered', () => {
+  it('O38: without an active step every offered tool is allowed', () => {
     const decision = sequencer([{ name: 'it', conditions: [used('a')], tools: { allow: [] } }]).allowed(stateWith(), ['a', 'b'])
     expect(decision).toEqual({ tools: ['a', 'b'], reasons: [] })
   })

@@ -25,7 +25,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
   const kinds = ['redis', 'kv'] as const
   const open = (kind: 'redis' | 'kv', prefix: string) => (kind === 'redis' ? openRedis({ prefix }) : kv.open({ prefix }))
 
-  it.each(kinds)('O13, O70: 32 uses at once in one process are all recorded on %s', async (kind) => {
+  it.each(kinds)('O13, O70: 32 uses at the same time in one process are all recorded on %s', async (kind) => {
     const prefix = newPrefix()
     const managers = [1, 2, 3, 4].map(() => createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }] } }))
     await managers[0]?.getOrCreateState(id)
@@ -35,7 +35,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
     expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(32)
   })
 
-  it.each(kinds)('O13, O19, O70: uses of three processes at once are all recorded on %s, each once, and what they cost ends a budget', async (kind) => {
+  it.each(kinds)('O13, O19, O70: uses of three processes at the same time are all recorded on %s, each once, and their cost ends a budget', async (kind) => {
     const prefix = newPrefix()
     const spent = { name: 'spent', conditions: [{ type: 'tokens', min: 48 } as const], tools: { allow: [] } }
     const orchestration = createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }, spent] } })

@@ -46,7 +46,7 @@ describe('the simulation', () => {
     })
   })
 
-  it('O23: messages, turns and tokens hold from their use on, and the conditions that hold are named', () => {
+  it('O23: messages, turns and tokens apply from their use on, and the conditions that hold are named', () => {
     const both: Condition = { all: [{ type: 'turns', min: 2 }, { not: { type: 'tool_used', value: 'b' } }] }
     const steps: OrchestrationStep[] = [
       { name: 'dear', conditions: [{ type: 'tokens', min: 10 }] },
@@ -67,7 +67,7 @@ describe('the simulation', () => {
     expect(simulated.uses[0]?.because).toBe('no step matches and there is no default')
   })
 
-  it('O33: what is not offered is refused; by default all is offered that is named', () => {
+  it('O33: a tool that is not offered is refused; by default every named tool is offered', () => {
     const { uses } = simulateOrchestration({ steps: [] }, ['a', 'b'], { offered: ['a'] })
     expect(uses).toMatchObject([{ tool: 'a', allowed: true, tools: ['a'] }, { tool: 'b', allowed: false, reason: 'it is not offered' }])
     const conditions: Condition[] = [{ not: { type: 'tool_used', value: 'c' } }, { any: [{ type: 'sequence_match', value: ['d', 'a'] }] }, { type: 'tokens', min: 1 }]
@@ -75,7 +75,7 @@ describe('the simulation', () => {
     expect(end.tools).toEqual(['e', 'a', 'b', 'c', 'd', 'g'])
   })
 
-  it('O41: a condition that throws is told, and what it says is not', () => {
+  it('O41: a condition that throws is reported, without the text of its error', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
     const { end } = simulateOrchestration({ steps: [{ name: 's', conditions: [{ type: 'predicate', name: 'broken' }] }] }, [], { predicates, onDiagnostic: (d) => diagnostics.push(d) })
     expect(end).toMatchObject({ because: 'no step matches and there is no default', conditions: [] })
@@ -152,7 +152,7 @@ function patched(state: OrchestrationState, { activeStep, ...patch }: ReturnType
 }
 
 describe('the simulation answers', () => {
-  it('O40: as the sequencer does, whatever the configuration and the uses are', () => {
+  it('O40: like the sequencer, whatever the configuration and the uses are', () => {
     const fields = { message: fc.constantFrom('x', 'y'), turns: small }
     fc.assert(
       fc.property(configOf([...free, ...asked]), usesOf(fields), (config, uses) => {
@@ -178,7 +178,7 @@ describe('the simulation answers', () => {
     )
   })
 
-  it('O37, O39: as an orchestration does that records each use which it allows', async () => {
+  it('O37, O39: like an orchestration that records each allowed use', async () => {
     await fc.assert(
       fc.asyncProperty(configOf(free), usesOf({ usage }), async (config, uses) => {
         const { orchestration } = bench({ config, predicates })
@@ -198,7 +198,7 @@ describe('the simulation answers', () => {
     )
   })
 
-  it('O42, O43, O46: as a turn does that makes the uses one after the other', { timeout: 60_000 }, async () => {
+  it('O42, O43, O46: like a turn that makes the uses one after the other', { timeout: 60_000 }, async () => {
     const made = tools.map((name) => defineTool({ name, description: name, inputSchema: z.object({}), effect: 'pure', execute: () => 'done' }))
     await fc.assert(
       fc.asyncProperty(configOf(free.slice(0, -2)), usesOf(), async (config, uses) => {
@@ -217,7 +217,7 @@ describe('the simulation answers', () => {
     )
   })
 
-  it('O22, O34: a sequence that is not found to be blocked can be used to its end', () => {
+  it('O22, O34: that a sequence which is not reported as blocked can be used to its end', () => {
     fc.assert(
       fc.property(configOf(free), (given) => {
         const config = { ...given, steps: given.steps.slice(0, 1).map((step) => ({ ...step, isDefault: true })) }

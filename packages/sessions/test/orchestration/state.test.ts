@@ -17,7 +17,7 @@ const unavailable = () => {
 }
 
 describe('a new state', () => {
-  it('O1: has no step, nothing used, and the configured life', async () => {
+  it('O1: has no step, no uses, and the configured lifetime', async () => {
     const { orchestration } = bench()
     expect(await orchestration.getOrCreateState(id)).toEqual({
       ...{ sessionId: id, recentlyUsedTools: [], toolHistory: [], sequenceIndex: 0, usesInStep: 0 },
@@ -27,7 +27,7 @@ describe('a new state', () => {
     expect(await orchestration.getState(id)).toEqual(await orchestration.getOrCreateState(id))
   })
 
-  it('O2: is made by nobody who only looks, and what cannot be read is not missing', async () => {
+  it('O2: is not made by a read, and an unreadable state is not missing', async () => {
     const { orchestration, clock } = bench({ ttlMs: 500 })
     expect(await orchestration.getState(id)).toBeNull()
     expect((await orchestration.listStates()).items).toEqual([])
@@ -38,7 +38,7 @@ describe('a new state', () => {
     await expect(broken.orchestration.getState(id)).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
-  it('O4: is not made for a configuration without steps, but is made without any', async () => {
+  it('O4: is not made for a configuration without steps, but is made without a configuration', async () => {
     const { orchestration } = bench()
     expect(await orchestration.getOrCreateState(id, { steps: [] })).toBeNull()
     expect(await orchestration.getState(id)).toBeNull()
@@ -47,7 +47,7 @@ describe('a new state', () => {
     expect(await bench({ config: { steps: [] } }).orchestration.getOrCreateState(id)).toBeNull()
   })
 
-  it('O5: is made once by creators at the same time, and the later one sees what the earlier has made of it', async () => {
+  it('O5: is made once by concurrent creators, and a later creator sees what the earlier one has changed', async () => {
     const { orchestration, another } = bench()
     const [one, two] = await Promise.all([orchestration.getOrCreateState(id), another().getOrCreateState(id)])
     expect(one).toEqual(two)
@@ -56,7 +56,7 @@ describe('a new state', () => {
     expect(await orchestration.getState(id)).toMatchObject({ version: 2, recentlyUsedTools: ['search'] })
   })
 
-  it('O5: a creator that came second between look and write takes what is there', async () => {
+  it('O5: a creator that loses between read and write gets the existing state', async () => {
     const store = memoryStateStore()
     const first = bench({ store }).orchestration
     let came = false
@@ -69,7 +69,7 @@ describe('a new state', () => {
     expect(await bench({ store: late }).orchestration.getOrCreateState(id)).toMatchObject({ version: 2, recentlyUsedTools: ['search'] })
   })
 
-  it('O6: needs an id that is one', async () => {
+  it('O6: needs a valid id', async () => {
     const { orchestration } = bench({ config })
     for (const wrong of ['', 'a b', 'a::b', 'x'.repeat(257), 'room#', '#run', undefined as never]) {
       await expect(orchestration.getState(wrong)).rejects.toMatchObject({ code: 'invalid-key' })
@@ -82,7 +82,7 @@ describe('a new state', () => {
     expect((await orchestration.listStates()).items).toEqual([])
   })
 
-  it('O57: takes a session store and the older option names as well', async () => {
+  it('O57: accepts a session store, and the older option names', async () => {
     const store = memoryStore()
     const { orchestration, clock } = bench({ store })
     await store.open({ namespace: 'default', owner: 'owner-a', clock })
@@ -93,7 +93,7 @@ describe('a new state', () => {
     expect(await elsewhere.getState(id)).toBeNull()
   })
 
-  it('O65: what is no store is refused, and never replaced by memory', () => {
+  it('O65: an invalid store is refused, and never replaced by memory', () => {
     for (const options of [undefined, { store: {} }, { store: 'memory' }, { store: null }, { storageProvider: null }]) {
       expect(() => createOrchestrationStateManager(options as never)).toThrow(/store must be a state store|createOrchestration.options must be an object/)
     }
@@ -107,8 +107,8 @@ describe('a new state', () => {
   })
 })
 
-describe('looking', () => {
-  it.each(kinds)('O3: changes nothing in %s', async (kind) => {
+describe('reading', () => {
+  it.each(kinds)('O3: a read changes nothing in %s', async (kind) => {
     const setup = bench({ config })
     const store = await stores[kind](setup.clock)
     const { orchestration } = bench({ config, store }, setup.clock)
@@ -124,7 +124,7 @@ describe('looking', () => {
     expect(await store.get('orchestration-state', 'room:2')).toEqual({ status: 'missing' })
   })
 
-  it('O20: lists page by page what lives, by prefix', async () => {
+  it('O20: listStates lists live states page by page, by prefix', async () => {
     const { orchestration, clock } = bench({ ttlMs: 500 })
     for (const name of ['a:1', 'a:2', 'a:3', 'b:1']) await orchestration.getOrCreateState(name)
     await clock.advance(400)
@@ -138,7 +138,7 @@ describe('looking', () => {
 })
 
 describe('changing', () => {
-  it('O7: what is not there stays so', async () => {
+  it('O7: a change of a missing state does not create it', async () => {
     const { orchestration } = bench({ config })
     const changes = [
       orchestration.updateState(id, { data: {} }),
@@ -155,7 +155,7 @@ describe('changing', () => {
     expect(await orchestration.getState(id)).toBeNull()
   })
 
-  it('O8, O59: merges shallowly into a new frozen object, and what was given out stays as it was', async () => {
+  it('O8, O59: merges shallowly into a new frozen object, and objects that were returned before stay the same', async () => {
     const { orchestration } = bench()
     const before = await orchestration.getOrCreateState(id)
     const text = JSON.stringify(before)
@@ -192,14 +192,14 @@ describe('changing', () => {
     { data: { at: new Date(0) } },
     [],
     'activeStep',
-  ])('O9: a field must be what it is: %o', async (patch) => {
+  ])('O9: a field must have its type: %o', async (patch) => {
     const { orchestration } = bench()
     const before = await orchestration.getOrCreateState(id)
     await expect(orchestration.updateState(id, patch as StatePatch)).rejects.toMatchObject({ code: 'invalid-input' })
     expect(await orchestration.getState(id)).toEqual(before)
   })
 
-  it('O10: a nested object takes the place of the old one whole', async () => {
+  it('O10: a nested object replaces the old one as a whole', async () => {
     const { orchestration } = bench()
     await orchestration.getOrCreateState(id)
     await orchestration.updateState(id, { data: { a: { x: 1, y: 2 }, b: 1 } })
@@ -208,7 +208,7 @@ describe('changing', () => {
     expect(await orchestration.updateState(id, { data: null })).not.toHaveProperty('data')
   })
 
-  it('O12: a tool that was used stands first and once among ten, and in the history each time, up to a hundred', async () => {
+  it('O12: a used tool is first and once among ten recent tools, and each use is in a history of up to a hundred', async () => {
     const { orchestration } = bench()
     await orchestration.getOrCreateState(id)
     for (let n = 1; n <= 12; n++) await orchestration.addUsedTool(id, `t${n}`)
@@ -223,7 +223,7 @@ describe('changing', () => {
     await expect(orchestration.addUsedTool(id, '')).rejects.toMatchObject({ code: 'invalid-input' })
   })
 
-  it('O14: a key counts once, whatever is done under it, as long as it is among the last hundred', async () => {
+  it('O14: a key counts once, whatever the change, as long as it is among the last hundred', async () => {
     const { orchestration, store } = bench({ config })
     await orchestration.getOrCreateState(id)
     const once = await orchestration.recordToolUse(id, 'search', { key: 'k', usage: { inputTokens: 5 } })
@@ -239,7 +239,7 @@ describe('changing', () => {
     expect(await orchestration.addUsedTool(id, 'search', { key: 'k' })).toMatchObject({ version: 103 })
   })
 
-  it('O17: a reset gives fresh defaults under the next version with the same life, and stays deaf to what was applied', async () => {
+  it('O17: a reset gives fresh defaults under the next version with the same lifetime, and still ignores keys that were applied', async () => {
     const { orchestration, clock } = bench({ ttlMs: 500 })
     const fresh = await orchestration.getOrCreateState(id)
     await orchestration.updateState(id, { activeStep: 'plan', sequenceIndex: 1, data: { a: 1 } })
@@ -252,7 +252,7 @@ describe('changing', () => {
     expect(await orchestration.addUsedTool(id, 'search', { key: 'k' })).toEqual(reset)
   })
 
-  it('O18: another active step begins its sequence; the same one writes nothing; an unknown one is refused', async () => {
+  it('O18: a new active step starts its sequence; the same step writes nothing; an unknown step is refused', async () => {
     const { orchestration } = bench({ config })
     await orchestration.getOrCreateState(id)
     await orchestration.setActiveStep(id, 'plan')
@@ -269,7 +269,7 @@ describe('changing', () => {
     expect(await free.orchestration.setActiveStep(id, 'anything')).toMatchObject({ activeStep: 'anything' })
   })
 
-  it('O18: also when the step is set by a patch', async () => {
+  it('O18: a step that is set by a patch starts its sequence too', async () => {
     const { orchestration } = bench({ config })
     await orchestration.getOrCreateState(id)
     await orchestration.updateState(id, { activeStep: 'plan', sequenceIndex: 2 })
@@ -277,7 +277,7 @@ describe('changing', () => {
     expect(await orchestration.updateState(id, { activeStep: 'write' })).toMatchObject({ sequenceIndex: 0, usesInStep: 0 })
   })
 
-  it('O19: tokens are added, and what is missing is 0', async () => {
+  it('O19: tokens are added, and a missing count is 0', async () => {
     const { orchestration } = bench()
     await orchestration.getOrCreateState(id)
     await orchestration.addTokenUsage(id, { inputTokens: 10, outputTokens: 5, totalTokens: 99 })
@@ -287,7 +287,7 @@ describe('changing', () => {
     expect(state?.cumulativeTokenUsage).toEqual({ promptTokens: 11, completionTokens: 7, totalTokens: 18 })
   })
 
-  it('O37: the position stays in the sequence, whoever sets it', async () => {
+  it('O37: the position stays within the sequence, however it is set', async () => {
     const { orchestration } = bench({ config })
     await orchestration.getOrCreateState(id)
     await orchestration.setActiveStep(id, 'plan')
@@ -297,7 +297,7 @@ describe('changing', () => {
     expect(await orchestration.advanceSequence(id)).toMatchObject({ sequenceIndex: 0 })
   })
 
-  it('O38: uses are recorded without an active step, until a step follows from them', async () => {
+  it('O38: uses are recorded without an active step, until they select a step', async () => {
     const { orchestration } = bench({ config: { steps: [{ name: 'write', conditions: [{ type: 'tool_count', value: 'read', min: 2 }], tools: { allow: ['write'] } }] } })
     await orchestration.getOrCreateState(id)
     const first = await orchestration.recordToolUse(id, 'read')
@@ -308,7 +308,7 @@ describe('changing', () => {
     expect(await orchestration.allowedTools(id, ['read', 'write'])).toEqual({ step: 'write', tools: ['write'], reasons: [{ tool: 'read', reason: 'it is not among the allowed tools' }] })
   })
 
-  it('O58: what is stored and no state, or of a later version, is said to be so', async () => {
+  it('O58: a stored value that is not a state, or is of a later version, is reported as such', async () => {
     const { orchestration, store } = bench()
     const values = [7, { schemaVersion: 1 }, { schemaVersion: 1, keys: [], recentlyUsedTools: 'a' }]
     for (const value of values) {
@@ -320,7 +320,7 @@ describe('changing', () => {
     await expect(orchestration.getState(id)).rejects.toMatchObject({ code: 'schema-too-new' })
   })
 
-  it('O20, O58: a page has the states that can be read, and names the others', async () => {
+  it('O20, O58: a page contains the readable states and names the unreadable ones', async () => {
     const { orchestration, store } = bench()
     for (const key of ['a', 'd']) await orchestration.getOrCreateState(key)
     await store.compareAndSet('orchestration-state', 'b', null, 7, { ttlMs: 'never' })
@@ -338,7 +338,7 @@ describe('changing', () => {
     expect((await orchestration.listStates()).items.map(({ sessionId }) => sessionId)).toEqual(['a', 'b', 'd'])
   })
 
-  it('O18, O58: a record whose text is damaged in the database is named by its key, and resetState repairs it', async () => {
+  it('O18, O58: a record with damaged text in the database is named by its key, and resetState repairs it', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'bowline-state-')), 'data.db')
     onTestFinished(() => rm(dirname(file), { recursive: true }))
     const open = sqliteStore({ file })

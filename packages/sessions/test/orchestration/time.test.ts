@@ -9,7 +9,7 @@ const stores = openStores()
 const day = 86_400_000
 
 describe('the time to live', () => {
-  it.each(kinds)('O49: 500 ms are 500 ms in %s, from the last change or touch on', async (kind) => {
+  it.each(kinds)('O49: 500 ms are 500 ms in %s, from the last change or touch', async (kind) => {
     const setup = bench()
     const { orchestration } = bench({ store: await stores[kind](setup.clock), ttlMs: 500 }, setup.clock)
     await orchestration.getOrCreateState(id)
@@ -24,7 +24,7 @@ describe('the time to live', () => {
     expect(await orchestration.touch(id)).toBe(false)
   })
 
-  it('O50: is 24 hours on every path when nothing else is said', async () => {
+  it('O50: is 24 hours on every path by default', async () => {
     const { orchestration } = bench()
     const ways = [
       () => orchestration.getOrCreateState(id),
@@ -44,7 +44,7 @@ describe('the time to live', () => {
     [{}, { SESSION_TTL_SECONDS: '' }, day],
     [{ ttlMs: 7 }, { SESSION_TTL_SECONDS: '2' }, 7],
     [{ ttlMs: 'never' }, { SESSION_TTL_SECONDS: '2' }, 'never'],
-  ] as const)('O50: the option wins, then the variable: %o %o', async (options, environment, ttl) => {
+  ] as const)('O50: the option comes first, then the variable: %o %o', async (options, environment, ttl) => {
     const { orchestration } = bench({ ...options, environment })
     expect(await orchestration.getOrCreateState(id)).toMatchObject({ ttl })
   })
@@ -67,7 +67,7 @@ describe('the time to live', () => {
     expect(() => bench({ environment, ttlMs: 5 })).not.toThrow()
   })
 
-  it('O52: never is no expiry, and a finite one follows when it is configured', async () => {
+  it('O52: never means no expiry, and a finite lifetime applies once it is configured', async () => {
     const { orchestration, clock, another } = bench({ ttlMs: 'never' })
     await orchestration.getOrCreateState(id)
     await clock.advance(10 * 365 * day)
@@ -78,7 +78,7 @@ describe('the time to live', () => {
     expect(await orchestration.getState(id)).toBeNull()
   })
 
-  it('O53: that of the manager holds for older records from their next change on', async () => {
+  it('O53: the lifetime of the manager applies to older records from their next change on', async () => {
     const { orchestration, clock, another } = bench({ ttlMs: 500 })
     await orchestration.getOrCreateState(id)
     const longer = another({ ttlMs: 2_000 })
@@ -90,7 +90,7 @@ describe('the time to live', () => {
 })
 
 describe('the cleanup', () => {
-  it('O54: removes what has expired and nothing else, batch by batch, and counts it', async () => {
+  it('O54: removes expired states and nothing else, batch by batch, and returns their number', async () => {
     const { store, clock } = bench()
     const watched = watchedStore(store)
     const { orchestration } = bench({ store: watched, ttlMs: 500 }, clock)
@@ -104,7 +104,7 @@ describe('the cleanup', () => {
     expect(await orchestration.cleanupExpiredStates()).toBe(0)
   })
 
-  it('O55: runs by itself only when enabled, again and again, until it is stopped or closed', async () => {
+  it('O55: runs by itself only if enabled, again and again, until it is stopped or closed', async () => {
     for (const end of ['stopCleanupTimer', 'close'] as const) {
       expect(bench().clock.pendingTimers).toBe(0)
       const { orchestration, clock, store } = bench({ ttlMs: 500, cleanup: { enabled: true, intervalMs: 1_000 } })
@@ -119,7 +119,7 @@ describe('the cleanup', () => {
     }
   })
 
-  it('O55: never overlaps itself, goes on after a failure that it tells of, and ends also in its midst', async () => {
+  it('O55: never overlaps itself, goes on after a reported failure, and can be stopped in the middle', async () => {
     const { store, clock } = bench()
     const sweeps: PromiseWithResolvers<void>[] = []
     const slow = watchedStore(store, async (call, when) => {
@@ -152,7 +152,7 @@ describe('the cleanup', () => {
     expect([run.stdout, run.status, run.signal]).toEqual(['made\n', 0, null])
   })
 
-  it('O56: keeps no more than maxSessions, those used least recently go first', async () => {
+  it('O56: keeps no more than maxSessions; the least recently used go first', async () => {
     const { orchestration, clock } = bench({ cleanup: { maxSessions: 2 } })
     for (const name of ['a', 'b', 'c', 'd']) {
       await orchestration.getOrCreateState(name)
@@ -165,7 +165,7 @@ describe('the cleanup', () => {
     expect((await orchestration.listStates()).items.map(({ sessionId }) => sessionId)).toEqual(['a', 'c'])
   })
 
-  it('O56: what was changed since it was looked at stays', async () => {
+  it('O56: keeps a state that was changed after the cleanup has read it', async () => {
     const { store, clock, orchestration } = bench()
     const slow = watchedStore(store, async (call, when) => {
       if (call === 'list' && when === 'after') await orchestration.addUsedTool('a', 'search')

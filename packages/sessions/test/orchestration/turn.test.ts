@@ -59,7 +59,7 @@ describe('the tools of a turn', () => {
     expect(await turn.bench.orchestration.getState(id)).toMatchObject({ activeStep: 'plan', sequenceIndex: 2, usesInStep: 2, toolHistory: [{ tool: 'a', key: 'call-a-0' }, { tool: 'b', key: 'call-b-0' }] })
   })
 
-  it('O42: follow the newest message of the user, and the turns', async () => {
+  it('O42: depend on the newest user message and on the turns', async () => {
     const config: OrchestrationConfig = {
       steps: [
         { name: 'late', conditions: [{ type: 'turns', min: 3 }], tools: { allow: ['c'] } },
@@ -83,7 +83,7 @@ describe('the tools of a turn', () => {
     await runtime.stop()
   })
 
-  it('O43: a call that is not allowed is refused before it starts, with what is expected instead', async () => {
+  it('O43: a call that is not allowed is refused before it starts, and the model is told what is expected', async () => {
     const ran: string[] = []
     const tools = ['a', 'b', 'c'].map((name) => tool(name, () => (ran.push(name), 'ok')))
     const turn = await play({ config: sequence, tools, steps: [call('b', 'c', 'a'), { text: 'ok' }] })
@@ -94,20 +94,20 @@ describe('the tools of a turn', () => {
     expect((await turn.bench.orchestration.getState(id))?.toolHistory.map(({ tool: name }) => name)).toEqual(['a'])
   })
 
-  it('O43: of calls side by side each is judged behind the ones before it', async () => {
+  it('O43: of parallel calls each is judged after the calls before it', async () => {
     const turn = await play({ config: sequence, steps: [call('a', 'a', 'b', 'c'), { text: 'ok' }] })
     expect(turn.outcomes).toEqual(['a result', 'a denied', 'b result', 'c denied'])
     expect(await turn.bench.orchestration.getState(id)).toMatchObject({ sequenceIndex: 2, toolHistory: [{ tool: 'a' }, { tool: 'b' }] })
   })
 
-  it('O43: a step that the calls before it lead to judges the next one', async () => {
+  it('O43: if earlier calls lead to another step, that step judges the next call', async () => {
     const config: OrchestrationConfig = { steps: [{ name: 'start', isDefault: true }, { name: 'locked', conditions: [{ type: 'tool_used', value: 'b' }], tools: { allow: ['c'] } }] }
     const turn = await play({ config, steps: [call('a', 'b', 'a', 'c'), { text: 'ok' }] })
     expect(turn.outcomes).toEqual(['a result', 'b result', 'a denied', 'c result'])
     expect(stepsOf(turn)).toMatchObject([{ name: 'start' }, { name: 'locked', previous: 'start', because: 'its conditions hold' }])
   })
 
-  it('O45: uses are recorded in the order in which the model has asked, in one update for each step', async () => {
+  it('O45: uses are recorded in the order of the calls of the model, in one update per step', async () => {
     const slow = Promise.withResolvers<string>()
     const tools = [defineTool({ name: 'a', description: 'a', inputSchema: z.object({}), execute: () => slow.promise }), tool('b', () => (slow.resolve('late'), 'early'))]
     const store = watchedStore(memoryStateStore())
@@ -128,7 +128,7 @@ describe('the tools of a turn', () => {
     expect((await given.orchestration.getState(id))?.toolHistory.map(({ tool: name }) => name)).toEqual(['a', 'b', 'none'])
   })
 
-  it('O46: an outcome counts as it is in the end, also when an extension behind it has changed it', async () => {
+  it('O46: the final outcome of a call counts, also if a later extension has changed it', async () => {
     const given = bench()
     const config: OrchestrationConfig = { steps: [{ name: 'any', isDefault: true }] }
     const behind = defineExtension({ name: 'behind', hooks: { onToolResult: ({ call: { toolName } }) => (toolName === 'a' ? { status: 'denied', output: 'no' } : undefined) } })
@@ -136,14 +136,14 @@ describe('the tools of a turn', () => {
     expect((await given.orchestration.getState(id))?.toolHistory.map(({ tool: name }) => name)).toEqual(['b'])
   })
 
-  it('O19: what the model calls of a turn have cost is added up once', async () => {
+  it('O19: the tokens of the model calls of a turn are added once', async () => {
     const { bench: given, result } = await play({ config: { steps: [{ name: 'any', isDefault: true }] }, steps: [call('a'), { text: 'ok' }] })
     const { inputTokens, outputTokens } = result.usage
     expect(inputTokens).toBeGreaterThan(0)
     expect((await given.orchestration.getState(id))?.cumulativeTokenUsage).toMatchObject({ promptTokens: inputTokens, completionTokens: outputTokens })
   })
 
-  it('O47, O48: child runs have states of their own, and all are gone when those of the session are removed', async () => {
+  it('O47, O48: child runs have their own states, and all states are removed with those of the session', async () => {
     const store = memoryStateStore()
     const given = bench({ store, config: sequence })
     const child = (steps: Script) => defineAgent({ name: 'helper', description: 'Helps', model: scriptedModel(steps), tools: [tool('a'), tool('b')], extensions: [given.orchestration.extension()] })
@@ -165,7 +165,7 @@ describe('the tools of a turn', () => {
     expect((await given.orchestration.listStates()).items.map(({ sessionId }) => sessionId)).toEqual(['room', 'room:1/x', 'room:10'])
   })
 
-  it('O48: more children than a page holds, and with a session store as well', async () => {
+  it('O48: removal covers more children than a page holds, also with a session store', async () => {
     const session = memoryStore()
     await session.open({ namespace: 'default', owner: 'owner-a', clock: manualClock() })
     for (let n = 0; n < 250; n++) await session.state.compareAndSet('mine', `${id}#${n}`, null, n, { ttlMs: 'never' })
@@ -184,7 +184,7 @@ describe('the tools of a turn', () => {
     expect(store.calls).toEqual([])
   })
 
-  it('O49: a turn begins the life of the record anew, and makes one that is gone', async () => {
+  it('O49: a turn restarts the lifetime of the record, and creates a missing one', async () => {
     const first = await play({ config: sequence, ttlMs: 500, steps: [call('a'), { text: 'ok' }] })
     const { clock, orchestration } = first.bench
     await clock.advance(400)
@@ -197,7 +197,7 @@ describe('the tools of a turn', () => {
   })
 })
 
-describe('a state that cannot be read', () => {
+describe('an unreadable state', () => {
   const broken = () => watchedStore(memoryStateStore(), away)
 
   it('O44: offers no tool, and refuses every call', async () => {
@@ -209,13 +209,13 @@ describe('a state that cannot be read', () => {
     expect(faultsOf(turn)).not.toEqual([])
   })
 
-  it('O44: ends the turn when that is asked for', async () => {
+  it('O44: ends the turn if configured so', async () => {
     const turn = await play({ config: sequence, store: broken(), onUnavailable: 'fail', steps: [] })
     expect(turn.result).toMatchObject({ status: 'error', reason: 'extension-error' })
     expect(turn.shown).toEqual([])
   })
 
-  it('O44: also in the midst of a turn; what was used is recorded when it can be', async () => {
+  it('O44: works in the middle of a turn too; the uses are recorded once the store is back', async () => {
     let isAway = false
     const store = watchedStore(memoryStateStore(), () => (isAway ? away() : undefined))
     const tools = [tool('a', () => ((isAway = true), 'ok')), tool('b'), tool('c')]
@@ -227,7 +227,7 @@ describe('a state that cannot be read', () => {
     expect(await given.orchestration.getState(id)).toMatchObject({ sequenceIndex: 1, toolHistory: [{ tool: 'a' }] })
   })
 
-  it('O44: a store that never answers is no reason to offer everything', async () => {
+  it('O44: a store that never answers does not make all tools available', async () => {
     const clock = manualClock(startMs)
     let asked = 0
     const store = watchedStore(memoryStateStore({ clock }), (name) => (name === 'get' ? (asked++, new Promise(() => undefined)) : undefined))
@@ -241,7 +241,7 @@ describe('a state that cannot be read', () => {
     expect(model.calls.map((request) => request.tools ?? [])).toEqual([[]])
   })
 
-  it('O44: what allowedTools says is the same', async () => {
+  it('O44: allowedTools returns the same', async () => {
     const { orchestration, diagnostics } = bench({ config: sequence, store: broken() })
     expect(await orchestration.allowedTools(id, ['a'])).toEqual({ tools: [], reasons: [{ tool: 'a', reason: 'the state cannot be read' }] })
     expect(diagnostics).toMatchObject([{ code: 'state-unavailable', sessionId: id }])
@@ -249,7 +249,7 @@ describe('a state that cannot be read', () => {
     expect(() => bench({ onUnavailable: 'all-tools' as never })).toThrow(/onUnavailable/)
   })
 
-  it('O6: a run without a session key has no state, and no id is made up for it', async () => {
+  it('O6: a run without a session key has no state, and gets no generated id', async () => {
     const store = memoryStateStore()
     const turn = await play({ config: sequence, store, sessionKey: 'none', steps: [call('a'), { text: 'ok' }] })
     expect([turn.shown, turn.outcomes]).toEqual([[[], []], ['a denied']])
@@ -258,8 +258,8 @@ describe('a state that cannot be read', () => {
   })
 })
 
-describe('what is said', () => {
-  it('O63: neither diagnostics nor events hold messages, data or what an error says', async () => {
+describe('diagnostics, events and errors', () => {
+  it('O63: neither diagnostics nor events contain messages, data or error texts', async () => {
     const store = watchedStore(memoryStateStore(), (name) => {
       if (name === 'touch') throw new Error('redis://user:secret@host')
     })

@@ -47,7 +47,7 @@ describe('programs', () => {
     ['costs', ({ setup }) => setup.maxCost !== undefined],
     ['copies', ({ steps }) => steps.some((step) => step.do === 'copy')],
     ['resumes', ({ steps }) => steps.some((step) => step.do === 'resume')],
-  ])('S200: %s are drawn, and only when they are wanted', (feature, isIn) => {
+  ])('S200: %s are drawn only if they are wanted', (feature, isIn) => {
     const drawn = (features: readonly Feature[]) => Array.from({ length: 200 }, (_, seed) => drawProgram(seed, features)).filter(isIn).length
     expect(drawn(programFeatures)).toBeGreaterThan(20)
     expect(drawn(programFeatures.filter((each) => each !== feature))).toBe(0)
@@ -72,7 +72,7 @@ describe('programs', () => {
     await run([])
   })
 
-  it.each(['kill-in-tool', 'freeze-in-tool'] as const)('S200: a process is struck right after an effect, and another one takes over (%s)', async (how) => {
+  it.each(['kill-in-tool', 'freeze-in-tool'] as const)('S200: a process is struck right after an effect, and another one takes the run over (%s)', async (how) => {
     const { trace, failures } = await runProgram({
       ...{ seed: 1, setup: {}, crashes: [{ at: 2, how }] },
       steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
@@ -84,7 +84,7 @@ describe('programs', () => {
     expect(failures).toEqual([])
   })
 
-  it.each([3_000, 20_000])('S200: the store is away for %i ms, and the run goes on when it is there again, each effect once', async (ms) => {
+  it.each([3_000, 20_000])('S200: the store is unavailable for %i ms, the run resumes afterwards, and each effect happens once', async (ms) => {
     const { trace, failures } = await runProgram({
       ...{ seed: 1, setup: { modelMs: 1_000 }, crashes: [{ at: 16, how: 'outage', ms }] },
       steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
@@ -94,7 +94,7 @@ describe('programs', () => {
     expect(failures).toEqual([])
   })
 
-  it('S203: a runtime that repeats something without bound is cut', async () => {
+  it('S203: a runtime that repeats something without end is stopped', async () => {
     const program: Program = {
       ...{ seed: 1, setup: { modelMs: 10 }, crashes: [] },
       steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [], background: true }] }], turns: 9 }],

@@ -15,7 +15,7 @@ const nearby: Readonly<Record<string, number>> = {
   'a TTL that reading prolongs': 30,
 }
 
-describe('what programs find', () => {
+describe('what programs can detect', () => {
   it.each(programFaults)('S205: $name', async (fault) => {
     const seed = rounds({ short: nearby[fault.name] ?? 1, long: 1 })
     const report = await explorePrograms({ programs, seed, faults: [fault], maxFailures: 1, shrinkTries: 0 })

@@ -54,7 +54,7 @@ const stores = {
 } as const
 
 describe.each(Object.keys(stores) as (keyof typeof stores)[])('requests recorded over %s', (name) => {
-  it('D55: each is given back as the provider got it, by the id of its message, with turn, step, attempt, time and model', async () => {
+  it('D55: each request is returned as the provider got it, by the id of its message, with turn, step, attempt, time and model', async () => {
     const clock = manualClock(5_000)
     const { runtime, requests, model } = bench([call(1), call(2), { text: 'done' }, { text: 'again' }], { clock, runtime: { store: stores[name]() }, agent: { runtimeParams: { temperature: 0.2 } } })
     await ask(runtime, 'go')
@@ -75,7 +75,7 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])('requests recorded
     expect(JSON.stringify(recorded)).not.toContain('headers')
   })
 
-  it('D55: they are removed with their session, and with no other one', async () => {
+  it('D55: requests are removed with their session, and with no other session', async () => {
     const { runtime, requests } = bench(() => ({ text: 'hi' }), { runtime: { store: stores[name]() } })
     for (const session of [key, 'room:10']) await ask(runtime, 'go', session)
     await runtime.session(key).delete()
@@ -87,8 +87,8 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])('requests recorded
   })
 })
 
-describe('what is recorded', () => {
-  it('D55: each attempt has its own: a retry, and a fallback with its model', async () => {
+describe('recorded requests', () => {
+  it('D55: each attempt has its own request: a retry, and a fallback with its model', async () => {
     const other = scriptedModel([{ text: 'from the other' }], { modelId: 'other' })
     const { runtime, requests, model } = bench([{ error: { status: 503 } }, { error: { status: 503 } }], {
       agent: { retry: { maxRetries: 1, baseDelayMs: 0, maxDelayMs: 0 }, fallback: [other] },
@@ -100,7 +100,7 @@ describe('what is recorded', () => {
     expect(recorded.map(contentOf)).toEqual([...sentTo(model), ...sentTo(other)])
   })
 
-  it('D55: the call of a compaction is there under the id of the compaction, within a turn and outside of one', async () => {
+  it('D55: the call of a compaction is stored under the id of the compaction, within a turn and outside of one', async () => {
     const { runtime, requests, model } = bench(() => ({ text: 'A long story. '.repeat(50) }), { agent: { compaction: { keepRecentTokens: 10 } } })
     for (const text of ['one', 'two', 'three']) await ask(runtime, text)
     await runtime.session(key).compact()
@@ -111,7 +111,7 @@ describe('what is recorded', () => {
     expect(recorded && contentOf(recorded)).toEqual(sentTo(model).at(-1))
   })
 
-  it('D55: the summary of a branch that is left is there under the id of its entry, also behind another one', async () => {
+  it('D55: the summary of a left branch is stored under the id of its entry, also after another summary', async () => {
     const { runtime, requests, model } = bench(() => ({ text: 'A long story. '.repeat(50) }))
     for (const text of ['one', 'two', 'three']) await ask(runtime, text)
     const session = runtime.session(key)
@@ -125,7 +125,7 @@ describe('what is recorded', () => {
     expect((await allOf(requests)).map(contentOf)).toEqual(sentTo(model))
   })
 
-  it('D55: a branch is left all the same if its summary cannot be recorded; the failure is reported', async () => {
+  it('D55: a switch of the branch succeeds even if the request of its summary cannot be recorded; the failure is reported', async () => {
     const broken: StateStore = { ...memoryStateStore(), list: () => Promise.reject(new Error('away')) }
     const reported: unknown[] = []
     const { runtime } = bench(() => ({ text: 'words' }), { store: broken, runtime: { onError: (error, where) => void reported.push([String(error), where]) } })
@@ -134,7 +134,7 @@ describe('what is recorded', () => {
     expect(reported).toEqual([['Error: requests: away', { during: 'extension', session: key }]])
   })
 
-  it('D55: files are named by their size, secrets of provider options are taken out, and redact changes what is stored and not what is sent', async () => {
+  it('D55: files are named by their size, secrets of provider options are removed, and redact changes only the stored request', async () => {
     const redact: RecordRequestsOptions['redact'] = (message) => JSON.parse(JSON.stringify(message).replaceAll('Ada', '[name]')) as typeof message
     const { runtime, requests, model } = bench([{ text: 'hi' }], { redact, agent: { runtimeParams: { providerSpecific: { apiKey: 'sk-123', tier: 'x' } } } })
     const data = Buffer.from('x'.repeat(3_000)).toString('base64')
@@ -148,7 +148,7 @@ describe('what is recorded', () => {
     expect(recorded?.settings).toMatchObject({ providerOptions: { scripted: { apiKey: '[redacted]', tier: 'x' } } })
   })
 
-  it('D55: a store that fails, and a redact that throws, are told by an error event, and the call is made all the same', async () => {
+  it('D55: a failing store and a throwing redact are reported by an error event, and the call is still made', async () => {
     const broken: StateStore = { ...memoryStateStore(), list: () => Promise.reject(new Error('away')) }
     for (const options of [{ store: broken }, { redact: () => { throw new Error('no') } }, { redact: () => 1 as never }]) {
       const { runtime, requests } = bench([{ text: 'hi' }], options)
@@ -178,8 +178,8 @@ function counting(store: StateStore = memoryStateStore()) {
   return { store: counted, writes, calls }
 }
 
-describe('what it costs', () => {
-  it('D55: a step writes what it adds, in one call, however long the conversation is', async () => {
+describe('the cost of recording', () => {
+  it('D55: a step writes only what it adds, in one call, however long the conversation is', async () => {
     const { store, writes, calls } = counting()
     const { runtime } = bench([...Array.from({ length: 40 }, (_, n) => call(n)), { text: 'done' }], { store, agent: { limits: { maxSteps: 50 } } })
     await ask(runtime, 'go')
@@ -191,7 +191,7 @@ describe('what it costs', () => {
     expect(writes.reduce((a, b) => a + b)).toBeLessThan(4 * sorted.slice(0, -2).reduce((a, b) => a + b))
   })
 
-  it('D55: the oldest go first, by number and by bytes, and every one that is left can be read whole', async () => {
+  it('D55: the oldest requests are removed first, by number and by bytes, and every remaining one can be read whole', async () => {
     for (const bounds of [{ maxRequests: 10 }, { maxBytes: 24 * 1_024 }]) {
       const store = memoryStateStore()
       const { runtime, requests, model } = bench([...Array.from({ length: 60 }, (_, n) => ({ ...call(n), text: `step ${n} ${'x'.repeat(200)}` })), { text: 'done' }], { store, ...bounds, agent: { limits: { maxSteps: 100 } } })
@@ -210,7 +210,7 @@ describe('what it costs', () => {
     }
   })
 
-  it('D55: a request that alone is too large is named without its prompt, and the next one is whole', async () => {
+  it('D55: a single request that is too large is listed without its prompt, and the next one is whole', async () => {
     const { runtime, requests, model } = bench(() => ({ text: 'hi' }), { maxBytes: 16 * 1_024 })
     await ask(runtime, 'x'.repeat(20_000))
     await ask(runtime, 'short', 'room:2')
@@ -220,7 +220,7 @@ describe('what it costs', () => {
 })
 
 describe('several processes', () => {
-  it('D55: another process goes on in the list, whole, and one whose rows were removed elsewhere too', async () => {
+  it('D55: another process continues the list, and so does a process whose rows were removed elsewhere', async () => {
     const store = memoryStateStore()
     const sessions = memoryStore()
     const [here, there] = [recordRequests({ store }), recordRequests({ store })]
@@ -239,7 +239,7 @@ describe('several processes', () => {
     expect((await allOf(here)).map(contentOf)).toEqual(sentTo(model))
   })
 
-  it('D55: a process that knows a session that was deleted elsewhere begins anew, whatever numbers the next one has used', async () => {
+  it('D55: a process that knows a session deleted elsewhere starts again, whatever numbers the new session has used', async () => {
     const store = memoryStateStore()
     const sessions = memoryStore()
     const recorders = [recordRequests({ store }), recordRequests({ store })] as const
@@ -257,7 +257,7 @@ describe('several processes', () => {
     expect((await allOf(recorders[1])).map(contentOf)).toEqual([...sentTo(other.model), ...sentTo(again.model)])
   })
 
-  it.each([false, true])('D55: where a process dies, in any call of the store, all that is there can be read (it lives on: %s)', async (livesOn) => {
+  it.each([false, true])('D55: if a process dies in any store call, all stored requests can be read (it lives on: %s)', async (livesOn) => {
     for (let dying = 0; dying < 24; dying++) {
       let left = dying
       const die = (): void => {

@@ -67,12 +67,12 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests on a shared store', 
   const kv = sharedKv(redis)
   const openRedis = redisStores(() => redis.url)
 
-  it('D55: are recorded by several processes, bounded, read whole and removed, on redis', async () => {
+  it('D55: several processes record, bound, read and remove requests on redis', async () => {
     const prefix = newPrefix()
     await recordTogether(() => openRedis({ prefix }))
   })
 
-  it('D55: are recorded by several processes, bounded, read whole and removed, on kv', async () => {
+  it('D55: several processes record, bound, read and remove requests on kv', async () => {
     const prefix = newPrefix()
     await recordTogether(() => kv.open({ prefix }))
   })
@@ -81,7 +81,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests on a shared store', 
 describe('requests on postgres', () => {
   const database = testDatabase()
 
-  it('D55: are recorded by several processes, bounded, read whole and removed', async () => {
+  it('D55: several processes record, bound, read and remove requests', async () => {
     await recordTogether(() => {
       const store = postgresStateStore({ connectionString: database.url })
       onTestFinished(() => store.close())
@@ -89,7 +89,7 @@ describe('requests on postgres', () => {
     })
   })
 
-  it('D55: are recorded in the state of the session store', async () => {
+  it('D55: requests are recorded in the state of the session store', async () => {
     const store = postgresStore({ connectionString: database.url })
     const requests = recordRequests({ store })
     const { ask, sent, runtime } = processOf(requests, store)

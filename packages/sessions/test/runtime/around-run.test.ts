@@ -14,7 +14,7 @@ function runtimeWith(aroundRun: NonNullable<Parameters<typeof createRuntime>[0][
   return runtime
 }
 
-it('what stands around runs sees each execution, and what a run does happens within it', async () => {
+it('aroundRun sees each execution, and the work of a run happens within it', async () => {
   const storage = new AsyncLocalStorage<string>()
   const executions: RunExecution[] = []
   const within: (string | undefined)[] = []
@@ -33,7 +33,7 @@ it('what stands around runs sees each execution, and what a run does happens wit
   expect(within.sort()).toEqual([...ids].sort())
 })
 
-it('what stands around runs and fails before the run ends it: nothing hangs', async () => {
+it('if aroundRun fails before the run, the run ends and nothing hangs', async () => {
   const runtime = runtimeWith(() => {
     throw new Error('no')
   })

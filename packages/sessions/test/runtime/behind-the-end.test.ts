@@ -14,8 +14,8 @@ async function started(options: SetupOptions) {
   return { ...made, session: made.runtime.session('room:1') }
 }
 
-describe('what a run stores behind the end of its turn', () => {
-  it('S123, S124: it rests when the hooks behind the end are over; the next run begins then', async () => {
+describe('writes of a run after the end of its turn', () => {
+  it('S123, S124: the run rests when the hooks after the end are over; then the next run begins', async () => {
     const hook = gate()
     const agent = watch({
       onAgentEnd: (_event, { logStep }) => hook.passed.then(() => logStep({ name: 'noted', because: 'the turn has ended', sequenceIndex: 0 })),
@@ -36,7 +36,7 @@ describe('what a run stores behind the end of its turn', () => {
     await runtime.stop()
   })
 
-  it('S124: a run that is stopped before it starts, while the one before it comes to rest, does not leave the session unsettled', async () => {
+  it('S124: a run that is stopped before it starts, while the earlier run comes to rest, does not leave the session unsettled', async () => {
     const hook = gate()
     const { runtime, session } = await started({ steps: [{ text: 'one' }], agent: watch({ onSettled: () => hook.passed }) })
     const first = await session.send('go')
@@ -48,7 +48,7 @@ describe('what a run stores behind the end of its turn', () => {
     await runtime.stop()
   })
 
-  it('S89: an answer that comes while the hooks of a suspension run is taken when they are over', async () => {
+  it('S89: an answer that comes during the hooks of a suspension is taken after them', async () => {
     const hook = gate()
     let hooked = 0
     const agent = watch({ onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) })
@@ -65,7 +65,7 @@ describe('what a run stores behind the end of its turn', () => {
     await runtime.stop()
   })
 
-  it('S97: a stop of a run whose turn waits, while hooks run behind that, ends it', async () => {
+  it('S97: a stop ends a run whose turn waits while hooks still run', async () => {
     const hook = gate()
     let hooked = 0
     const agent = watch({ onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) })
@@ -80,7 +80,7 @@ describe('what a run stores behind the end of its turn', () => {
     await runtime.stop()
   })
 
-  it('S60: when its process dies behind the end, the run rests as its turn ended, and nothing runs again', async () => {
+  it('S60: if the process dies after the end of the turn, the run rests as its turn ended, and nothing runs again', async () => {
     const store = memoryStore()
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -101,7 +101,7 @@ describe('what a run stores behind the end of its turn', () => {
     await store.close()
   })
 
-  it('S19, S155: a compaction behind the turn is stored before the next run begins, and found after a restart', async () => {
+  it('S19, S155: a compaction after the turn is stored before the next run begins, and found after a restart', async () => {
     const store = memoryStore()
     const agentWith = (steps: readonly Step[]) => {
       const model = scriptedModel(steps)
@@ -135,7 +135,7 @@ describe('what a run stores behind the end of its turn', () => {
     await runtime.stop()
   })
 
-  it('S17: what a run asks for behind itself is a run of its own', async () => {
+  it('S17: a follow-up from a hook after the end is a run of its own', async () => {
     let asked = false
     const agent = watch({
       async onAgentEnd(_event, { followUp }) {

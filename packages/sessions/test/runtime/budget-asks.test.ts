@@ -28,8 +28,8 @@ function asking(steps: Steps, options: Partial<RuntimeOptions> = {}, agent: Para
 
 const ofTenant = (maxCost: string | 0) => ({ tenantBudget: { maxCost, window: 'day' as const } })
 
-describe('a budget that asks, in a session', () => {
-  it('A196: the run waits for a grant with what was spent and what is left of run and tenant, and goes on', async () => {
+describe('a budget with approval, in a session', () => {
+  it('A196: the run waits for a grant, shows what is spent and left for the run and the tenant, and resumes', async () => {
     const runtime = asking([looking, done], ofTenant('0.003'), { limits: { onBudget: 'ask', maxCost: '1' } })
     const session = runtime.session(acme)
     const run = await session.send('go')
@@ -45,7 +45,7 @@ describe('a budget that asks, in a session', () => {
     await expect(session.grant(approvalId, { cost: '0.6' })).rejects.toMatchObject({ code: 'approval-conflict' })
   })
 
-  it('A196: denied, the run ends as limit', async () => {
+  it('A196: a denied run ends as limit', async () => {
     const session = asking([looking], ofTenant('0.003')).session(acme)
     const run = await session.send('go')
     const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await run.result()
@@ -53,7 +53,7 @@ describe('a budget that asks, in a session', () => {
     expect(await run.result()).toMatchObject({ status: 'limit', reason: 'max-cost' })
   })
 
-  it('A196: what was granted holds for the other runs of the tenant in the window, and not in the next one', async () => {
+  it('A196: a grant applies to the other runs of the tenant in the same window, and not to the next window', async () => {
     const clock = manualClock(0)
     const runtime = asking(() => done, { clock, ...ofTenant(0) })
     const first = await runtime.session(acme).send('go')
@@ -66,7 +66,7 @@ describe('a budget that asks, in a session', () => {
     expect(await runtime.tenantSpending('acme')).not.toHaveProperty('granted')
   })
 
-  it('A196: an empty grant tries again, and goes on in the next window', async () => {
+  it('A196: an empty grant tries again, and succeeds in the next window', async () => {
     const clock = manualClock(0)
     const runtime = asking(() => done, { clock, ...ofTenant('0.003') })
     const ask = async (key: string) => (await runtime.session(key).send('go')).result()
@@ -97,7 +97,7 @@ describe('a budget that asks, in a session', () => {
     expect(asked).toMatchObject([{ about: 'budget', path: ['ask'] }])
   })
 
-  it('A196: a question about a call is no question about a budget', async () => {
+  it('A196: a grant for a question about a call is refused', async () => {
     const wary = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.looseObject({}), needsApproval: true, execute: () => 'seen' })
     const session = asking([looking], {}, { tools: [wary] }).session(acme)
     const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await (await session.send('go')).result()
@@ -109,14 +109,14 @@ describe('a budget that asks, in a session', () => {
     ['tokens', { tokens: -1 }, /tokens must/],
     ['cost', { cost: 'a lot' }, /cost/],
     ['euro', { euro: 1 }, /euro/],
-  ])('A196: refuses a grant whose %s is wrong, and stores nothing', async (_name, amount, message) => {
+  ])('A196: a grant with a wrong %s is refused, and nothing is stored', async (_name, amount, message) => {
     const session = asking([looking], ofTenant('0.003')).session(acme)
     const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await (await session.send('go')).result()
     await expect(session.grant(approvalId, amount as never)).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(message) as string })
     expect((await session.info())?.status).toBe('waiting-for-user')
   })
 
-  it('A196: a run that is stopped while it asks has no call of it in its receipt', async () => {
+  it('A196: the receipt of a run that is stopped while it asks lists no call for the question', async () => {
     const session = asking([looking], ofTenant('0.003')).session(acme)
     const run = await session.send('go')
     await run.result()
@@ -124,7 +124,7 @@ describe('a budget that asks, in a session', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted', pendingApprovals: [] })
   })
 
-  it('A196: webhooks are told of the budget and of the question', async () => {
+  it('A196: webhooks get the budget notice and the question', async () => {
     const runtime = asking([looking], { ...ofTenant('0.003'), notify: { url: 'https://hooks.example/bowline', events: ['budget', 'awaiting-answer'], secret: 'a secret of this test, long enough' } })
     await (await runtime.session(acme).send('go')).result()
     const { items } = await runtime.notices({ key: acme })

@@ -32,7 +32,7 @@ function marksOf({ calls }: ScriptedModel): readonly (readonly unknown[])[] {
 }
 
 describe('cache marks of a session', () => {
-  it('A187, A188: a run that another process goes on with has them at the same places, and says nothing of calls that it has not seen', async () => {
+  it('A187, A188: a run that another process resumes has them at the same places, and reports nothing about calls that this process has not seen', async () => {
     const store = memoryStore()
     const first = claude([asks])
     const before = await started(store, first)
@@ -52,7 +52,7 @@ describe('cache marks of a session', () => {
     await runtime.stop()
   })
 
-  it('A188: turns of one process know each other, also behind an approval', async () => {
+  it('A188: turns of one process know the earlier turns, also after an approval', async () => {
     const model = claude([asks, { text: 'done' }, { text: 'other' }])
     const store = memoryStore()
     const { runtime, session } = await started(store, model, { instructions: ({ now }) => `It is ${now}.` })
@@ -63,7 +63,7 @@ describe('cache marks of a session', () => {
     await runtime.stop()
   })
 
-  it('A187: a subagent in a session of its own has the setting of its parent', async () => {
+  it('A187: a subagent in its own session has the setting of its parent', async () => {
     const delegates = { toolCalls: [{ id: 'c1', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
     for (const cache of ['auto', 'off'] as const) {
       const model = claude([delegates, { text: 'done' }])

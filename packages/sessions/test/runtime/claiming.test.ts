@@ -10,8 +10,8 @@ import { smallWindow } from '../commands/tree/talk.ts'
 import { gate, setup, type SetupOptions } from '../support.ts'
 import { answers, worker } from './worker.ts'
 
-describe('S8, S57: what a runtime claims', () => {
-  it('S8, S57: by default up to 32 runs of its agents, under its name, for ten seconds; renewed every three', async () => {
+describe('S8, S57: how a runtime claims runs', () => {
+  it('S8, S57: claims by default up to 32 runs of its agents, under its name, for ten seconds; renews every three seconds', async () => {
     const { runtime, clock, claims, renewals, send } = await worker()
     await runtime.start()
     expect(claims).toEqual([{ owner: runtime.id, max: 32, leaseMs: 10_000, agents: ['assistant'], holds: [] }])
@@ -23,7 +23,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
-  it('S8, S57: as many, for as long and as often as it is told', async () => {
+  it('S8, S57: claims as many runs, for as long and as often as its options say', async () => {
     const { runtime, clock, claims, renewals, send, statuses } = await worker({ concurrency: 2, lease: { ttlMs: 4_000, heartbeatMs: 1_000 } })
     await runtime.start()
     const runs = [await send(1), await send(2), await send(3)]
@@ -48,7 +48,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
-  it('S64: looks every second for work that nobody told of', async () => {
+  it('S64: looks every second for work without a hint', async () => {
     const { runtime, clock, memory, claims, left } = await worker({ deaf: true })
     await runtime.start()
     await left(1)
@@ -62,7 +62,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
-  it('S66: without timers takes up nothing by itself', async () => {
+  it('S66: claims nothing by itself without timers', async () => {
     const { runtime, clock, claims, send, left } = await worker({ timers: false })
     await left(1)
     expect(await runtime.start()).toEqual({ recovered: 0 })
@@ -72,7 +72,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
-  it('S9, S65: takes up nothing before it is started', async () => {
+  it('S9, S65: claims nothing before it is started', async () => {
     const { runtime, memory, claims, left, send } = await worker({ autoStart: false })
     await left(1)
     await send(2)
@@ -80,7 +80,7 @@ describe('S8, S57: what a runtime claims', () => {
     expect(await memory.readRun('left-1')).toMatchObject({ value: { status: 'queued' } })
   })
 
-  it('S60: says at its start how many runs of dead owners it has taken up', async () => {
+  it('S60: returns at its start how many runs of dead owners it has taken over', async () => {
     const { runtime, memory, left } = await worker()
     for (const room of [1, 2]) await left(room)
     await memory.claim({ owner: 'dead', max: 2, leaseMs: 0, agents: ['assistant'], holds: [] })
@@ -90,7 +90,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
-  it('S12: a claim that fails is told of, and made again a second later', async () => {
+  it('S12: reports a failed claim, and repeats it a second later', async () => {
     const { runtime, clock, faults, answered, send, statuses } = await worker({ concurrency: 1 })
     await runtime.start()
     answered.claim = () => Promise.reject(new Error('away'))
@@ -105,7 +105,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop({ graceMs: 0 })
   })
 
-  it('S64: work that comes during a claim is claimed after it, once', async () => {
+  it('S64: claims work that arrives during a claim after that claim, once', async () => {
     const { runtime, claims, answered, clock, send, statuses } = await worker()
     await runtime.start()
     const hold = gate()
@@ -118,7 +118,7 @@ describe('S8, S57: what a runtime claims', () => {
     await runtime.stop()
   })
 
-  it('S65, S66: a run that resume takes up has its place among the others', async () => {
+  it('S65, S66: a resumed run uses one of the slots', async () => {
     const first = gate()
     const { runtime, claims, left, clock } = await worker({ timers: false, concurrency: 1, steps: async () => (await first.passed, { text: 'done' }) })
     for (const room of [1, 2]) await left(room)
@@ -135,7 +135,7 @@ describe('S8, S57: what a runtime claims', () => {
 })
 
 describe('S58: heartbeats of a runtime', () => {
-  it('S58: beat as long as it executes runs, and no longer', async () => {
+  it('S58: beat as long as the runtime executes runs, and no longer', async () => {
     const done = [gate(), gate(), gate()]
     const { runtime, clock, beats, renewals, send } = await worker({ steps: async (_call, index) => (await done[index]?.passed, { text: 'done' }) })
     await runtime.start()
@@ -158,7 +158,7 @@ describe('S58: heartbeats of a runtime', () => {
     await runtime.stop()
   })
 
-  it.each(['once', 'anew'])('S40, S58: started %s, what the store does not take of a run is tried again after one heartbeat, then two, four and eight, and then left', async (how) => {
+  it.each(['once', 'anew'])('S40, S58: started %s, writes of a run that the store refuses are retried after one heartbeat, then two, four and eight, and then left', async (how) => {
     const done = gate()
     const { runtime, clock, memory, renewals, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
     await runtime.start()
@@ -182,7 +182,7 @@ describe('S58: heartbeats of a runtime', () => {
     await runtime.stop()
   })
 
-  it('S59: a lease counts from when it was asked for', async () => {
+  it('S59: a lease counts from the time of the request', async () => {
     const { runtime, clock, answered, send, statuses, model } = await worker()
     await runtime.start()
     const hold = gate()
@@ -203,8 +203,8 @@ describe('S58: heartbeats of a runtime', () => {
   })
 })
 
-describe('S66: a drain that is ended', () => {
-  it('S66: gives back what a claim under way gets', async () => {
+describe('S66: a drain at its deadline', () => {
+  it('S66: gives back the runs of a claim that is under way', async () => {
     const { runtime, clock, answered, send, statuses } = await worker()
     await runtime.start()
     const hold = gate()
@@ -218,7 +218,7 @@ describe('S66: a drain that is ended', () => {
     await runtime.stop()
   })
 
-  it('S66: waits until what follows from the runs that have ended is stored', async () => {
+  it('S66: waits until the follow-up work of the ended runs is stored', async () => {
     const [done, hold] = [gate(), gate()]
     const { runtime, clock, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }), ttl: { idleMs: 86_400_000 } })
     await runtime.start()
@@ -235,7 +235,7 @@ describe('S66: a drain that is ended', () => {
     await runtime.stop()
   })
 
-  it('S66, S64: keeps back what comes meanwhile, and afterwards the runtime claims again', async () => {
+  it('S66, S64: holds back work that arrives in the meantime, and afterwards the runtime claims again', async () => {
     const { runtime, clock, send, statuses } = await worker()
     await runtime.start()
     const first = await send(1)
@@ -247,7 +247,7 @@ describe('S66: a drain that is ended', () => {
   })
 })
 
-it('S48, S116: what another process stores in a session that is not executed here reaches its readers at once', async () => {
+it('S48, S116: a write of another process to a session that is not executed here reaches its readers at once', async () => {
   const { runtime, clock, memory, send } = await worker()
   await runtime.start()
   const session = runtime.session('room:2')
@@ -263,8 +263,8 @@ it('S48, S116: what another process stores in a session that is not executed her
   await runtime.stop()
 })
 
-describe('S133: a run that waits for another one', () => {
-  it('S133: lends its slot, no more than that, and as long as it waits', async () => {
+describe('S133: a run that waits for another run', () => {
+  it('S133: releases its slot, only that one, and only as long as it waits', async () => {
     const [worked, moved] = [gate(), gate()]
     const scout = defineAgent({ name: 'scout', description: 'Scouts.', model: scriptedModel(async () => (await worked.passed, { text: 'found' })) })
     const task = async (): Promise<string> => (await memory.listChildren({ parent: { session: 'room:1' } })).items[0]?.parent?.taskId ?? ''
@@ -316,7 +316,7 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
-  it('S64, S186: asks for the sessions that it is told of, and for all when more may wait or a second is over', async () => {
+  it('S64, S186: claims only the sessions of its hints, and all sessions if more may wait or a second is over', async () => {
     const held = gate()
     const { runtime, clock, claims, send } = await worker({ concurrency: 2, steps: async (_call, index) => (index < 2 && (await held.passed), { text: 'done' }) })
     const asked = () => claims.splice(0).map(({ max, keys = [], others = keys.length === 0 }) => `${max} of ${[...keys, ...(others ? ['all'] : [])].join()}`)
@@ -337,7 +337,7 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
-  it('S64, S12: after a claim whose answer was lost the next one looks at all sessions, whichever is named', async () => {
+  it('S64, S12: after a claim with a lost answer the next claim covers all sessions, whichever is named', async () => {
     const { runtime, clock, memory, answered, send, statuses, left } = await worker({ deaf: true, steps: answers })
     await runtime.start()
     answered.claim = () => {
@@ -353,7 +353,7 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
-  it('S64, S186: behind the run of a tenant that had as many as it may have its next one is claimed at once', async () => {
+  it('S64, S186: after a run of a tenant at its limit, the next run of the tenant is claimed at once', async () => {
     const clock = manualClock()
     const { runtime } = setup({ steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], store: memoryStore(), clock, maxRunsPerTenant: 1 })
     await runtime.start()
@@ -363,7 +363,7 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
-  it('S64, S19: a compaction that the end of a run leaves behind is claimed at once by a process that hears no hints', async () => {
+  it('S64, S19: a compaction that follows the end of a run is claimed at once by a process that gets no hints', async () => {
     const { options } = smallWindow([{ text: 'long', usage: { input: 9_100, output: 1 } }, { text: 'SUMMARY' }])
     const { runtime, clock, memory } = await worker({ deaf: true, ...options })
     await runtime.start()
@@ -375,7 +375,7 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
-  it.each(['one', 'many'] as const)('S171: after a run that settles its session a store of %s processes is not asked again: nothing was left that there was no room for', async (processes) => {
+  it.each(['one', 'many'] as const)('S171: after a run that settles its session a store of %s processes gets no further claim, because no work was left for lack of slots', async (processes) => {
     let asked = 0
     const memory = memoryStore()
     const store: SessionStore = new Proxy(memory, { get: (target, name) => (name === 'capabilities' ? { ...target.capabilities, processes } : (Reflect.get(target, name) as unknown)) })

@@ -43,7 +43,7 @@ describe('createRuntime', () => {
     expect(() => runtime.session('room:1', { agent: 'nobody' })).toThrow(/nobody/)
   })
 
-  it('S3: two first sends at once make one session', async () => {
+  it('S3: two first sends at the same time make one session', async () => {
     const { runtime } = setup({ steps: [{ text: 'one' }, { text: 'two' }] })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -65,7 +65,7 @@ describe('createRuntime', () => {
     await runtime.stop()
   })
 
-  it('S5: a session of another owner is missing', async () => {
+  it('S5: a session of another owner counts as missing', async () => {
     const { runtime } = setup({ steps: [{ text: 'hi' }] })
     await runtime.start()
     await (await runtime.session('room:1', { owner: 'ann' }).send('a')).result()

@@ -43,7 +43,7 @@ async function begun(store: SessionStore): Promise<string> {
 
 const longer: Partial<AgentOptions> = { instructions: 'Be thorough.' }
 
-describe('a definition that has changed since the run began', () => {
+describe('a definition that changed after the run began', () => {
   it('S109: is stored once per hash, and the same in any process', async () => {
     const store = memoryStore()
     await begun(store)
@@ -64,7 +64,7 @@ describe('a definition that has changed since the run began', () => {
     ['the description of a tool', { tools: [defineTool({ name: 'place', description: 'Where?', inputSchema: z.object({}) })] }],
     ['the schema of a tool', { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ near: z.string() }) })] }],
     ['the effect of a tool', { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), effect: 'pure' })] }],
-  ] satisfies [string, Partial<AgentOptions>][])('S109, S112: %s makes another hash, and refuse names it', async (_what, change) => {
+  ] satisfies [string, Partial<AgentOptions>][])('S109, S112: %s changes the hash, and refuse names it', async (_what, change) => {
     const store = memoryStore()
     const runId = await begun(store)
     const { runtime } = version({ steps: [], store, policy: 'refuse', ...change })
@@ -77,7 +77,7 @@ describe('a definition that has changed since the run began', () => {
     await runtime.stop()
   })
 
-  it('S112: recover decides, and a run that is to stop ends with its calls cancelled', async () => {
+  it('S112: recover takes the decision, and a run that is to stop ends with its calls cancelled', async () => {
     const store = memoryStore()
     const runId = await begun(store)
     const { runtime, model } = version({ steps: [{ text: 'in Oslo' }], store, policy: 'refuse', ...longer })
@@ -110,7 +110,7 @@ describe('a definition that has changed since the run began', () => {
 
   const isDecision = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'run.patch' && write.patch.definition === null)
 
-  it('S112: a second decision to go on that comes late changes nothing', async () => {
+  it('S112: a second, late decision to continue changes nothing', async () => {
     const late = gate()
     const answers = heldScript([{ text: 'in Oslo' }])
     const second = { of: 'commit', when: isDecision, skip: 1, fault: { waitFor: () => late.passed } } as const
@@ -132,14 +132,14 @@ describe('a definition that has changed since the run began', () => {
     await runtime.stop()
   })
 
-  it('S112: a decision that the store refuses is told, and the run waits on', async () => {
+  it('S112: a decision that the store refuses is reported, and the run still waits', async () => {
     const { runtime, session, runId } = await held([], [{ of: 'commit', when: isDecision, fault: { answer: () => ({ ok: false, reason: 'missing' }) } }])
     await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('missing') as string })
     expect(await session.info()).toMatchObject({ status: 'needs-recovery' })
     await runtime.stop()
   })
 
-  it('S110, S113: continue goes on with the new one and says what has changed', async () => {
+  it('S110, S113: continue uses the new definition, and the log says what has changed', async () => {
     const store = memoryStore()
     await begun(store)
     const { runtime, model } = version({ steps: [{ text: 'in Oslo' }], store, ...longer })
@@ -152,7 +152,7 @@ describe('a definition that has changed since the run began', () => {
     await runtime.stop()
   })
 
-  it('S110: a tool that is gone gives its waiting call an error outcome', async () => {
+  it('S110: a removed tool gives its waiting call an error outcome', async () => {
     const store = memoryStore()
     await begun(store)
     const { runtime } = version({ steps: [{ text: 'without it' }], store, tools: [] })
@@ -162,7 +162,7 @@ describe('a definition that has changed since the run began', () => {
     await runtime.stop()
   })
 
-  it('S111: pin shows the model what it saw before', async () => {
+  it('S111: pin shows the model the old definition', async () => {
     const store = memoryStore()
     await begun(store)
     const reworded = defineTool({ name: 'place', description: 'Something else.', inputSchema: z.object({}) })
@@ -176,7 +176,7 @@ describe('a definition that has changed since the run began', () => {
     await runtime.stop()
   })
 
-  it('S111: pin is refused when a tool of the old definition is gone', async () => {
+  it('S111: pin is refused if a tool of the old definition is missing', async () => {
     const store = memoryStore()
     await begun(store)
     const { runtime } = version({ steps: [], store, policy: 'pin', tools: [] })
@@ -185,7 +185,7 @@ describe('a definition that has changed since the run began', () => {
     await runtime.stop()
   })
 
-  it('S113: a policy that throws refuses', async () => {
+  it('S113: a policy that throws counts as refuse', async () => {
     const store = memoryStore()
     await begun(store)
     const policy = () => {

@@ -40,7 +40,7 @@ describe("durability 'turn'", () => {
     expect(left[1]).toEqual(left[0])
   })
 
-  it.each(['once', 'idempotent'] as const)('S87, S72: a call that is %s starts behind a commit of its intent', async (effect) => {
+  it.each(['once', 'idempotent'] as const)('S87, S72: a call that is %s starts after a commit of its intent', async (effect) => {
     const ran: string[] = []
     const states: unknown[] = []
     const memory = memoryStore()
@@ -62,7 +62,7 @@ describe("durability 'turn'", () => {
     await runtime.stop()
   })
 
-  it('S87, S36: what was held is written under the fence of the run, or not at all', async () => {
+  it('S87, S36: the buffered writes carry the fence of the run', async () => {
     const store = recordingStore(memoryStore())
     const { runtime } = setup({ steps: [call('pure'), { text: 'fine' }], tools: [counting('pure', [])], store, durability: 'turn' })
     const run = await runtime.session('room:1').send('go')

@@ -13,7 +13,7 @@ import { smallWindow, talk } from '../commands/tree/talk.ts'
 const call = { toolCalls: [{ id: 'c1', name: 'slow', input: {} }] }
 
 describe('a store that fails for a while', () => {
-  it('S61, S12: a run whose end was not taken is ended when the store is back, and the queue goes on', async () => {
+  it('S61, S12: a run whose end was refused by the store ends when the store is back, and the queue goes on', async () => {
     const clock = manualClock()
     const faulted = gate()
     let broken = true
@@ -41,7 +41,7 @@ describe('a store that fails for a while', () => {
     await runtime.stop()
   })
 
-  it.each(['any', 'readInbox'] as const)('S61: a run whose store cannot be reached for a while (%s) goes on when it can, and the claim counts the loss', async (of) => {
+  it.each(['any', 'readInbox'] as const)('S61: a run whose store is unreachable for a while (%s) resumes afterwards, and the claim counts the loss', async (of) => {
     const clock = manualClock()
     const faulted = gate()
     let isAway = false
@@ -67,7 +67,7 @@ describe('a store that fails for a while', () => {
     await runtime.stop()
   })
 
-  it('S62, S203: an end that the store never takes is given again after 1, 2, 4 and 8 heartbeats, and then the run counts as lost', async () => {
+  it('S62, S203: an end that the store never accepts is retried after 1, 2, 4 and 8 heartbeats, and then the run counts as lost', async () => {
     const clock = manualClock()
     const triedAt: number[] = []
     let broken = true
@@ -99,7 +99,7 @@ describe('a store that fails for a while', () => {
     await runtime.stop()
   })
 
-  it('S61: a run that could not even be read after its claim is not forgotten', async () => {
+  it('S61: a run that could not be read after its claim is not forgotten', async () => {
     const clock = manualClock()
     const faulted = gate()
     let broken = false
@@ -134,7 +134,7 @@ describe('a store that fails for a while', () => {
   it.each([
     { how: 'fail', fault: { error: new Error('disk on fire') } },
     { how: 'are not answered', fault: { waitFor: () => new Promise<never>(() => undefined) } },
-  ])('S59: when renewals $how the owner leaves before its lease can be over', async ({ fault }) => {
+  ])('S59: if renewals $how, the owner yields the run before its lease can end', async ({ fault }) => {
     const clock = manualClock()
     const started = gate()
     let abortedAt: number | undefined
@@ -182,7 +182,7 @@ describe('a store whose renewals fail for good', () => {
       { name, how: 'fail', fault: { error: new Error('disk on fire') } },
       { name, how: 'are refused', fault: refused },
     ]),
-  )('S62, S203: a run whose renewals $how is given up as one that lost its process ($name)', async ({ name, fault }) => {
+  )('S62, S203: a run whose renewals $how is given up like a run that lost its process ($name)', async ({ name, fault }) => {
     const clock = manualClock()
     const [place] = placeOf(name)
     const store = recordingStore(faultyStore(place, [{ of: 'renew', fault }]))
@@ -218,7 +218,7 @@ describe('a store whose renewals fail for good', () => {
     await runtime.stop()
   })
 
-  it('S67: a drain says when the lease of a run that it lost is over', async () => {
+  it('S67: a drain returns the time at which the lease of its lost run ends', async () => {
     const clock = manualClock()
     const store = faultyStore(memoryStore(), [{ of: 'renew', times: 1, fault: refused }])
     const { runtime } = setup({ steps: [call, { text: 'done' }], tools: [hangs()], store, clock, timers: false, attempts: { withoutProgress: 0 } })

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { gate } from '../support.ts'
 import { worker } from './worker.ts'
 
-it('S64, S186: a run that ends while a claim of a named session is under way makes no look at all sessions', async () => {
+it('S64, S186: a run that ends while a claim of a named session is under way causes no claim of all sessions', async () => {
   const [done, asked, hold] = [gate(), gate(), gate()]
   const { runtime, clock, claims, answered, send, statuses } = await worker({ steps: async (_call, index) => (index === 0 && (await done.passed), { text: 'done' }) })
   await runtime.start()
@@ -21,7 +21,7 @@ it('S64, S186: a run that ends while a claim of a named session is under way mak
   await runtime.stop()
 })
 
-it('S64: a slot that becomes free while a claim takes all that it asked for is used at once', async () => {
+it('S64: a slot that becomes free during a claim that fills its request is used at once', async () => {
   const [done, asked, hold] = [gate(), gate(), gate()]
   const { runtime, clock, memory, answered, send, left } = await worker({
     ...{ deaf: true, concurrency: 2 },

@@ -5,7 +5,7 @@ import type { ActiveRun, ActiveRuns } from '../../src/runtime/active-runs.ts'
 import { Leases } from '../../src/runtime/leases.ts'
 import { gate } from '../support.ts'
 
-it('S187: hints that come while a lease is asked about bring one more question, as the answer may be older than they are', async () => {
+it('S187: hints that come during a lease request cause one more request, because the answer may be older than they are', async () => {
   const active = { claim: { run: { id: 'run-1', epoch: 1 } }, unheardBeats: 0 } as unknown as ActiveRun
   const aborted: string[] = []
   const runs = { all: () => [active], get: () => active, abort: (id: string) => void aborted.push(id) } as unknown as ActiveRuns

@@ -34,7 +34,7 @@ describe('the ledger of a run', () => {
     await runtime.stop()
   })
 
-  it('S73: a call that waits for its turn is pending', async () => {
+  it('S73: a call that waits for an earlier sequential call is pending', async () => {
     const started = gate()
     const go = gate()
     const first = tool('first', async () => (started.open(), await go.passed, 'ok'), { sequential: true })
@@ -49,7 +49,7 @@ describe('the ledger of a run', () => {
     await runtime.stop()
   })
 
-  it('S74: the key of a call is run, step and call, and the tool gets the number of the attempt', async () => {
+  it('S74: the key of a call consists of run, step and call, and the tool gets the number of the attempt', async () => {
     const seen: unknown[] = []
     const { runtime } = setup({
       steps: [calls('a'), { toolCalls: [{ id: 'c-b', name: 'a', input: {} }] }, { text: 'done' }],
@@ -70,7 +70,7 @@ describe('the ledger of a run', () => {
     await runtime.stop()
   })
 
-  it('S62, S71: a run whose process dies in every model call is given up, and what the calls cost is booked', async () => {
+  it('S62, S71: a run whose process dies in every model call is given up, and the cost of the calls is booked', async () => {
     const clock = manualClock()
     const memory = memoryStore()
     await memory.open({ namespace: 'default', clock, owner: 'keeper' })

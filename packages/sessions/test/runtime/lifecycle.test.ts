@@ -22,7 +22,7 @@ function deafTool(onStart: () => void) {
 }
 
 describe('start and stop', () => {
-  it('S9: a run that does not leave within the grace is given back, and no attempt is counted', async () => {
+  it('S9: a run that does not yield within the grace is given back, and no attempt is counted', async () => {
     const clock = manualClock()
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -41,7 +41,7 @@ describe('start and stop', () => {
     expect(faults).toEqual([])
   })
 
-  it('S9: leases are kept while runs have their grace', async () => {
+  it('S9: leases are renewed during the grace of the runs', async () => {
     const clock = manualClock()
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -57,7 +57,7 @@ describe('start and stop', () => {
     await stopping
   })
 
-  it('S9: what is claimed while the runtime stops goes back', async () => {
+  it('S9: runs that are claimed while the runtime stops are given back', async () => {
     const claiming = gate()
     const go = gate()
     const memory = memoryStore()
@@ -81,7 +81,7 @@ describe('start and stop', () => {
     expect(faults).toEqual([])
   })
 
-  it('S12: a start that fails leaves nothing open, and can be tried again', async () => {
+  it('S12: a failed start leaves nothing open, and can be repeated', async () => {
     const clock = manualClock()
     let broken = true
     const memory = memoryStore()
@@ -112,7 +112,7 @@ describe('start and stop', () => {
     await other.runtime.stop()
   })
 
-  it('S12: a handler of faults that throws is told of on the console, and becomes no fault of its own', async () => {
+  it('S12: if the error handler throws, the console shows it, and it is no fault of its own', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined)
     let broken = false
     const store = faultyStore(memoryStore(), [{ of: 'claim', when: () => broken, fault: { error: new Error('disk on fire') } }])

@@ -15,7 +15,7 @@ async function passUntil<T>(clock: ManualClock, happens: Promise<T>): Promise<T>
 }
 
 describe('several runtimes on one memory store', () => {
-  it('S11, S115, S116: what one accepts another executes, and both read the same', async () => {
+  it('S11, S115, S116: one runtime executes what another has accepted, and both read the same', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const accepting = setup({ steps: [], store, clock, concurrency: 0 })
@@ -47,7 +47,7 @@ describe('several runtimes on one memory store', () => {
     await executing.runtime.stop()
   })
 
-  it('S8: each claims only runs of agents that it knows', async () => {
+  it('S8: each runtime claims only runs of agents that it knows', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const runtimeOf = (...names: string[]) => {
@@ -69,7 +69,7 @@ describe('several runtimes on one memory store', () => {
     await old.stop()
   })
 
-  it('S6: in different namespaces they see nothing of each other', async () => {
+  it('S6: runtimes in different namespaces see nothing of each other', async () => {
     const store = memoryStore()
     const one = setup({ steps: [{ text: 'in one' }], store, namespace: 'one' })
     const two = setup({ steps: [], store: store.second(), namespace: 'two' })
@@ -84,7 +84,7 @@ describe('several runtimes on one memory store', () => {
     await one.runtime.stop()
   })
 
-  it('S125: the result of a run is the same from any process, also long after it ended', async () => {
+  it('S125: the result of a run is the same from any process, also long after its end', async () => {
     const store = memoryStore()
     const first = setup({ steps: [{ text: 'one' }, { text: 'two' }], store })
     await first.runtime.start()
@@ -100,7 +100,7 @@ describe('several runtimes on one memory store', () => {
     await later.runtime.stop()
   })
 
-  it('S64: a queued run that nobody was told of is started by the next heartbeat', async () => {
+  it('S64: a queued run without a hint is started at the next heartbeat', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const { runtime } = setup({ steps: [{ text: 'found' }], store, clock })

@@ -54,8 +54,8 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {},
 const refuse = (reason: string) => () => Promise.resolve({ ok: false, reason } as CommitResult)
 const everywhere = { giveBack, finalizeRun, endLostRun: (context: never, claim: Claim) => endLostRun(context, claim, crashed), holdForDecision: (context: never, claim: Claim) => holdForDecision(context, claim, diff) }
 
-describe('S36: a run that somebody else has by now', () => {
-  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is left as it is by %s', async (name) => {
+describe('S36: a run that another owner has taken over', () => {
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is not changed by %s', async (name) => {
     const { bench, context, claim, published } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await bench.commit([patchRun('r1', { status: 'queued' })])
     await bench.claim({ owner: 'owner-b' })
@@ -65,7 +65,7 @@ describe('S36: a run that somebody else has by now', () => {
     expect(published()).toEqual([])
   })
 
-  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S105: is gone with its session: %s brings nothing back', async (name) => {
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S105: is deleted with its session: %s restores nothing', async (name) => {
     const { bench, context, claim, published } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await bench.commit([{ op: 'session.delete', at: startMs }])
     const before = await bench.everything()
@@ -74,7 +74,7 @@ describe('S36: a run that somebody else has by now', () => {
     expect(published()).toEqual([])
   })
 
-  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is lost to %s in the middle: a refusal is told, unless the run is somebody else’s', async (name) => {
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is lost during %s: a refusal is reported, unless another owner has the run', async (name) => {
     for (const reason of ['fenced', 'missing']) {
       const { context, claim, beforeCommits, published } = await lostRun({ ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }) })
       beforeCommits(refuse(reason))
@@ -88,7 +88,7 @@ describe('S36: a run that somebody else has by now', () => {
 })
 
 describe('S9: a run that is given back', () => {
-  it('S9: is queued with its turn open, for whoever claims it next', async () => {
+  it('S9: is queued with its turn open, for the next claimer', async () => {
     const { bench, context, claim } = await lostRun()
     await giveBack(context, claim)
     expect(await bench.run('r1')).toMatchObject({ status: 'queued', reason: 'yielded', turn: 1 })
@@ -96,8 +96,8 @@ describe('S9: a run that is given back', () => {
   })
 })
 
-describe('S60: a run whose turn has ended or waits', () => {
-  it('S60: rests as its turn did, tells the log that the session has settled, and those who wait', async () => {
+describe('S60: a run whose turn has ended or is suspended', () => {
+  it('S60: rests as its turn did, logs that the session has settled, and informs the waiting callers', async () => {
     const error = { kind: 'network', message: 'gone', retryable: true, phase: 'before-output' } as const
     const { bench, context, claim, log, published, told } = await lostRun({ rest: { status: 'error', reason: 'model-error', error } })
     await finalizeRun(context, claim)
@@ -109,13 +109,13 @@ describe('S60: a run whose turn has ended or waits', () => {
     expect((await bench.session()).status).toBe('failed')
   })
 
-  it('S60: without a turn, as a compaction is, it tells the log the turn 0', async () => {
+  it('S60: without a turn, as for a compaction, it logs the turn 0', async () => {
     const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } }, { turn: 0, run: { kind: 'compaction' } })
     await finalizeRun(context, claim)
     expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([{ type: 'settled', at: startMs, runId: 'r1', turn: 0, seq: 2 }])
   })
 
-  it('S124: says so once, and not while another run is open', async () => {
+  it('S124: logs settled once, and not while another run is open', async () => {
     const twice = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await twice.bench.commit([appendEvents({ event: { type: 'settled', at: 1, runId: 'r1', turn: 1 } as never })])
     await finalizeRun(twice.context, twice.claim)
@@ -126,7 +126,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     expect([await behind.log(), (await behind.bench.run('r1')).status]).toEqual([[], 'completed'])
   })
 
-  it('S60: without an end of its turn it is left as it is', async () => {
+  it('S60: is not changed if its turn has not ended', async () => {
     const { bench, context, claim, told } = await lostRun()
     const before = await bench.everything()
     await finalizeRun(context, claim)
@@ -149,21 +149,21 @@ describe('S60: a run whose turn has ended or waits', () => {
     ['its stop', [patchRun('r1', { stop: { at: 5 } })]],
     ['word of a subagent', [{ op: 'inbox.put', rows: [child] }]],
     ['the last answer', [answered]],
-  ])('S89, S97: goes on for %s that came before it rested, and no deadline is set', async (_what, writes) => {
+  ])('S89, S97: resumes for %s that came before it rested, and no deadline is set', async (_what, writes) => {
     const { bench, context, claim } = await lostRun(waits)
     await bench.commit(writes)
     await finalizeRun(context, claim)
     expect([(await bench.run('r1')).status, (await bench.store.due(0)).nextAt]).toEqual(['queued', null])
   })
 
-  it('S89: does not go on for the answer to another question', async () => {
+  it('S89: does not resume for the answer to another question', async () => {
     const { bench, context, claim } = await lostRun(waits)
     await bench.commit([putAnswers('answer:r1:c2', 'answer:r2:c1')])
     await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('awaiting-tools')
   })
 
-  it('S98: one that waits for a subagent goes on for its stop or word of a subagent only', async () => {
+  it('S98: a run that waits for a subagent resumes only for its stop or for a notification of a subagent', async () => {
     const below = { rest: { status: 'awaiting-subagent', reason: null } } as unknown as RunPatch
     const { bench, context, claim } = await lostRun(below)
     await finalizeRun(context, claim)
@@ -174,14 +174,14 @@ describe('S60: a run whose turn has ended or waits', () => {
     expect((await stopped.bench.run('r1')).status).toBe('queued')
   })
 
-  it('S97: an end stays an end, whatever came before it rested', async () => {
+  it('S97: an end stays an end, whatever came before the run rested', async () => {
     const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await bench.commit([patchRun('r1', { stop: { at: 5 } }), { op: 'inbox.put', rows: [child] }])
     await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('completed')
   })
 
-  it('S97: what comes while it is stored is seen; a session that never stands still is told of', async () => {
+  it('S97: sees what arrives while it is stored; a session that changes each time is reported', async () => {
     const { bench, context, claim, beforeCommits } = await lostRun(waits)
     beforeCommits(async () => void (await bench.commit([patchRun('r1', { stop: { at: 5 } })])))
     await finalizeRun(context, claim)
@@ -193,7 +193,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     expect(tries).toBe(20)
   })
 
-  it('S135: a child tells the session of its parent how it ended, or that it waits', async () => {
+  it('S135: a child reports to the session of its parent how it ended, or that it waits', async () => {
     const approval = { ...waits, pendingToolCalls: [], pendingApprovals: [{ ...question, approvalId: 'p1' }] } as unknown as RunPatch
     for (const [status, open] of [['completed', waits], ['awaiting-tools', waits], ['awaiting-approval', approval]] as const) {
       const { bench, context, claim } = await lostRun({ ...open, rest: { status, reason: 'stop' } as never }, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
@@ -203,7 +203,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     }
   })
 
-  it('S146: a child that has ended tells the log of its parent what it cost, and adds what it spent itself to the session above', async () => {
+  it('S146: an ended child logs its cost in the session of its parent, and adds its own cost to that session', async () => {
     const [cost, own] = [{ total: '3', currency: 'USD' }, { total: '1', currency: 'USD' }]
     const patch = { usage: { inputTokens: 30 }, cost, turnState: { spent: { usage: { inputTokens: 10 }, cost: own } }, rest: { status: 'completed', reason: 'stop' } }
     const { bench, context, claim } = await lostRun(patch as unknown as RunPatch, { key: 'room:2~scout~1', run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
@@ -213,7 +213,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     expect(await bench.session('room:2')).toMatchObject({ childUsage: { inputTokens: 10 }, childCost: own })
   })
 
-  it('S135: a child that goes on tells its parent nothing', async () => {
+  it('S135: a child that resumes reports nothing to its parent', async () => {
     const { bench, context, claim } = await lostRun(waits, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await bench.commit([patchRun('r1', { stop: { at: 5 } })])
@@ -224,7 +224,7 @@ describe('S60: a run whose turn has ended or waits', () => {
 })
 
 describe('S62: a run that the loop cannot end', () => {
-  it('S62: gets its end, settles its calls and lets the session go on', async () => {
+  it('S62: gets its end, settles its calls and frees the session', async () => {
     const { bench, context, claim, log, published, told } = await lostRun()
     await bench.commit([putCalls(openCall('r1', 'c1', { step: 2 })), putAnswers('answer:r1:c1', 'decision:r1:p1', 'answer:r2:c1')])
     await endLostRun(context, claim, crashed)
@@ -236,7 +236,7 @@ describe('S62: a run that the loop cannot end', () => {
     expect(told).toEqual(['changed', 'changed'])
   })
 
-  it('S124: does not settle the session while another run is open, and does so when that one ends meanwhile', async () => {
+  it('S124: does not settle the session while another run is open, but does if that run ends in the meantime', async () => {
     const { bench, context, claim, log } = await lostRun()
     await bench.commit([insertRun('r2')])
     await endLostRun(context, claim, crashed)
@@ -251,7 +251,7 @@ describe('S62: a run that the loop cannot end', () => {
     expect((await late.log()).at(-1)).toBe('settled')
   })
 
-  it('S62: a session that never stands still is told of', async () => {
+  it('S62: a session that changes each time is reported', async () => {
     const { bench, context, claim, beforeCommits, touch } = await lostRun()
     await bench.commit([insertRun('r2')])
     let tries = 0
@@ -260,7 +260,7 @@ describe('S62: a run that the loop cannot end', () => {
     expect(tries).toBe(40)
   })
 
-  it('S126: one that was stopped before it began is aborted, whatever keeps it from beginning', async () => {
+  it('S126: a run that was stopped before it began is aborted, whatever kept it from beginning', async () => {
     const { bench, context, claim, log } = await lostRun({ stop: { at: 5 } }, { turn: 0 })
     await endLostRun(context, claim, crashed)
     expect(await bench.run('r1')).toMatchObject({ status: 'aborted', reason: 'abort' })
@@ -273,19 +273,19 @@ describe('S62: a run that the loop cannot end', () => {
     expect(await begun.bench.run('r1')).toMatchObject({ status: 'error', reason: 'crash-loop' })
   })
 
-  it('S60: one whose turn has ended rests as that did', async () => {
+  it('S60: a run whose turn has ended rests as its turn did', async () => {
     const { bench, context, claim, log } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await endLostRun(context, claim, crashed)
     expect([(await bench.run('r1')).status, await log()]).toEqual(['completed', ['settled']])
   })
 
-  it('S60, S89: one whose turn waits goes on waiting', async () => {
+  it('S60, S89: a run whose turn is suspended still waits', async () => {
     const { bench, context, claim } = await lostRun({ rest: { status: 'awaiting-tools', reason: null }, pendingToolCalls: [question] } as unknown as RunPatch)
     await endLostRun(context, claim, crashed)
     expect((await bench.run('r1')).status).toBe('awaiting-tools')
   })
 
-  it('S135: a child tells the session of its parent', async () => {
+  it('S135: a child reports to the session of its parent', async () => {
     const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await endLostRun(context, claim, crashed)
@@ -294,7 +294,7 @@ describe('S62: a run that the loop cannot end', () => {
   })
 })
 
-describe('S114: a run whose agent has another definition', () => {
+describe('S114: a run whose agent has a changed definition', () => {
   it('S114: waits for a decision with its turn open, and the log says why', async () => {
     const { bench, context, claim, published, told } = await lostRun()
     const taken = { ...claim, run: { ...(await bench.run('r1')), attempts: 2, turnState: { cost: { total: '1', currency: 'USD' } } } } as unknown as Claim
@@ -309,13 +309,13 @@ describe('S114: a run whose agent has another definition', () => {
     expect([published(), told]).toEqual([['turn-start', 'turn-end', 'save-point'], ['changed']])
   })
 
-  it('S114: without a turn, the log has the turn 0', async () => {
+  it('S114: without a turn it logs the turn 0', async () => {
     const { bench, context, claim } = await lostRun({}, { turn: 0 })
     await holdForDecision(context, claim, diff)
     expect((await bench.store.readEvents(room, 1, 10)).events).toMatchObject([{ turn: 0 }, { turn: 0 }, { turn: 0 }])
   })
 
-  it('S114, S135: a child tells its parent, and the root why', async () => {
+  it('S114, S135: a child reports to its parent, and the root logs why', async () => {
     const parent = parentOf('p', { session: 'room:2', root: 'room:2' })
     const { bench, context, claim } = await lostRun({}, { run: { kind: 'child', parent, origin: parent } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
@@ -326,7 +326,7 @@ describe('S114: a run whose agent has another definition', () => {
   })
 })
 
-it('S89: what waits in the inbox for a run are its own answers and decisions', async () => {
+it('S89: only the answers and decisions of a run wait in the inbox for it', async () => {
   const { bench } = await lostRun()
   await bench.commit([putAnswers('answer:r1:c1', 'answer:r11:c1', 'decision:r1:p1', 'decision:r2:p1', 'answer:r2:r1')])
   const inbox = await bench.store.readInbox(room, ['answer', 'decision'])

@@ -18,7 +18,7 @@ async function untilWaiting(runtime: Runtime): Promise<void> {
 }
 
 describe('retries of a run', () => {
-  it('S70, S114: a wait goes on where it stood when the run was given back, and the attempts are counted on', async () => {
+  it('S70, S114: a retry keeps its remaining wait when the run is given back, and its attempts are counted on', async () => {
     const clock = manualClock()
     const store = memoryStore()
     const first = await started(clock, { steps: [busy], store, agent: { retry } })
@@ -46,7 +46,7 @@ describe('retries of a run', () => {
     await store.close()
   })
 
-  it('S85: with onFailedTurn rewind a failed run leaves nothing in the transcript, and the next one stands where it stood', async () => {
+  it('S85: with onFailedTurn rewind a failed run leaves nothing in the transcript, and the next run starts at the same place', async () => {
     const clock = manualClock()
     const agent = { retry: false, onFailedTurn: 'rewind' } as const
     const { runtime, session } = await started(clock, { steps: [{ text: 'one' }, busy, { text: 'three' }], agent })

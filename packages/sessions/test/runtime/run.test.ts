@@ -26,7 +26,7 @@ describe('a run', () => {
     expect(counts).toEqual([4, 6, 8])
   })
 
-  it('S54: who waits for a run does not read it again with every step', async () => {
+  it('S54: a caller that waits for a run does not read it again with every step', async () => {
     const readsOf = async (count: number): Promise<number> => {
       let reads = 0
       const store = memoryStore()
@@ -42,7 +42,7 @@ describe('a run', () => {
     expect(await readsOf(20)).toBe(await readsOf(2))
   })
 
-  it('S69, S72: the commit stands before the model is called and before a tool starts', async () => {
+  it('S69, S72: the commit comes before the model call and before the start of a tool', async () => {
     const order: string[] = []
     const store = recordingStore(memoryStore(), (batch) => void order.push(...eventTypes(batch)))
     const { runtime } = setup({
@@ -75,7 +75,7 @@ describe('a run', () => {
     for (const { batch } of ofRun) expect(batch.expect).toContainEqual({ that: 'fence', runId: run.runId, epoch: 1 })
   })
 
-  it('S37: an owner that was fenced out aborts its tools and writes nothing more', async () => {
+  it('S37: a fenced owner aborts its tools and writes nothing more', async () => {
     const started = gate()
     const aborted = gate<unknown>()
     const tool = defineTool({
@@ -123,7 +123,7 @@ describe('a run', () => {
     await runtime.stop()
   })
 
-  it('S83, S84: results stand in call order, whichever tool was first, before any later message', async () => {
+  it('S83, S84: results are in call order, whichever tool was first, and before any later message', async () => {
     const fast = gate()
     const { runtime } = setup({
       steps: [call('slow', 'fast'), { text: 'done' }, { text: 'again' }],
@@ -188,7 +188,7 @@ describe('a run', () => {
 })
 
 describe('a runtime that stops', () => {
-  it('S9: gives its runs back without counting an attempt, and the next one goes on', async () => {
+  it('S9: gives its runs back without counting an attempt, and the next runtime resumes them', async () => {
     const store = memoryStore()
     const started = gate()
     let starts = 0
@@ -210,7 +210,7 @@ describe('a runtime that stops', () => {
     await second.runtime.stop()
   })
 
-  it('S62: a run that is lost again and again ends as error, its calls settled, and the queue goes on', async () => {
+  it('S62: a run that is lost again and again ends as error, with its calls settled, and the queue goes on', async () => {
     const store = memoryStore()
     // Leases are compared by the clock of the first opener of the store.
     const clock = manualClock()

@@ -21,8 +21,8 @@ function acting(act: Act, name: 'onAgentEnd' | 'onSettled' = 'onSettled', steps:
 
 const texts = async (session: Session) => JSON.stringify((await session.messages()).items)
 
-describe('what an extension does behind a turn', () => {
-  it.each(['onAgentEnd', 'onSettled'] as const)('A199: it forks the session when the run is at rest, from %s', async (hook) => {
+describe('actions of an extension after a turn', () => {
+  it.each(['onAgentEnd', 'onSettled'] as const)('A199: it forks the session once the run is at rest, from %s', async (hook) => {
     const { runtime, session, done, faults } = acting(async (actions) => actions.fork({ key: 'room:copy' }), hook)
     await (await session.send('go')).result()
     expect(await done).toEqual({ status: 'fulfilled', value: { key: 'room:copy' } })
@@ -32,7 +32,7 @@ describe('what an extension does behind a turn', () => {
     await runtime.stop()
   })
 
-  it('A199: it goes back to the beginning, and the next input knows nothing of what was left', async () => {
+  it('A199: it switches to the beginning, and the next input does not see the old branch', async () => {
     const { runtime, session, done } = acting((actions) => actions.switchTo(null))
     await (await session.send('go')).result()
     expect((await done).status).toBe('fulfilled')
@@ -62,7 +62,7 @@ describe('what an extension does behind a turn', () => {
     await runtime.stop()
   })
 
-  it('A199: a session that is busy by then refuses, and the runtime is told', async () => {
+  it('A199: a busy session refuses the action, and the runtime is told', async () => {
     const { runtime, session, done, faults } = acting((actions) => actions.switchTo(null), 'onAgentEnd')
     const first = await session.send('go')
     const second = await session.send('and on')
@@ -76,7 +76,7 @@ describe('what an extension does behind a turn', () => {
     await runtime.stop()
   })
 
-  it('A199: a runtime that is stopped leaves no action waiting', async () => {
+  it('A199: a stopped runtime leaves no action waiting', async () => {
     const asked = Promise.withResolvers<PromiseSettledResult<unknown>>()
     const acts = defineExtension({ name: 'acts', hooks: { onTurnStart: (_event, { session }) => void (session && Promise.allSettled([session.fork()]).then(([result]) => asked.resolve(result))) } })
     const begun = Promise.withResolvers<void>()

@@ -59,7 +59,7 @@ describe('a run that is stopped', () => {
 })
 
 describe('S9: a runtime that stops', () => {
-  it('S9: gives its runs back and takes up nothing more, and leaves no timer', async () => {
+  it('S9: gives its runs back, claims nothing more, and leaves no timer', async () => {
     const { runtime, clock, memory, claims, send } = await worker({ concurrency: 1 })
     await runtime.start()
     const runs = [await send(1), await send(2)]
@@ -71,7 +71,7 @@ describe('S9: a runtime that stops', () => {
     expect(claims).toHaveLength(before)
   })
 
-  it('S9: waits for a claim that is under way, and gives back what it got', async () => {
+  it('S9: waits for a claim under way, and gives its runs back', async () => {
     const { runtime, clock, memory, answered, send, model } = await worker()
     await runtime.start()
     const hold = gate()
@@ -86,7 +86,7 @@ describe('S9: a runtime that stops', () => {
     expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued' } })
   })
 
-  it('S9: gives tools their grace, renews leases meanwhile, and gives back the runs of those that do not end', async () => {
+  it('S9: gives tools their grace, renews leases meanwhile, and gives back runs whose tools do not end', async () => {
     const started = gate()
     const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })
     const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
@@ -108,7 +108,7 @@ describe('S9: a runtime that stops', () => {
     expect(beats()).toBe(before)
   })
 
-  it.each(['before', 'while'])('S9, S40: what the store does not take %s a runtime stops is left to the next claimer, without waiting for a heartbeat', async (moment) => {
+  it.each(['before', 'while'])('S9, S40: writes that the store refuses %s a runtime stops are left to the next claimer, without waiting for a heartbeat', async (moment) => {
     const [done, started] = [gate(), gate()]
     const dig = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: async () => (started.open(), await done.passed, 'dug') })
     const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
@@ -139,7 +139,7 @@ describe('S9: a runtime that stops', () => {
     expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
   })
 
-  it.each(['is stored', 'takes longer than the grace'])('S9, S12: waits until what follows from its runs %s', async (how) => {
+  it.each(['is stored', 'takes longer than the grace'])('S9, S12: waits until the follow-up work of its runs %s', async (how) => {
     const [done, hold] = [gate(), gate()]
     const { runtime, clock, faults, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }), ttl: { idleMs: 86_400_000 } })
     await runtime.start()
@@ -158,7 +158,7 @@ describe('S9: a runtime that stops', () => {
     hold.open()
   })
 
-  it('S9, S66: ends a drain that waits for a run which does not end', async () => {
+  it('S9, S66: ends a drain that waits for a run that does not end', async () => {
     const started = gate()
     const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })
     const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
@@ -180,7 +180,7 @@ describe('S9: a runtime that stops', () => {
     await draining
   })
 
-  it('S9: starts anew and claims again', async () => {
+  it('S9: can be started again, and claims again', async () => {
     const { runtime, send, statuses } = await worker({ steps: answers })
     await runtime.start()
     await runtime.stop()

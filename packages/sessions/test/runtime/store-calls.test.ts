@@ -10,7 +10,7 @@ const placeOf = placesOfStores()
 
 type Calls = Partial<Record<StoreOperation, number>>
 
-describe.each(namesOfPlaces)('S182: what a turn asks of the %s store', (name) => {
+describe.each(namesOfPlaces)('S182: the calls of a turn to the %s store', (name) => {
   /** Creates a session that had a turn, and counts the calls of its store from then on. */
   async function talking(steps: SetupOptions['steps'], options: Partial<SetupOptions> = {}) {
     let calls: Calls = {}
@@ -44,7 +44,7 @@ describe.each(namesOfPlaces)('S182: what a turn asks of the %s store', (name) =>
     await stop()
   })
 
-  it('S182: a handle that has met its session does not read it again', async () => {
+  it('S182: a handle that has read its session does not read it again', async () => {
     const { session, calls, stop } = await talking([{ text: 'one' }, { text: 'two' }, { text: 'three' }])
     await (await session.send('go')).result()
     const before = calls()

@@ -17,7 +17,7 @@ function failingAt(type: DurableEventType): SessionStore {
   return faultyStore(memoryStore(), [{ of: 'commit', times: 1, when: (batch) => eventTypes(batch).includes(type), fault: { error: failure } }])
 }
 
-it.each<DurableEventType>(['turn-start', 'message-end', 'child-start', 'turn-end'])('V90: where the store is reaches neither log nor result when it fails at %s, and is told to onError', async (type) => {
+it.each<DurableEventType>(['turn-start', 'message-end', 'child-start', 'turn-end'])('V90: the place of the store is in neither log nor result if it fails at %s, but onError gets it', async (type) => {
   const told: unknown[] = []
   const { runtime } = setup({
     steps: [{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }],

@@ -47,7 +47,7 @@ const costOf = (total: string): Cost => ({ currency: 'USD', total, input: total,
 
 /** Without SQLite, which opens a file for one process at a time. */
 describe.each(['redis', 'postgres'] as const)('a budget per tenant on %s', (kind) => {
-  it.skipIf(kind === 'redis' && redis === undefined)('A197: processes that spend at once count each call once and spend no more than there is', async () => {
+  it.skipIf(kind === 'redis' && redis === undefined)('A197: processes that spend at the same time count each call once and spend no more than the budget', async () => {
     const place = await places[kind]()
     const said = (await Promise.all([1, 2, 3].map(() => spend(place, '0.02', 6, 'spend').readToEnd()))).flat()
     const ends = said.flatMap((message) => (message.type === 'spent' ? [message] : []))
@@ -65,8 +65,8 @@ describe.each(['redis', 'postgres'] as const)('a budget per tenant on %s', (kind
   })
 })
 
-describe.each(['redis', 'postgres', 'sqlite'] as const)('a budget per tenant on %s', (kind) => {
-  it.skipIf(kind === 'redis' && redis === undefined)('A197: what a killed process has reserved is given back after its lease, and not before', async () => {
+describe.each(['redis', 'postgres', 'sqlite'] as const)('a budget per tenant on %s, with a killed process', (kind) => {
+  it.skipIf(kind === 'redis' && redis === undefined)('A197: a reservation of a killed process is released after its lease, and not before', async () => {
     const place = await places[kind]()
     const worker = spend(place, '0.003', 1, 'hang')
     await worker.readUntil(wasAsked)
@@ -84,7 +84,7 @@ describe.each(['redis', 'postgres', 'sqlite'] as const)('a budget per tenant on 
 })
 
 describe('a budget per tenant in the store of the sessions', () => {
-  it('A197: a process that is killed in a call leaves a run that counts what it reports, and its own reservation until its lease is over', async () => {
+  it('A197: if a process is killed in a call, the run counts what it reports, and the reservation stays until its lease is over', async () => {
     const file = join(newFolder(), 'data.db')
     const worker = new WorkerProcess(program('sessions/test/fixtures/spending-process'), [JSON.stringify({ kind: 'session-store', file }), '1', '1', 'hang'])
     workers.push(worker)

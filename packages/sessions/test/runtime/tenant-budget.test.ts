@@ -44,7 +44,7 @@ function watched(state: StateStore, fail: (call: number, name: string) => 'befor
 const total = (costs: readonly (Cost | undefined)[]) => costs.reduce((sum, cost) => addCost(sum, cost))?.total
 
 describe('a budget per tenant', () => {
-  it('A197: a call is reserved before it is made and settled at what it cost, and the reading says what is spent, reserved and left', async () => {
+  it('A197: a call is reserved before it is made and settled at its cost, and the reading returns what is spent, reserved and left', async () => {
     const held = gate()
     const clock = manualClock(3 * day + 5)
     const { runtime, ask } = runtimeWith('0.01', { clock, steps: async () => (await held.passed, { text: 'done', usage }) })
@@ -59,7 +59,7 @@ describe('a budget per tenant', () => {
     expect(after).not.toHaveProperty('reserved')
   })
 
-  it('A197: what does not fit ends its run as limit, in the next window it fits, and other tenants are not held up', async () => {
+  it('A197: a call beyond the budget ends its run as limit, fits in the next window, and does not affect other tenants', async () => {
     const clock = manualClock(0)
     const { ask } = runtimeWith('0.005', { clock })
     expect((await ask('tenant:acme:1')).status).toBe('completed')
@@ -70,7 +70,7 @@ describe('a budget per tenant', () => {
     expect((await ask()).status).toBe('completed')
   })
 
-  it('A197: a budget of 0 lets no call be made that costs anything', async () => {
+  it('A197: a budget of 0 allows no call with a cost', async () => {
     const { runtime, ask } = runtimeWith(0, { steps: [] })
     expect(await ask()).toMatchObject({ status: 'limit', reason: 'max-cost' })
     expect(await runtime.tenantSpending('acme')).toMatchObject({ maxCost: '0', left: 0 })
@@ -79,7 +79,7 @@ describe('a budget per tenant', () => {
     expect((await (await free.session(acme).send('go')).result()).text).toBe('free')
   })
 
-  it('A197: sessions of no tenant, and tenants without a limit, are held to nothing and store nothing', async () => {
+  it('A197: sessions without a tenant, and tenants without a limit, are not limited and store nothing', async () => {
     const state = watched(memoryStateStore())
     const { runtime, ask } = runtimeWith(0, {}, { store: state.store, maxCost: (tenant: string) => (tenant === 'acme' ? undefined : 0) })
     expect((await ask('room:1')).status).toBe('completed')
@@ -89,7 +89,7 @@ describe('a budget per tenant', () => {
     expect(state.taken()).toEqual(['get', 'get'])
   })
 
-  it('A197: a function says whose session it is, also for the sessions of subagents', async () => {
+  it('A197: a function returns the tenant of a session, also for the sessions of subagents', async () => {
     const seen: unknown[] = []
     const helper = pricedAgent([{ text: 'helped', usage }], { name: 'helper', description: 'Helps.' })
     const steps = [{ toolCalls: [{ name: 'delegate_to_helper', input: { prompt: 'help' } }], usage }, { text: 'done', usage }]
@@ -102,7 +102,7 @@ describe('a budget per tenant', () => {
     expect((await runtime.tenantSpending('mine')).spent?.total).toBe('0.006')
   })
 
-  it('A197: a model call costs two store calls, one before it and one after it, however many runs go on at once', async () => {
+  it('A197: a model call costs two store calls, one before and one after it, however many runs are active', async () => {
     const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: () => 'seen' })
     const state = watched(memoryStateStore())
     const steps = (_call: unknown, index: number) => (index % 3 === 2 ? { text: 'done', usage } : { toolCalls: [{ name: 'look', input: {} }], usage })
@@ -115,7 +115,7 @@ describe('a budget per tenant', () => {
     expect(state.taken().length).toBeLessThanOrEqual(8 * 6)
   })
 
-  it('A197: the answer is stored only after what it cost is counted', async () => {
+  it('A197: the answer is stored only after its cost is counted', async () => {
     const held = gate()
     const state = memoryStateStore()
     let writes = 0
@@ -129,7 +129,7 @@ describe('a budget per tenant', () => {
     expect((await answer).status).toBe('completed')
   })
 
-  it('A197: a runtime that is stopped counts first what was spent while its store was away', async () => {
+  it('A197: a runtime that stops first counts what was spent while its store was away', async () => {
     let isAway = false
     const state = watched(memoryStateStore(), () => (isAway ? 'before' : undefined))
     const clock = manualClock(0)
@@ -152,7 +152,7 @@ describe('a budget per tenant', () => {
     await stopped
   })
 
-  it.each([1, 2, 3, 4, 5])('A197: whatever becomes of store call %i, what is spent is counted once', async (at) => {
+  it.each([1, 2, 3, 4, 5])('A197: whatever happens to store call %i, the cost is counted once', async (at) => {
     for (const fault of ['before', 'after'] as const) {
       const clock = manualClock(0)
       const state = watched(memoryStateStore(), (call) => (call === at ? fault : undefined))
@@ -171,7 +171,7 @@ describe('a budget per tenant', () => {
     }
   })
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('A197: over a store that fails and loses answers, runtimes that spend at once count each call once (seed %i)', async (seed) => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('A197: with a store that fails and loses answers, concurrent runtimes count each call once (seed %i)', async (seed) => {
     let state = seed * 2_654_435_761
     const random = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32
     const clock = manualClock(0)
@@ -195,7 +195,7 @@ describe('a budget per tenant', () => {
     expect(spending.reserved).toBeUndefined()
   })
 
-  it('A197: two runtimes that spend at once on one store let no more be spent than there is', async () => {
+  it('A197: two runtimes that spend at the same time on one store spend no more than the budget', async () => {
     const store = memoryStateStore()
     const two = [1, 2].map(() => runtimeWith('0.02', {}, { store }))
     const results = await Promise.all(two.flatMap(({ ask }) => Array.from({ length: 12 }, (_, n) => ask(`tenant:acme:${n}`))))
@@ -207,7 +207,7 @@ describe('a budget per tenant', () => {
     expect(spending?.reserved).toBeUndefined()
   })
 
-  it('A197: a reservation that nobody settles is given back after its lease', async () => {
+  it('A197: a reservation that is never settled is released after its lease', async () => {
     const clock = manualClock(0)
     const store = memoryStateStore({ clock })
     const dead = runtimeWith('0.003', { clock, steps: [{ hang: 'before' }] }, { store, leaseMs: 5_000 })
@@ -222,7 +222,7 @@ describe('a budget per tenant', () => {
     expect(await alive.runtime.tenantSpending('acme')).toMatchObject({ spent: { total: '0.002' } })
   })
 
-  it('A197: a call that outlives its lease is counted all the same', async () => {
+  it('A197: a call that outlives its lease is still counted', async () => {
     const held = gate()
     const clock = manualClock(0)
     const { runtime, ask } = runtimeWith('1', { clock, steps: async () => (await held.passed, { text: 'late', usage }) }, { leaseMs: 1_000 })
@@ -248,7 +248,7 @@ describe('a budget per tenant', () => {
     expect((await runtime.tenantSpending('acme')).spent?.total).toBe('0.002')
   })
 
-  it('A197: a call that is stopped gives back what it has not used', async () => {
+  it('A197: a stopped call gives back what it has not used', async () => {
     const { runtime } = runtimeWith('1', { steps: [{ hang: 'before' }] })
     const run = await runtime.session(acme).send('go')
     while ((await runtime.tenantSpending('acme')).reserved === undefined) await new Promise(setImmediate)
@@ -259,7 +259,7 @@ describe('a budget per tenant', () => {
     expect(spending.spent?.total ?? '0').toBe(cost?.total ?? '0')
   })
 
-  it('A197: the summary of a compaction is paid from it too, and is not made without room', async () => {
+  it('A197: the summary of a compaction is paid from the budget too, and is not made without room', async () => {
     const store = memoryStore()
     const compaction = { keepRecentTokens: 1, reserveTokens: 100 }
     const rich = (of = store) => runtimeWith('1', { store: of, agent: { compaction }, steps: () => ({ text: 'a summary', usage }) })
@@ -275,7 +275,7 @@ describe('a budget per tenant', () => {
     expect((await again.tenantSpending('acme')).spent?.total).toBe('0.006')
   })
 
-  it('A197: without a price, or with one in another currency, the run ends with an error that says what to do', async () => {
+  it('A197: without a price, or with a price in another currency, the run ends with an error that says what to do', async () => {
     const noPrice = createRuntime({ agents: [pricedAgent([], {}, null)], tenantBudget: { maxCost: '1', window: 'day' } })
     runtimes.push(noPrice)
     expect(await (await noPrice.session(acme).send('go')).result()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('needs the price of scripted:scripted-model') as string } })
@@ -295,7 +295,7 @@ describe('a budget per tenant', () => {
     expect(() => createRuntime({ agents: [pricedAgent([])], tenantBudget: tenantBudget as never })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }))
   })
 
-  it('S208: functions that fail or answer wrongly are named, and a runtime without budgets has nothing to say of tenants', async () => {
+  it('S208: functions that fail or return wrong values are named, and a runtime without budgets refuses to report on tenants', async () => {
     const failing = { maxCost: () => Promise.reject(new Error('no database')) }
     expect(await runtimeWith('1', { steps: [] }, failing).ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.maxCost("acme") failed: no database') as string } })
     for (const given of ['lots', -1] as JSONValue[]) {

@@ -41,7 +41,7 @@ describe('a simulation', () => {
     expect(hash).toBe(createHash('sha256').update(traces.join('\n')).digest('hex'))
   })
 
-  it.each(['kill', 'kill-behind', 'pause', 'lost', 'lost-behind', 'cut', 'outage'] as const satisfies readonly DisturbanceKind[])('S198: %s at each operation of the store breaks nothing', async (how) => {
+  it.each(['kill', 'kill-behind', 'pause', 'lost', 'lost-behind', 'cut', 'outage'] as const satisfies readonly DisturbanceKind[])('S198: %s at each store operation breaks nothing', async (how) => {
     const stride = rounds({ short: 4, long: 1 })
     for (let at = 1; at <= points; at += stride) {
       const { failures, trace } = await runSimulation({ ...calm, disturbances: [{ at, how }] })
@@ -49,7 +49,7 @@ describe('a simulation', () => {
     }
   })
 
-  it('S198: what goes wrong is drawn from all that can', () => {
+  it('S198: disturbances are drawn from all kinds', () => {
     const drawn = Array.from({ length: 100 }, (_, index) => drawSimulation(index))
     expect(new Set(drawn.flatMap(({ disturbances }) => disturbances.map(({ how }) => how)))).toEqual(new Set(disturbanceKinds))
     expect(new Set(drawn.flatMap(({ steps }) => steps.map((step) => step.do)))).toEqual(new Set(['send', 'steer', 'follow-up', 'stop', 'read', 'follow']))
@@ -57,7 +57,7 @@ describe('a simulation', () => {
     for (const name of ['tellsLosses', 'deltaMs', 'maxRunsPerTenant'] as const) expect(drawn.some((simulation) => simulation[name] !== undefined)).toBe(true)
   })
 
-  it('S198: a failing one is shrunk, and printed as a test with what happened in it', async () => {
+  it('S198: a failing simulation is shrunk, and printed as a test with its trace', async () => {
     const [fault] = simulationFaults
     const [failure] = (await exploreSimulations({ seed: 1, simulations: 20, ...(fault && { fault }), maxFailures: 1, shrinkTries: 60 })).failures
     expect(failure?.invariant).toBe('the history agrees with the model of a session')
@@ -71,13 +71,13 @@ describe('a simulation', () => {
     expect(failure?.trace.some((line) => line.includes('claim: nothing'))).toBe(false)
   })
 
-  it('S198: a store of your own may be the one that is shared', async () => {
+  it('S198: the caller may pass its own shared store', async () => {
     const { failures, simulations, points: asked } = await exploreSimulations({ seed: 1, simulations: 10, store: () => memoryStore() })
     expect({ failures, simulations }).toEqual({ failures: [], simulations: 10 })
     expect(asked).toBeGreaterThan(500)
   })
 
-  it('S198: a runtime whose errors nobody expects is found', async () => {
+  it('S198: a runtime with unexpected errors is found', async () => {
     const fault: SimulationFault = { name: 'a store that answers nonsense', plant: () => ({ client: (store) => aroundStore(store, (operation, _args, go) => (operation === 'renew' ? Promise.resolve(undefined) : go())) }) }
     const { failures } = await runSimulation({ ...calm, modelMs: 4_000 }, { fault })
     expect(failures.map(({ invariant }) => invariant)).toContain('nothing fails in the background')

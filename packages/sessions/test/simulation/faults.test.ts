@@ -29,8 +29,8 @@ const withinSeeds: Readonly<Record<string, number>> = {
   'gap in live deltas hidden': 10,
 }
 
-describe('what simulations find', () => {
-  it('S198: fifteen faults are planted', () => {
+describe('what simulations can detect', () => {
+  it('S198: fifteen known faults are planted', () => {
     expect(simulationFaults.map(({ name }) => name)).toEqual(Object.keys(withinSeeds))
   })
 

@@ -53,7 +53,7 @@ function flip(file: string, at: number): Buffer {
 }
 
 describe('the state of a file store', () => {
-  it('O57: a change is one line; a refused one, a look and a sweep of nothing are none', async () => {
+  it('O57: a change is one line; a refused change, a read and an empty sweep write none', async () => {
     const dir = newFolder()
     const { state } = await open(dir)
     expect(existsSync(fileIn(dir))).toBe(false)
@@ -93,7 +93,7 @@ describe('the state of a file store', () => {
     await again.close()
   })
 
-  it('O57: a record lives in the file as long as it was given, touches included', async () => {
+  it('O57: a record lives in the file for its lifetime, touches included', async () => {
     const dir = newFolder()
     const clock = manualClock(1_000)
     const state = await openIn(dir, clock)
@@ -109,7 +109,7 @@ describe('the state of a file store', () => {
     await again.close()
   })
 
-  it('O57: a file that is cut in its last line keeps the lines before, and the next one stands alone', async () => {
+  it('O57: a file that is cut in its last line keeps the earlier lines, and the next line is separate', async () => {
     const dir = await filled()
     const file = fileIn(dir)
     const [lines, bytes] = [linesOf(file), readFileSync(file)]
@@ -130,7 +130,7 @@ describe('the state of a file store', () => {
     }
   })
 
-  it('O57: a first line that is cut leaves nothing, and records can begin', async () => {
+  it('O57: a first line that is cut is dropped, and records can begin', async () => {
     const dir = newFolder()
     mkdirSync(join(dir, 'default'))
     writeFileSync(fileIn(dir), '{"line":1,')
@@ -140,7 +140,7 @@ describe('the state of a file store', () => {
     expect(linesOf(fileIn(dir))).toHaveLength(1)
   })
 
-  it('O58: a flipped byte in a line makes the states unreadable, and nothing overwrites it', async () => {
+  it('O58: a flipped byte in a line makes the states unreadable, and no write overwrites it', async () => {
     const dir = await filled()
     const file = fileIn(dir)
     const good = readFileSync(file)
@@ -157,7 +157,7 @@ describe('the state of a file store', () => {
     }
   })
 
-  it('O58: every operation on states whose file is damaged says so, and the sessions work', async () => {
+  it('O58: every operation on the states of a damaged file reports the damage, and the sessions work', async () => {
     for (const line of [1, 3, 4]) {
       const dir = await filled()
       const file = fileIn(dir)
@@ -187,7 +187,7 @@ describe('the state of a file store', () => {
     }
   })
 
-  it('O58: lines that are lost, repeated or in another order are damage, and so is what cannot follow', async () => {
+  it('O58: lines that are lost, repeated, reordered or inconsistent are damage', async () => {
     const line = (number: number, state: object): string => String(printLine(number, JSON.stringify({ format: 1, states: [state] })))
     const at = { space: 's', id: 'a' }
     const life = { usedAt: 1, expiresAt: 'never' }
@@ -213,7 +213,7 @@ describe('the state of a file store', () => {
     }
   })
 
-  it('O58: a file that somebody changes while it is in use is not written to any more', async () => {
+  it('O58: a file that another program changes while it is in use is no longer written', async () => {
     const dir = await filled()
     const { state } = await open(dir)
     appendFileSync(fileIn(dir), 'by hand\n')
@@ -223,7 +223,7 @@ describe('the state of a file store', () => {
     expect(await state.get('s', 'a')).toMatchObject({ value: { version: 3 } })
   })
 
-  it('S52: a file of a newer format is refused, and none is touched', async () => {
+  it('S52: a file of a newer format is refused, and no file is changed', async () => {
     const dir = await filled()
     const session = join(dir, 'default', readdirSync(join(dir, 'default')).find((name) => name.startsWith('room_1-')) ?? '')
     const newer = printLine(1, JSON.stringify({ format: 2, news: [] }))
@@ -244,7 +244,7 @@ describe('the state of a file store', () => {
     await expectRefusal(session)
   })
 
-  it('O61: a deleted record leaves its version, and of its value nothing behind the next opening or pruning', async () => {
+  it('O61: a deleted record keeps only its version after the next opening or pruning', async () => {
     for (const by of ['opening', 'pruning'] as const) {
       const dir = await filled()
       writeFileSync(`${fileIn(dir)}.bak`, 'secret')
@@ -263,7 +263,7 @@ describe('the state of a file store', () => {
     }
   })
 
-  it('O57: a file that holds little of what is still true is written anew while it is in use, and says the same', async () => {
+  it('O57: a file with little live content is rewritten while it is in use, and reads the same', async () => {
     const dir = newFolder()
     const store = await open(dir)
     const value = 'x'.repeat(1_000)
@@ -287,7 +287,7 @@ describe('the state of a file store', () => {
     expect(await again.state.compareAndSet('s', 'gone', null, 2, forever)).toEqual({ ok: true, version: 2 })
   })
 
-  it('O57: a file whose records are all true is not written anew as it grows', async () => {
+  it('O57: a file whose records are all live is not rewritten as it grows', async () => {
     const dir = newFolder()
     const { state } = await open(dir)
     const inode = () => statSync(fileIn(dir)).ino
@@ -298,7 +298,7 @@ describe('the state of a file store', () => {
     expect(linesOf(fileIn(dir))).toHaveLength(301)
   })
 
-  it('O58: a file that cannot be written refuses the change, which has not happened, and then takes it', async () => {
+  it('O58: a file that cannot be written refuses the change, keeps the old value, and takes the change later', async () => {
     const dir = newFolder()
     const { state } = await open(dir)
     await state.compareAndSet('s', 'a', null, 1, forever)
@@ -313,7 +313,7 @@ describe('the state of a file store', () => {
     expect(await state.compareAndSet('s', 'a', 1, 2, forever)).toEqual({ ok: true, version: 2 })
   })
 
-  it('O57: a file that cannot be written anew still takes changes', async () => {
+  it('O57: a file that cannot be rewritten still takes changes', async () => {
     const dir = newFolder()
     const { state } = await open(dir)
     mkdirSync(`${fileIn(dir)}.tmp`)
@@ -331,7 +331,7 @@ describe('the state of a file store', () => {
     expect(await state.compareAndSet('s', 'a', null, 'x'.repeat(largest), forever)).toMatchObject({ ok: true })
   })
 
-  it('O60: namespaces of one directory have states of their own', async () => {
+  it('O60: namespaces of one directory have separate states', async () => {
     const dir = await filled()
     const other = fileStore({ dir, fsync: false })
     await other.open({ namespace: 'other', owner: 'owner-a', clock: manualClock() })

@@ -5,13 +5,13 @@ import { plantedFaults } from './broken-stores.ts'
 import { runKit } from './kit-failures.ts'
 
 describe('the kit for state stores', () => {
-  it('O57: lets a good store pass', async () => {
+  it('O57: passes a correct store', async () => {
     const { ran, failures } = await runKit(async (clock) => memoryStateStore({ clock }))
     expect(ran).toBeGreaterThan(25)
     expect(failures).toEqual([])
   })
 
-  it('O67, O70: plants ten faults, lost update and resurrection among them', () => {
+  it('O67, O70: has ten broken stores, among them lost update and resurrection', () => {
     const names = plantedFaults.map(({ fault }) => fault)
     expect(names).toHaveLength(10)
     expect(names).toEqual(expect.arrayContaining(['loses updates', 'brings back what was removed']))

@@ -76,7 +76,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect((await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status).toBe(405)
   })
 
-  it('O69: each change is one request, a look is one, and a page two', async () => {
+  it('O69: each change is one request, a read is one, and a page two', async () => {
     const store = kv.open()
     await store.compareAndSet('s', 'a', null, 0, life)
     for (const call of callsOf(store).slice(3, 6)) await call()
@@ -100,7 +100,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect(await store.get('s', 'a')).toMatchObject({ value: { version: 2, value: 2 } })
   })
 
-  it.each(['before', 'after', 'cut'] as const)('O64, O69: an answer that is lost (%s) is found out, and the change is made once', async (lose) => {
+  it.each(['before', 'after', 'cut'] as const)('O64, O69: an answer that is lost (%s) is looked up, and the change is made once', async (lose) => {
     const prefix = newPrefix()
     const [store, direct] = [kv.open({ prefix }), kv.open({ prefix })]
     await store.compareAndSet('s', 'a', null, 0, life)
@@ -117,7 +117,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect((await direct.get('s', 'a')).status).toBe(lose === 'before' ? 'missing' : 'found')
   })
 
-  it('O64, O69: an answer that does not come in time is unknown; the request that is executed later changes nothing', async () => {
+  it('O64, O69: an answer after the timeout is unknown; the late execution of the request changes nothing', async () => {
     const prefix = newPrefix()
     const [store, direct] = [kv.open({ prefix, timeoutMs: 300 }), kv.open({ prefix })]
     await direct.compareAndSet('s', 'a', null, 0, life)
@@ -132,7 +132,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     for (let n = 0; n < 5; n++) expect(await direct.get('s', 'a')).toMatchObject({ value: { version: 3, value: 'made anew' } })
   })
 
-  it('O69: a service that has no room (429) is waited for as long as it says, and the request is sent again', async () => {
+  it('O69: a busy service (429) is given the time that it asks for, and the request is sent again', async () => {
     const { clock, waits, advance } = waitingClock()
     const store = kv.open({ clock, timeoutMs: 5_000, maxWaitMs: 60_000 })
     await store.compareAndSet('s', 'a', null, 0, life)
@@ -152,7 +152,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     }
   })
 
-  it('O69: a wait that is too long is an error at once, with the seconds', async () => {
+  it('O69: a wait that is too long is an error at once, and the error names the seconds', async () => {
     const store = kv.open({ maxWaitMs: 1_000 })
     await store.compareAndSet('s', 'a', null, 0, life)
     kv.server.fail({ status: 429, retryAfter: '30' })
@@ -163,7 +163,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect(await requestsOf(() => expect(store.compareAndSet('s', 'a', 1, 1, life)).rejects.toMatchObject(unknown))).toEqual(['evalsha'])
   })
 
-  it('O69: after a failure of the service (5xx) the wait is as it says, and the outcome is found out', async () => {
+  it('O69: after a failure of the service (5xx) the client waits as told, and looks up the outcome', async () => {
     const { clock, waits, advance } = waitingClock()
     const store = kv.open({ clock, timeoutMs: 5_000 })
     await store.compareAndSet('s', 'a', null, 0, life)
@@ -189,7 +189,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect(await lenient.get('s', 'b')).toMatchObject({ value: { version: 1 } })
   })
 
-  it('O63, O65: a wrong token or URL is said at the first call; no error shows token or value', async () => {
+  it('O63, O65: a wrong token or URL is reported at the first call; no error shows token or value', async () => {
     const page = createServer((request, response) => {
       if (request.url === '/moved') response.writeHead(302, { location: '/' }).end()
       else response.writeHead(404, { 'content-type': 'text/html' }).end('<html>not here</html>')
@@ -239,7 +239,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     }
   })
 
-  it('O69: what this client wrote it reads, on a service with several regions', async () => {
+  it('O69: the client reads its own writes, on a service with several regions', async () => {
     const tokens: (string | null)[] = []
     const store = kv.open({
       fetch: async (input, init) => {
@@ -281,7 +281,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a KV service that fails'), () =>
     await Promise.all(callsOf(store).map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })))
   })
 
-  it('O58, O69: a service that is full or evicts says so, with nothing half-written', async () => {
+  it('O58, O69: a full or evicting service is reported, and nothing is written in part', async () => {
     const { admin, store } = await benchOver()
     await store.compareAndSet('s', 'a', null, 1, life)
     await admin.configSet('maxmemory', '1')

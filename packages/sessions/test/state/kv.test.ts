@@ -26,7 +26,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('kv', isRedisUrlMissing), () =
     second: async (_store, clock) => elsewhere({ kind: 'kv', url: kv.server.url, token: kv.server.token, prefix }, clock),
   })
 
-  it.each(plantedFaults)('O67, O70: the kit catches one that $fault', async ({ caughtBy, breaks }) => {
+  it.each(plantedFaults)('O67, O70: the kit detects a store that $fault', async ({ caughtBy, breaks }) => {
     const { failures } = await runKit(async (clock) => breaks(kv.open({ clock })), caughtBy)
     expect(failures.length).toBeGreaterThan(0)
   })

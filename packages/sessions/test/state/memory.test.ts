@@ -21,7 +21,7 @@ testStateStore({
 })
 
 describe('the memory state store', () => {
-  it('O57: holds as many records as it may, and forgets none for another', async () => {
+  it('O57: holds up to its maximum of records, and drops none for another', async () => {
     const clock = manualClock()
     const store = memoryStateStore({ maxRecords: 2, clock })
     await store.compareAndSet('s', 'a', null, 1, { ttlMs: 500 })
@@ -33,7 +33,7 @@ describe('the memory state store', () => {
     expect(() => memoryStateStore({ maxRecords: 0 })).toThrow(/maxRecords/)
   })
 
-  it('O60: namespaces of one memory have states of their own', async () => {
+  it('O60: namespaces of one memory have separate states', async () => {
     const [one, two, same] = [memoryStore()].flatMap((store) => [store, store.second(), store.second()])
     const opening = { owner: 'owner-a', clock: manualClock() }
     await one?.open({ ...opening, namespace: 'one' })
@@ -44,11 +44,11 @@ describe('the memory state store', () => {
     expect(await same?.state.get('s', 'a')).toMatchObject({ status: 'found' })
   })
 
-  it('O58: of a store that is not open is unavailable', async () => {
+  it('O58: the state of a store that is not open is unavailable', async () => {
     await expect(memoryStore().state.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
-  it('O61: of ids that are gone nothing is kept, and no version of theirs is used again', async () => {
+  it('O61: keeps nothing of deleted ids, and never uses their versions again', async () => {
     const table = new StateTable({ forgetsIds: true })
     const store = tableStateStore({ table, now: () => 0 })
     for (let n = 0; n < 100; n++) {

@@ -25,7 +25,7 @@ testStateStore({
 })
 
 describe('the state of a postgres store', () => {
-  it('O60: namespaces of one database have states of their own', async () => {
+  it('O60: namespaces of one database have separate states', async () => {
     const one = await stateOf(await place.empty(), systemClock, 'one')
     const two = await stateOf(place.store(), systemClock, 'two')
     await one.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' })
@@ -43,7 +43,7 @@ describe('the state of a postgres store', () => {
     await store.close()
   })
 
-  it('O57: the time of the server counts, whatever the clock of the process says', async () => {
+  it('O57: the time of the server is used, whatever the clock of the process says', async () => {
     const store = await stateOf(await place.empty(), { ...systemClock, now: () => 1 })
     await store.compareAndSet('s', 'a', null, 1, { ttlMs: 60_000 })
     const read = await store.get('s', 'a')
@@ -56,7 +56,7 @@ describe('the state of a postgres store', () => {
 })
 
 describe('a state store on postgres without a runtime', () => {
-  it('O70: is that which the environment names', async () => {
+  it('O70: is the one that the environment names', async () => {
     const runtime = await stateOf(await place.empty(), systemClock)
     await runtime.compareAndSet('s', 'a', null, 'one', { ttlMs: 'never' })
     const chosen = await stateStoreFromEnv({ environment: { DATABASE_URL: place.url } })
@@ -69,7 +69,7 @@ describe('a state store on postgres without a runtime', () => {
     for (const store of [runtime, chosen.store, apart.store]) await store.close()
   })
 
-  it('O58: of a server that is away is unavailable, looks again at each call, and is unavailable once it is closed', async () => {
+  it('O58: an unreachable server is unavailable, is tried again at each call, and is unavailable after closing', async () => {
     let asked = 0
     const pool = { connect: () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED', asked: ++asked })), on: () => pool, removeListener: () => pool }
     const store = postgresStateStore({ pool })

@@ -32,7 +32,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     return { store, server, direct: open({ prefix }) }
   }
 
-  it('O64: a change that was made is found by its mark, and is not made again', async () => {
+  it('O64: a change that was made is found by its mark, and not repeated', async () => {
     const { store, server, direct } = bench()
     server.lose('made')
     expect(await store.compareAndSet('s', 'a', null, 'one', life)).toEqual({ ok: true, version: 1 })
@@ -46,7 +46,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(await direct.get('s', 'a')).toEqual({ status: 'missing' })
   })
 
-  it('O64: a change that was not made is made then, once', async () => {
+  it('O64: a change that was not made is then made, once', async () => {
     const { store, server, direct } = bench()
     server.lose('not made', 'not made')
     expect(await store.compareAndSet('s', 'a', null, 'one', life)).toEqual({ ok: true, version: 1 })
@@ -57,7 +57,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(await direct.get('s', 'a')).toEqual({ status: 'missing' })
   })
 
-  it('O64: after three lost answers the outcome is unknown, and the caller is told so', async () => {
+  it('O64: after three lost answers the outcome is unknown, and the caller gets an error that says so', async () => {
     const { store, server, direct } = bench()
     server.lose('made', 'made', 'made')
     const message = expect.stringMatching(/did not answer. A change may or may not have been made/) as unknown
@@ -66,7 +66,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(server.sent(scripts.compareAndSet)).toBe(3)
   })
 
-  it('O16, O64: a try that comes late changes nothing: it neither makes the change twice nor brings a record back', async () => {
+  it('O16, O64: a late attempt changes nothing: it neither repeats the change nor restores a record', async () => {
     const { store, server, direct } = bench()
     server.lose('late')
     expect(await store.compareAndSet('s', 'a', null, 'one', life)).toEqual({ ok: true, version: 1 })
@@ -100,7 +100,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(await direct.get('s', 'a')).toMatchObject({ status: 'found' })
   })
 
-  it('O64: a change that another writer has built upon, or removed, is still found', async () => {
+  it('O64: a change is found even if another writer has changed or removed the record since', async () => {
     const { store, server, direct } = bench()
     server.lose('made')
     server.beforeNext(async () => void (await direct.compareAndSet('s', 'a', 1, 'theirs', life)))
@@ -111,7 +111,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(await direct.get('s', 'a')).toEqual({ status: 'missing' })
   })
 
-  it('O64: of two that delete one version one succeeds, whose answer is lost too', async () => {
+  it('O64: of two deletes of one version one succeeds, even if its answer is lost', async () => {
     const { store, server, direct } = bench()
     await direct.compareAndSet('s', 'a', null, 'one', life)
     server.lose('not made')
@@ -119,7 +119,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(await store.delete('s', 'a', 1)).toEqual({ ok: false, reason: 'missing' })
   })
 
-  it('O64: when more has happened than the record remembers, the outcome is unknown and nothing is done', async () => {
+  it('O64: if there were more changes than the record remembers, the outcome is unknown and nothing is done', async () => {
     const { store, server, direct } = bench()
     await direct.compareAndSet('s', 'a', null, 0, life)
     const many = async (): Promise<void> => {
@@ -140,7 +140,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     expect(await store.compareAndSet('s', 'a', 40, 'mine', life)).toEqual({ ok: true, version: 41 })
   })
 
-  it('O64: reading goes on after lost answers; a sweep whose answer is lost has an unknown count', async () => {
+  it('O64: reads are repeated after lost answers; a sweep with a lost answer has an unknown count', async () => {
     const { store, server } = bench()
     await store.compareAndSet('s', 'a', null, 1, life)
     server.lose('made', 'made')
@@ -151,7 +151,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     await expect(store.sweep(5)).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
-  it('O62: a record that changes while a page is read is listed as it is then, and one that goes is left out', async () => {
+  it('O62: a record that changes while a page is read is listed with its new value, and a deleted one is left out', async () => {
     const { store, server, direct } = bench()
     for (const id of ['a', 'b', 'c']) await direct.compareAndSet('s', id, null, `first of ${id}`, life)
     server.before(scripts.values, async () => {

@@ -5,7 +5,7 @@ import { newPrefix, redisStores } from './redis-support.ts'
 
 const forever = { ttlMs: 'never' } as const
 
-describe.skipIf(isRedisUrlMissing)(titleWithRedis('records of Redis that are over', isRedisUrlMissing), () => {
+describe.skipIf(isRedisUrlMissing)(titleWithRedis('expired records of Redis', isRedisUrlMissing), () => {
   const server = sharedRedis()
   const open = redisStores(() => server.url)
   const clients: { destroy(): void }[] = []
@@ -13,7 +13,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('records of Redis that are ove
     for (const client of clients.splice(0)) client.destroy()
   })
 
-  it('O61, O62: what is over leaves no more than a version, also when nobody sweeps', async () => {
+  it('O61, O62: expired records leave only a version, even without a sweep', async () => {
     const admin = await createClient({ url: server.url }).connect()
     clients.push(admin)
     const prefix = newPrefix()
@@ -38,7 +38,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('records of Redis that are ove
     expect(await store.compareAndSet('s', 'expired-1', null, 1, forever)).toEqual({ ok: true, version: 51 })
   })
 
-  it('O62: a page behind thousands of expired records is found in parts', async () => {
+  it('O62: a page after thousands of expired records is found in parts', async () => {
     let now = 1_750_000_000_000
     const store = open({ url: server.url, clock: { now: () => now, setTimer: () => () => undefined } })
     const many = Array.from({ length: 5_200 }, (_, n) => `a-${String(n).padStart(4, '0')}`)

@@ -40,7 +40,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     return client.connect()
   }
 
-  it('O68: each change is one script, a look is one, and a page two', async () => {
+  it('O68: each change is one script, a read is one, and a page two', async () => {
     const server = await start()
     const admin = await clientOf(server.url)
     const store = open({ url: server.url })
@@ -79,7 +79,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await expect.poll(() => store.sweep(5)).toBe(1)
   })
 
-  it('O49, O68: times are those of the server, to the millisecond', async () => {
+  it('O49, O68: times come from the server, to the millisecond', async () => {
     const server = await start()
     const admin = await clientOf(server.url)
     const store = open({ url: server.url })
@@ -104,7 +104,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     }
   })
 
-  it('O68: one that would evict records is refused at the start, and one that may lose them is warned of, once', async () => {
+  it('O68: a server that would evict records is refused at the start; a server that may lose records causes one warning', async () => {
     const evicting = await start({ 'maxmemory-policy': 'allkeys-lru' })
     const store = open({ url: evicting.url })
     const refused = { code: 'invalid-config', message: 'Redis would evict records when its memory is full: its maxmemory-policy is allkeys-lru. Set it to noeviction.' }
@@ -126,7 +126,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(warnings).toEqual(['Redis loses the newest state records when it crashes: its append-only file is off. Set appendonly to yes.'])
   })
 
-  it('O63, O65, O68: a wrong password, user or URL is said at the first call, without the secret', async () => {
+  it('O63, O65, O68: a wrong password, user or URL is reported at the first call, without the secret', async () => {
     const server = await start({ requirepass: 'right-secret' })
     const admin = await clientOf(`redis://:right-secret@127.0.0.1:${server.port}`)
     await admin.aclSetUser('reader', ['on', '>reader-secret', '~*', '+hello', '+info', '+get', '+client'])
@@ -149,7 +149,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(await open({ url: `redis://:right-secret@127.0.0.1:${server.port}` }).get('s', 'a')).toEqual({ status: 'missing' })
   })
 
-  it('O58, O68: one that is away is unavailable, and is found again when it is back', async () => {
+  it('O58, O68: an unreachable server is unavailable, and usable again when it is back', async () => {
     const server = await start()
     await open({ url: server.url, prefix: 'away' }).compareAndSet('s', 'a', null, 'kept', forever)
     const store = open({ url: server.url, prefix: 'away', timeoutMs: 200 })
@@ -161,7 +161,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(await store.get('s', 'new')).toEqual({ status: 'missing' })
   })
 
-  it('O68: a call that begins while it is away for a moment waits for it', async () => {
+  it('O68: a call that begins during a short outage waits for its end', async () => {
     const server = await start()
     const store = open({ url: server.url, timeoutMs: 10_000 })
     await store.compareAndSet('s', 'a', null, 0, forever)
@@ -171,7 +171,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(await Promise.all(calls)).toMatchObject([{ status: 'found' }, { ok: true, version: 2 }])
   })
 
-  it('O64, O68: a connection that is lost with an answer is opened again, and the change was made once', async () => {
+  it('O64, O68: after a lost connection with a lost answer the store reconnects, and the change was made once', async () => {
     const server = await start()
     const proxy = await proxyTo(server.port)
     const store = open({ url: `redis://127.0.0.1:${proxy.port}`, timeoutMs: 1_000 })
@@ -185,7 +185,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(proxy.connections).toBe(4)
   })
 
-  it('O58: one that is slow is unavailable after the time of the store, and nothing is made twice', async () => {
+  it('O58: a slow server is unavailable after the timeout of the store, and nothing happens twice', async () => {
     const server = await start()
     await open({ url: server.url, prefix: 'slow' }).compareAndSet('s', 'a', null, 0, forever)
     const store = open({ url: server.url, prefix: 'slow', timeoutMs: 200 })
@@ -198,7 +198,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(await store.get('s', 'a')).toMatchObject({ value: { version: expect.toSatisfy((version: number) => version === 1 || version === 2) as unknown } })
   })
 
-  it('O68: one that is full refuses what needs room with nothing written; reading, touching and deleting go on', async () => {
+  it('O68: a full server refuses what needs room and writes nothing; reads, touches and deletes go on', async () => {
     const server = await start()
     const admin = await clientOf(server.url)
     const store = open({ url: server.url, prefix: 'full' })
@@ -219,7 +219,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(await store.compareAndSet('s', 'a', null, 1, life)).toEqual({ ok: true, version: 2 })
   })
 
-  it('O58: a value that was evicted is damage, not an empty store', async () => {
+  it('O58: an evicted value is reported as damage, not as an empty store', async () => {
     const server = await start()
     const admin = await clientOf(server.url)
     const store = open({ url: server.url, prefix: 'evicted' })
@@ -235,7 +235,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await expect(store.get('t', 'a')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringMatching(/other data under the keys/) as unknown })
   })
 
-  it('O68: kill -9 in the middle of writing loses nothing acknowledged, and no version is used twice', async () => {
+  it('O68: kill -9 during writes loses no acknowledged change, and no version is used twice', async () => {
     const server = await start()
     const store = open({ url: server.url, timeoutMs: 10_000 })
     await store.compareAndSet('s', 'count', null, 0, forever)
@@ -260,7 +260,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(new Set(acknowledged).size).toBe(acknowledged.length)
   })
 
-  it('O68: it works on a cluster, whose nodes share the spaces', { timeout: 60_000 }, async () => {
+  it('O68: it works on a cluster whose nodes share the spaces', { timeout: 60_000 }, async () => {
     const settings = { 'cluster-enabled': 'yes', 'cluster-node-timeout': '5000' }
     const servers = [await start(settings), await start(settings)]
     const admins = await Promise.all(servers.map(({ url }) => clientOf(url)))
@@ -288,7 +288,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await expect(Promise.all(spaces.map((space) => single.get(space, 'one')))).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(/createCluster/) as unknown })
   })
 
-  it('O68: a client of the user is connected, used and left open', async () => {
+  it('O68: a client passed by the caller is connected, used and left open', async () => {
     const server = await start()
     const proxy = await proxyTo(server.port)
     const client = createClient({ url: `redis://127.0.0.1:${proxy.port}` })
@@ -303,7 +303,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     expect(await client.ping()).toBe('PONG')
   })
 
-  it('O68: a process ends by itself when its calls have ended, and neither before nor at a lost connection', async () => {
+  it('O68: a process exits when its calls have ended, neither earlier nor at a lost connection', async () => {
     const server = await start()
     const program = `
       import { redisStateStore } from '@bowline/sessions/redis'

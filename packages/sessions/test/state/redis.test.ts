@@ -22,11 +22,11 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('redis', isRedisUrlMissing), (
   testStateStore(kit)
   testStateStore({ ...kit, name: 'redis, from two processes', second: async (_store, clock) => elsewhere({ kind: 'redis', url: server.url, prefix }, clock) })
 
-  it('O67, O70: the kit lets it pass, without a second store too', async () => {
+  it('O67, O70: the kit passes it, also without a second store', async () => {
     expect(await runKit(kit.create)).toMatchObject({ failures: [] })
   })
 
-  it.each(plantedFaults)('O67, O70: the kit catches one that $fault', async ({ caughtBy, breaks }) => {
+  it.each(plantedFaults)('O67, O70: the kit detects a store that $fault', async ({ caughtBy, breaks }) => {
     const { failures } = await runKit(async (clock) => breaks(open({ clock })), caughtBy)
     expect(failures.length).toBeGreaterThan(0)
   })

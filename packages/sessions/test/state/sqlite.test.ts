@@ -28,7 +28,7 @@ testStateStore({
 })
 
 describe('the state of a sqlite store', () => {
-  it('O60: namespaces of one file have states of their own', async () => {
+  it('O60: namespaces of one file have separate states', async () => {
     const directory = newFolder()
     const one = await openIn(directory, systemClock, 'one')
     await one.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' })
@@ -39,7 +39,7 @@ describe('the state of a sqlite store', () => {
     await two.close()
   })
 
-  it('O54: one namespace does not sweep another', async () => {
+  it('O54: a sweep of one namespace leaves the others alone', async () => {
     const directory = newFolder()
     const clock = manualClock(1_000)
     const one = await openIn(directory, clock, 'one')
@@ -74,7 +74,7 @@ describe('the state of a sqlite store', () => {
     outside.close()
   })
 
-  it('O58: a database that another tool holds is unavailable, and what was not written is not there', async () => {
+  it('O58: a database locked by another program is unavailable, and the failed write is not stored', async () => {
     const directory = newFolder()
     const store = sqliteStore({ file: join(directory, 'data.db'), busyTimeoutMs: 20 })
     await store.open({ namespace: 'default', owner: 'owner-a', clock: systemClock })
@@ -96,7 +96,7 @@ describe('the state of a sqlite store', () => {
 })
 
 describe('a state store on sqlite without a runtime', () => {
-  it('O58, O60: has its file and its namespace for itself', async () => {
+  it('O58, O60: has its own file and its own namespace', async () => {
     const file = join(newFolder(), 'data.db')
     const [one, other] = [sqliteStateStore({ file }), sqliteStateStore({ file, namespace: 'other' })]
     await one.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' })

@@ -9,8 +9,8 @@ const redisUrl = 'redis://:secret@127.0.0.1:1'
 const postgres = { DATABASE_URL: 'postgresql://user:secret@127.0.0.1:1/none' }
 const kv = { KV_REST_API_URL: 'https://secret.example', KV_REST_API_TOKEN: 'secret' }
 
-describe('the state store of the environment', () => {
-  it('O70: is Redis, a KV service, Postgres or memory, and says which and why', async () => {
+describe('the state store from the environment', () => {
+  it('O70: is Redis, a KV service, Postgres or memory, and reports which one and why', async () => {
     const cases = [
       [{}, 'memory', 'none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, DATABASE_URL is set: records are lost with this process'],
       [{ REDIS_URL: '', KV_REST_API_URL: '', DATABASE_URL: '' }, 'memory', expect.stringMatching(/^none of/) as unknown],
@@ -28,7 +28,7 @@ describe('the state store of the environment', () => {
     }
   })
 
-  it('O65: what is set and cannot be used is an error, not memory', async () => {
+  it('O65: a variable that cannot be used is an error, and never replaced by memory', async () => {
     const cases = [
       [{ REDIS_URL: 'http://:secret@host' }, /REDIS_URL must be redis:/],
       [{ KV_REST_API_URL: 'https://host' }, /needs the variable KV_REST_API_TOKEN/],
@@ -46,7 +46,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('the server of the environment
   const redis = sharedRedis()
   const service = sharedKv(redis)
 
-  it('O70: has the records, by either way', async () => {
+  it('O70: finds the same records through Redis and through the KV service', async () => {
     const prefix = newPrefix()
     const overRedis = await stateStoreFromEnv({ prefix, environment: { REDIS_URL: redis.url } })
     const overKv = await stateStoreFromEnv({ prefix, environment: { KV_REST_API_URL: service.server.url, KV_REST_API_TOKEN: service.server.token } })

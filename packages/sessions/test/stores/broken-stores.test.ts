@@ -29,7 +29,7 @@ async function failuresOf(create: () => SessionStore): Promise<readonly string[]
 }
 
 describe('the kit for stores', () => {
-  it('S178: passes a store that is right', async () => {
+  it('S178: passes a correct store', async () => {
     expect(await failuresOf(memoryStore)).toEqual([])
   })
 
@@ -40,7 +40,7 @@ describe('the kit for stores', () => {
     expect(failed.length).toBeLessThan(testsFor(create).length / 2)
   })
 
-  it('S178: has more than ten stores to fail for', () => {
+  it('S178: has more than ten broken stores to detect', () => {
     expect(new Set(brokenStores.map(({ name }) => name)).size).toBeGreaterThan(10)
   })
 })

@@ -84,7 +84,7 @@ async function expectOthersWork(store: SessionStore): Promise<void> {
 }
 
 describe('a damaged file', () => {
-  it('S165: a file that is cut anywhere in its last three lines keeps the lines before, and the next one stands alone', async () => {
+  it('S165: a file that is cut anywhere in its last three lines keeps the earlier lines, and the next line is separate', async () => {
     const dir = newFolder()
     const { keys, ends, pathOf } = await alike(dir, 5, (all) => ({ from: all[1] ?? 0, to: all[4] ?? 0 }))
     const whole = keys.map((_, index) => ends.filter((end) => end <= (ends[1] ?? 0) + index).length)
@@ -122,7 +122,7 @@ describe('a damaged file', () => {
     expect(linesOf(file)).toHaveLength(1)
   })
 
-  it('S165: a last line with blocks that were never written is a torn one', async () => {
+  it('S165: a last line with blocks that were never written counts as torn', async () => {
     const dir = await filled(3)
     const file = fileOf(dir, 'room_1')
     const bytes = readFileSync(file)
@@ -133,7 +133,7 @@ describe('a damaged file', () => {
     expect(readFileSync(`${file}.bak`).equals(bytes)).toBe(true)
   })
 
-  it('S166: a flipped byte anywhere in a line makes its session unreadable, and nothing overwrites it', async () => {
+  it('S166: a flipped byte anywhere in a line makes its session unreadable, and no write overwrites it', async () => {
     const dir = newFolder()
     const { keys, ends, pathOf } = await alike(dir, 4, (all) => ({ from: all[0] ?? 0, to: all[1] ?? 0 }))
     const damaged = keys.map((key, index) => flip(pathOf(key), (ends[0] ?? 0) + index))
@@ -147,7 +147,7 @@ describe('a damaged file', () => {
     for (const [index, key] of keys.entries()) expect(readFileSync(pathOf(key)).equals(damaged[index] ?? Buffer.of())).toBe(true)
   })
 
-  it('S166: every operation on a session whose file is damaged says so, and all others work', async () => {
+  it('S166: every operation on a session with a damaged file reports the damage, and all other sessions work', async () => {
     for (const line of [1, 3, 5]) {
       const dir = await filled(4)
       const file = fileOf(dir, 'room_1')
@@ -168,7 +168,7 @@ describe('a damaged file', () => {
     }
   })
 
-  it('S166: lines that are lost, empty, of another session, repeated or in another order are damage', async () => {
+  it('S166: lines that are lost, empty, repeated, reordered or of another session are damage', async () => {
     const changes: ((lines: readonly string[]) => readonly string[])[] = [
       ([, ...others]) => others,
       ([first = '', , ...others]) => [first, ...others],
@@ -187,7 +187,7 @@ describe('a damaged file', () => {
     }
   })
 
-  it('S166: a file under the name of another session is damage of that one', async () => {
+  it('S166: a file under the name of another session is damage of that session', async () => {
     const dir = await filled(3)
     copyFileSync(fileOf(dir, 'room_2'), fileOf(dir, 'room_1'))
     const store = await open(dir)
@@ -195,7 +195,7 @@ describe('a damaged file', () => {
     await expectOthersWork(store)
   })
 
-  it('S166: a file that somebody changes while it is in use is not written to any more', async () => {
+  it('S166: a file that another program changes while it is in use is no longer written', async () => {
     const dir = await filled(3)
     const file = fileOf(dir, 'room_1')
     const store = await open(dir)
@@ -208,7 +208,7 @@ describe('a damaged file', () => {
     expect(await store.commit(batch('more', 'room:2', [say('more')]))).toMatchObject({ ok: true })
   })
 
-  it('S166: a file that somebody puts under the name of a new session is left as it is', async () => {
+  it('S166: a file that another program puts under the name of a new session is left as it is', async () => {
     const dir = newFolder()
     const store = await open(dir)
     const file = join(dir, 'default', fileNameOf('room:1'))
@@ -218,7 +218,7 @@ describe('a damaged file', () => {
     expect(await store.readSession('room:1')).toEqual({ status: 'missing' })
   })
 
-  it('S166: a damaged definition is damage of that one alone', async () => {
+  it('S166: a damaged definition damages only that definition', async () => {
     const dir = newFolder()
     const store = await open(dir)
     const define = (hash: string) => ({ op: 'definition.put', hash, body: { instructions: hash } }) as const
@@ -236,7 +236,7 @@ describe('a damaged file', () => {
     }
   })
 
-  it('S52: a file of a newer format is refused, and none is touched', async () => {
+  it('S52: a file of a newer format is refused, and no file is changed', async () => {
     const dir = await filled(3)
     const other = fileOf(dir, 'room_1')
     truncateSync(other, readFileSync(other).length - 1)

@@ -19,7 +19,7 @@ const insert = (id: string, input = 'input'): Write => ({ op: 'run.insert', run:
 const patch = (runId: string, fields: RunPatch): Write => ({ op: 'run.patch', runId, patch: fields })
 
 describe('the files of sessions', () => {
-  it('S165: a commit is one line with its number, length and checksum; a refused one is none', async () => {
+  it('S165: a commit is one line with its number, length and checksum; a refused commit writes none', async () => {
     const dir = newFolder()
     const store = await open(dir)
     for (let n = 1; n <= 3; n++) await store.commit(numbered(n, 'room:1', 'ä 🙂 \ud800'))
@@ -38,7 +38,7 @@ describe('the files of sessions', () => {
     }
   })
 
-  it('S55: a claim is one line; a renewed lease is none', async () => {
+  it('S55: a claim is one line; a renewed lease writes none', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1'), insert('run-1')]))
@@ -53,7 +53,7 @@ describe('the files of sessions', () => {
     expect(await next.claim({ ...request, owner: 'owner-b' })).toMatchObject([{ run: { epoch: 2, attempts: 1 }, previous: 'running' }])
   })
 
-  it('S56: a run that has ended stands in nobody’s way after reopening', async () => {
+  it('S56: an ended run blocks no new run after reopening', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1'), insert('run-1'), patch('run-1', { status: 'aborted' })]))
@@ -63,7 +63,7 @@ describe('the files of sessions', () => {
     expect(await again.claim(request)).toMatchObject([{ run: { id: 'run-2' } }])
   })
 
-  it('S7: names of files are short, and differ where keys differ in case, odd characters or far behind', () => {
+  it('S7: file names are short, and differ if keys differ in case, in odd characters or only near the end', () => {
     const long = 'k'.repeat(699)
     const keys = ['a', 'A', 'a:b', 'a_b', 'a/b', '..', '.', 'con', `${long}a`, `${long}b`, `${long}A`, 'a~b~c', 'ä', '']
     const names = keys.map((key) => fileNameOf(key))
@@ -74,7 +74,7 @@ describe('the files of sessions', () => {
     }
   })
 
-  it('S164: a file that holds little of what is still true is written anew, and says the same', async () => {
+  it('S164: a file with little live content is rewritten, and reads the same', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1'), say('first'), { op: 'timer.put', timers: [{ id: 't', kind: 'deadline', dueAt: 9, body: {} }] }]))
@@ -105,7 +105,7 @@ describe('the files of sessions', () => {
     expect((await (await open(dir)).readEvents('room:1', 0, 100)).lastSeq).toBe(62)
   })
 
-  it('S164: rows that were replaced again and again go when the store is opened', async () => {
+  it('S164: rows that were replaced many times are removed when the store is opened', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1')]))
@@ -121,7 +121,7 @@ describe('the files of sessions', () => {
     expect(await again.commit(batch('put 200', 'room:1', []))).toMatchObject({ ok: true, version: 201 })
   })
 
-  it('S105: a deleted session leaves one line without any of its content, a child nothing', async () => {
+  it('S105: a deleted session leaves one line without its content; a deleted child leaves nothing', async () => {
     const dir = newFolder()
     const store = await open(dir)
     const child = 'room:1~helper~1'
@@ -144,7 +144,7 @@ describe('the files of sessions', () => {
     expect(await said(await open(dir), 'room:1')).toEqual(['anew'])
   })
 
-  it('S39: a session that began again is there after its file was written anew', async () => {
+  it('S39: a session that was created again is present after its file was rewritten', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1')]))
@@ -160,7 +160,7 @@ describe('the files of sessions', () => {
     }
   })
 
-  it('S105: a deletion of which only the line was written counts, and is carried out at the next opening', async () => {
+  it('S105: a deletion with only its line written counts, and is completed at the next opening', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1'), say('secret')]))
@@ -175,7 +175,7 @@ describe('the files of sessions', () => {
     expect(readFileSync(file, 'utf8')).not.toContain('secret')
   })
 
-  it('S34: a file that was being written anew when the process died means nothing', async () => {
+  it('S34: an unfinished rewrite of a file from a dead process is ignored', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(numbered(1))
@@ -187,7 +187,7 @@ describe('the files of sessions', () => {
     expect(existsSync(`${file}.tmp`)).toBe(false)
   })
 
-  it('S109: a definition has one file, which outlives the session that brought it and goes when no run refers to it', async () => {
+  it('S109: a definition has one file, which outlives the session that stored it and is removed when no run refers to it', async () => {
     const dir = newFolder()
     const store = await open(dir)
     const define = { op: 'definition.put', hash: 'h1', body: { instructions: 'be brief' } } as const
@@ -222,7 +222,7 @@ describe('the files of sessions', () => {
     expect(await again.readDefinition('h1')).toEqual({})
   })
 
-  it('S40: what a commit outlives is what the store says; a store without a directory is refused', () => {
+  it('S40: durable says what a commit survives; a store without a directory is refused', () => {
     expect(fileStore({ dir: 'x' }).capabilities).toMatchObject({ durable: 'power', processes: 'one' })
     expect(fileStore({ dir: 'x', fsync: false }).capabilities.durable).toBe('process')
     expect(() => fileStore({ dir: '' })).toThrow(/directory/)

@@ -39,7 +39,7 @@ describe('deliveries between files', () => {
     { when: 'after all', sourceLines: 0, targetLines: 0 },
   ]
   for (const { when, sourceLines, targetLines } of deaths) {
-    it(`S45: of a process that dies ${when} each delivery arrives once`, async () => {
+    it(`S45: from a process that dies ${when} each delivery arrives once`, async () => {
       const { dir, source, target } = await delivered()
       if (sourceLines > 0) cutLines(source, sourceLines)
       if (targetLines > 0) cutLines(target, targetLines)
@@ -52,7 +52,7 @@ describe('deliveries between files', () => {
     })
   }
 
-  it('S45: a delivery that was dropped does not come again when its session begins later', async () => {
+  it('S45: a dropped delivery does not come again when its session begins later', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('source', 'source', [ensure('source')], [delivery('one', 'target')]))
@@ -61,7 +61,7 @@ describe('deliveries between files', () => {
     expect(await said(await open(dir), 'target')).toEqual(['begin'])
   })
 
-  it('S45: a delivery to a file that cannot be written waits until it can', async () => {
+  it('S45: a delivery to a file that cannot be written waits until the file can be written', async () => {
     for (const reopened of [false, true]) {
       const dir = newFolder()
       const first = await open(dir)
@@ -82,7 +82,7 @@ describe('deliveries between files', () => {
     }
   })
 
-  it('S166: a delivery to a damaged session waits, and arrives when its file is put right', async () => {
+  it('S166: a delivery to a damaged session waits, and arrives when its file is repaired', async () => {
     const { dir, source, target } = await delivered()
     cutLines(source, 1)
     cutLines(target, 2)
@@ -100,7 +100,7 @@ describe('deliveries between files', () => {
     expect(await said(await open(dir), 'target')).toEqual(['one', 'two', 'three'])
   })
 
-  it('S45: what a session that deletes itself sends arrives, also after a death', async () => {
+  it('S45: deliveries of a session that deletes itself arrive, also after a crash', async () => {
     const dir = newFolder()
     const store = await open(dir)
     const inTheWay = join(dir, 'default', fileNameOf('target'))
@@ -118,7 +118,7 @@ describe('deliveries between files', () => {
     expect(() => fileOf(dir, 'source')).toThrow()
   })
 
-  it('S45: the receiver forgets what has arrived once the sender knows', async () => {
+  it('S45: the receiver forgets a delivery once the sender knows that it has arrived', async () => {
     for (const reopened of [false, true]) {
       const { dir } = await delivered()
       const first = await open(dir)
@@ -131,7 +131,7 @@ describe('deliveries between files', () => {
     }
   })
 
-  it('S49: a delivery beyond the limit is refused with its batch; one below it arrives', async () => {
+  it('S49: a delivery beyond the limit is refused with its batch; a smaller one arrives', async () => {
     const store = await open(newFolder())
     await store.commit(batch('target', 'target', [ensure('target')]))
     const { maxRecordBytes } = store.capabilities

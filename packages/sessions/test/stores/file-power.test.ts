@@ -80,7 +80,7 @@ const run = (id: string, fields: Partial<NewRun> = {}) => ({ op: 'run.insert', r
 const request = { owner: 'owner-a', max: 10, leaseMs: 1000, agents: ['assistant'], holds: [] }
 
 describe('a file store and the loss of power', () => {
-  it.each([true, false])('S34: what is acknowledged is on the disk, and the name of its file too, with fsync: %s', async (fsync) => {
+  it.each([true, false])('S34: an acknowledged commit is on the disk, and so is the name of its file, with fsync: %s', async (fsync) => {
     const dir = newFolder()
     const store = await openIn(dir, fsync)
     synced.clear()
@@ -110,7 +110,7 @@ describe('a file store and the loss of power', () => {
     await store.close()
   })
 
-  it('S34: commits that come while others are on their way to the disk share the next way', async () => {
+  it('S34: commits that arrive during a sync share the next sync', async () => {
     const dir = newFolder()
     const store = await openIn(dir)
     await store.commit(numbered(1))
@@ -128,7 +128,7 @@ describe('a file store and the loss of power', () => {
     await store.close()
   })
 
-  it('S34: what is not on the disk yet is not read', async () => {
+  it('S34: a commit that is not yet on the disk is not read', async () => {
     const store = await openIn(newFolder())
     await store.commit(batch('first', 'room:1', [ensure('room:1'), run('run-1')]))
     await someTurns()
@@ -153,7 +153,7 @@ describe('a file store and the loss of power', () => {
     await store.close()
   })
 
-  it('S61: a lease is renewed while a commit is on its way to the disk', async () => {
+  it('S61: a lease can be renewed while a commit is being synced', async () => {
     const store = await openIn(newFolder())
     await store.commit(batch('first', 'room:1', [ensure('room:1'), run('run-1')]))
     await store.claim(request)
@@ -168,7 +168,7 @@ describe('a file store and the loss of power', () => {
   })
 })
 
-describe('a disk that fails to take what was written', () => {
+describe('a disk that fails to take a write', () => {
   const pathOf = (dir: string, key: string): string => join(dir, 'default', fileNameOf(key))
 
   /** Makes the nth sync of the file of this session fail. */
@@ -197,7 +197,7 @@ describe('a disk that fails to take what was written', () => {
     await store.due(100),
   ]
 
-  it.each(['room:1', 'room:2', 'new'])('S34: fails all commits that share the way, and leaves memory and files as they were, when %s fails', async (failing) => {
+  it.each(['room:1', 'room:2', 'new'])('S34: all commits of the sync fail, and memory and files stay as they were, if %s fails', async (failing) => {
     const dir = newFolder()
     const store = await openIn(dir)
     const row = (id: string) => ({ id, kind: 'steer', at: 1, body: { inputId: id, runId: 'run-2', input: id } }) as const
@@ -235,7 +235,7 @@ describe('a disk that fails to take what was written', () => {
     await again.close()
   })
 
-  it('S34: a full disk is named', async () => {
+  it('S34: a full disk is reported as such', async () => {
     const dir = newFolder()
     const store = await openIn(dir)
     failOnce(dir, 'room:1', { code: 'ENOSPC' })

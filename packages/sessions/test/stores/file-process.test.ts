@@ -24,7 +24,7 @@ function start(task: 'hold' | 'write', dir: string, options?: StartOptions): Sto
 
 describe('files and other processes', { timeout: 30_000 }, () => {
   for (const count of [1, 60, 300]) {
-    it(`S34: after a kill at commit ${count} every acknowledged commit is in the files, and none in part`, async () => {
+    it(`S34: after a kill at commit ${count} every acknowledged commit is in the files, and none is there in part`, async () => {
       const dir = join(newFolder(), 'sessions')
       const writer = start('write', dir)
       expect(await writer.next()).toEqual({ opened: writer.pid })
@@ -37,7 +37,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
     })
   }
 
-  it('S167: the lock of a holder that was killed is free at once', async () => {
+  it('S167: the lock of a killed holder is free at once', async () => {
     const dir = join(newFolder(), 'sessions')
     const holder = start('hold', dir)
     expect(await holder.next()).toEqual({ opened: holder.pid })
@@ -47,7 +47,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
     expect(await store.readSession('room:1')).toEqual({ status: 'missing' })
   })
 
-  it('S167: a second process is told directory and process id of the holder within a second', async () => {
+  it('S167: a second process gets the directory and the process id of the holder within a second', async () => {
     const dir = join(newFolder(), 'sessions')
     const store = await open(dir)
     const refused = await start('hold', dir).next()
@@ -60,7 +60,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
     expect(await next.next()).toEqual({ opened: next.pid })
   })
 
-  it('S167: a second store in the same process is refused, and does not loosen the lock', async () => {
+  it('S167: a second store in the same process is refused, and the lock stays', async () => {
     const dir = join(newFolder(), 'sessions')
     await open(dir)
     symlinkSync(dir, `${dir}-linked`)
@@ -71,7 +71,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
     expect(await start('hold', dir).next()).toMatchObject({ code: 'store-locked' })
   })
 
-  it('S167: closing frees the lock and takes its traces away', async () => {
+  it('S167: closing frees the lock and removes its files', async () => {
     const dir = join(newFolder(), 'sessions')
     const store = await open(dir)
     const pidFile = join(dir, 'default', 'lock.pid')
@@ -82,7 +82,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
     await expect(store.readSession('room:1')).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
-  it('S51: of two processes that start together on a new directory one gets it', async () => {
+  it('S51: of two processes that start at the same time on a new directory one gets it', async () => {
     const dir = join(newFolder(), 'new', 'sessions')
     const both = [start('hold', dir), start('hold', dir)]
     const said = await Promise.all(both.map((each) => each.next()))
@@ -90,7 +90,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
     expect(said.filter((each) => each?.code === 'store-locked')).toHaveLength(1)
   })
 
-  it('S165: a line that the system cuts off is taken back, and writing goes on when there is room', async () => {
+  it('S165: a line that the system cuts off is rolled back, and writing goes on when there is room', async () => {
     const dir = join(newFolder(), 'sessions')
     // The limit is not at the end of a line, so the write that meets it is cut.
     const writer = start('write', dir, { textLength: 20_000, largestFileBytes: 1000 * 512 })

@@ -31,8 +31,8 @@ function smallFileSystem(kibibytes: number): string | undefined {
 const request = { owner: 'owner-a', max: 10, leaseMs: 1000, agents: ['assistant'], holds: [] }
 const insert = (id: string) => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 1, at: 1 } }) as const
 
-describe('a store without room', { timeout: 30_000 }, () => {
-  it.skipIf(!isRoot)(`S168: a full disk gives store-full and leaves nothing half-written; with room again writing goes on${isRoot ? '' : ' (left out: only root may mount)'}`, async (context) => {
+describe('a store without space', { timeout: 30_000 }, () => {
+  it.skipIf(!isRoot)(`S168: a full disk gives store-full and leaves nothing in part; with space again writing goes on${isRoot ? '' : ' (left out: only root may mount)'}`, async (context) => {
     const disk = smallFileSystem(512)
     if (disk === undefined) return context.skip('this system mounts no tmpfs')
     const ballast = join(disk, 'ballast')
@@ -74,7 +74,7 @@ describe('a store without room', { timeout: 30_000 }, () => {
     expect(existsSync(`${file}.bak`)).toBe(false)
   })
 
-  it('S34: a directory that cannot be written is named at once, and why', async () => {
+  it('S34: a directory that cannot be written is reported at once, with the reason', async () => {
     const folder = newFolder()
     chmodSync(folder, 0o755)
     const dir = join(folder, 'sessions')
@@ -90,7 +90,7 @@ describe('a store without room', { timeout: 30_000 }, () => {
     chmodSync(dir, 0o755)
   })
 
-  it('S40: a place where no directory can be made is unavailable', async () => {
+  it('S40: a path where no directory can be made is unavailable', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'a-file'), '')
     for (const dir of [join(folder, 'a-file'), join(folder, 'a-file', 'sessions')]) {
@@ -98,7 +98,7 @@ describe('a store without room', { timeout: 30_000 }, () => {
     }
   })
 
-  it('S34: a file that cannot be written refuses the commits of its session alone, and then takes them', async () => {
+  it('S34: a file that cannot be written refuses only the commits of its session, and takes them later', async () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(numbered(1))
@@ -114,7 +114,7 @@ describe('a store without room', { timeout: 30_000 }, () => {
     expect(await store.commit(numbered(2))).toMatchObject({ ok: true, version: 2 })
   })
 
-  it('S34, S55: a claim gets the runs of the files that can be written, and fails if there are no others', async () => {
+  it('S34, S55: a claim gets the runs of the writable files, and fails if there are no others', async () => {
     const dir = newFolder()
     const store = await open(dir)
     for (const [key, id] of [['room:1', 'run-1'], ['room:2', 'run-2']] as const) await store.commit(batch(key, key, [ensure(key), insert(id)]))

@@ -72,7 +72,7 @@ function fillWithIdle(space: Space): void {
 }
 
 describe.each(Object.entries(spaces))('idle sessions in the %s store', (_name, newOne) => {
-  it('S54: a claim, what is due, a list of busy sessions and a commit look at no idle session', async () => {
+  it('S54: a claim, a query for due work, a list of busy sessions and a commit read no idle session', async () => {
     const space = newOne()
     const sessions = counted(space)
     fillWithIdle(space)
@@ -88,7 +88,7 @@ describe.each(Object.entries(spaces))('idle sessions in the %s store', (_name, n
     expect(sessions.looks).toBe(0)
   })
 
-  it('S54: what is due names the sessions whose time has come, and looks at no other', () => {
+  it('S54: a query for due work returns the sessions that are due, and reads no other', () => {
     const space = newOne()
     const sessions = counted(space)
     fillWithIdle(space)
@@ -105,7 +105,7 @@ describe.each(Object.entries(spaces))('idle sessions in the %s store', (_name, n
     expect(sessions.looks).toBe(0)
   })
 
-  it('S34: a refused batch leaves what is found as it was', () => {
+  it('S34: a refused batch leaves the due work as it was', () => {
     const space = newOne()
     commitBatch(space, batch('one', 'room:1', [ensure('room:1'), run('run-1')]), 1)
     const before = dueIn(space, 1, 10)
@@ -131,12 +131,12 @@ function countRows(table: ReadonlyMap<unknown, unknown> | undefined): () => numb
   return () => rows
 }
 
-describe.each(Object.entries(spaces))('what grows in the %s store', (_name, newOne) => {
+describe.each(Object.entries(spaces))('growing data in the %s store', (_name, newOne) => {
   const end = (runId: string, endedAt: number): Write => ({ op: 'run.patch', runId, patch: { status: 'aborted', endedAt } })
   const call = { runId: 'run-1', step: 1, toolCallId: 'call', index: 0, name: 'pay', effect: 'once', idempotencyKey: 'k', inputHash: 'h', input: {}, state: 'pending', attempt: 0 } as const
   const asked = (approvalId?: string): Write => ({ op: 'call.put', calls: [{ ...call, ...(approvalId !== undefined && { approval: { approvalId, at: 1 } }) }] as never })
 
-  it('S164: pruning looks at no session of which nothing is to be pruned', () => {
+  it('S164: pruning reads no session without anything to prune', () => {
     const space = newOne()
     const sessions = counted(space)
     fillWithIdle(space)
@@ -160,7 +160,7 @@ describe.each(Object.entries(spaces))('what grows in the %s store', (_name, newO
     expect(sessions.looks).toBe(0)
   })
 
-  it('S164: a refused batch and a deleted session leave the definitions that are referred to', () => {
+  it('S164: a refused batch and a deleted session keep the definitions that are still referred to', () => {
     const space = newOne()
     const begin = (key: string): Write[] => [ensure(key), { op: 'definition.put', hash: 'h', body: {} }, run(`run of ${key}`), { op: 'run.patch', runId: `run of ${key}`, patch: { definition: 'h' } }]
     commitBatch(space, batch('one', 'room:1', begin('room:1')), 1)
@@ -175,7 +175,7 @@ describe.each(Object.entries(spaces))('what grows in the %s store', (_name, newO
     expect([...space.definitions.keys()]).toEqual([])
   })
 
-  it('S54: an approval is found without a look at other sessions, and is gone with its session', async () => {
+  it('S54: an approval is found without reading other sessions, and is removed with its session', async () => {
     const space = newOne()
     const sessions = counted(space)
     fillWithIdle(space)
@@ -192,7 +192,7 @@ describe.each(Object.entries(spaces))('what grows in the %s store', (_name, newO
     expect(sessions.looks).toBe(0)
   })
 
-  it('S54: an accepted input, a step and a search for open runs go over no earlier run', async () => {
+  it('S54: an accepted input, a step and a search for open runs read no earlier run', async () => {
     const space = newOne()
     const accept = (n: number, hash = 'hash', id = `accept ${n}`) => batch(id, 'room:1', [ensure('room:1'), run(`run ${n}`, { inputId: `input ${n}`, inputHash: hash })])
     for (let n = 1; n <= 50; n++) {
@@ -216,7 +216,7 @@ describe.each(Object.entries(spaces))('what grows in the %s store', (_name, newO
     expect(others).toEqual([0, 0, 0, 0])
   })
 
-  it('S54: a claim looks at as many queued sessions as it takes, the oldest first', () => {
+  it('S54: a claim reads as many queued sessions as it takes, the oldest first', () => {
     const space = newOne()
     const sessions = counted(space)
     const queued = 200
@@ -239,7 +239,7 @@ const stores: Readonly<Record<string, () => SessionStore>> = {
 }
 
 describe.each(Object.entries(stores))('turns of the event loop over the %s store', (_name, newStore) => {
-  it('S169: between two commits that follow each other by promises alone, timers have their turn', async () => {
+  it('S169: between two commits that follow each other by promises alone, timers can run', async () => {
     const store = newStore()
     await store.open({ namespace: 'default', owner: 'owner-a', clock: manualClock(1) })
     let turns = 0
@@ -256,7 +256,7 @@ describe.each(Object.entries(stores))('turns of the event loop over the %s store
     await store.close()
   })
 
-  it('S34: commits that were asked for before the store is closed are done', async () => {
+  it('S34: commits that were requested before the store is closed are done', async () => {
     const store = newStore()
     await store.open({ namespace: 'default', owner: 'owner-a', clock: manualClock(1) })
     const commits = [1, 2, 3].map((n) => store.commit(batch(`batch ${n}`, `room:${n}`, [ensure(`room:${n}`)])))

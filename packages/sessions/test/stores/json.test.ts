@@ -5,7 +5,7 @@ import { copyJson } from '../../src/json.ts'
 
 const values = fc.oneof(fc.jsonValue({ maxDepth: 4 }), fc.object({ key: fc.constantFrom('a', '__proto__', 'toJSON'), values: [fc.double(), fc.constant(undefined), fc.string()] }))
 
-it('a copy of a value is what JSON makes of it, and shares nothing with it', () => {
+it('a copy of a value equals its JSON form, and shares nothing with it', () => {
   fc.assert(
     fc.property(values, (value) => {
       const copy = copyJson(value)
@@ -16,7 +16,7 @@ it('a copy of a value is what JSON makes of it, and shares nothing with it', () 
   )
 })
 
-it('a copy of a value of any depth and with holes is what JSON makes of it', () => {
+it('a copy of a deep value with holes equals its JSON form', () => {
   const deep = Array.from({ length: 300 }).reduce<unknown>((inner) => [inner], 'x')
   const sparse: unknown[] = [1]
   sparse[2] = 2

@@ -19,7 +19,7 @@ describe('S177: the kit over the memory store', () => {
   })
 })
 
-it('S181: what it holds ends with it, as it says; no record is too long for it', async () => {
+it('S181: its content ends with it, as its capabilities say; no record is too long for it', async () => {
   const clock = manualClock()
   const [store, other] = [memoryStore(), memoryStore()]
   for (const each of [store, other]) await each.open({ namespace: 'default', clock, owner: 'owner-a' })

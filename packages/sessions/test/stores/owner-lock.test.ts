@@ -14,7 +14,7 @@ function place() {
 const refusal = (holder: string) => expect.objectContaining({ code: 'store-locked', message: `The folder is in use by ${holder}; only one process can open it. Close it there first` }) as Error
 
 describe('S167: the lock of an owner', () => {
-  it('S167: names its process as long as it is held, in files of its own', () => {
+  it('S167: names its process as long as it is held, in its own files', () => {
     const { file, pidFile, take } = place()
     const lock = take()
     expect(readFileSync(pidFile, 'utf8')).toBe(`${process.pid}\n`)
@@ -23,7 +23,7 @@ describe('S167: the lock of an owner', () => {
     expect([existsSync(file), existsSync(pidFile)]).toEqual([true, false])
   })
 
-  it('S167: is held by one only, until that one releases it', () => {
+  it('S167: is held by one owner, until this owner releases it', () => {
     const { take } = place()
     const first = take()
     for (let tries = 0; tries < 2; tries++) expect(take).toThrow(refusal(`this process (${process.pid})`))
@@ -37,7 +37,7 @@ describe('S167: the lock of an owner', () => {
     ['another process', '4711\n', 'process 4711'],
     ['nobody that can be read', 'who knows', 'process unknown'],
     ['nobody', undefined, 'process unknown'],
-  ])('S167: is refused in the name of %s as the holder has written it', (_who, written, holder) => {
+  ])('S167: a refusal names %s, as the holder wrote it', (_who, written, holder) => {
     const { pidFile, take } = place()
     const lock = take()
     if (written === undefined) rmSync(pidFile)
@@ -46,7 +46,7 @@ describe('S167: the lock of an owner', () => {
     lock.release()
   })
 
-  it('S167: what is no lock is not said to be in use', () => {
+  it('S167: a file that is no lock is not reported as in use', () => {
     const { file, pidFile, take } = place()
     writeFileSync(file, 'this is no database, and long enough to be seen as none. '.repeat(20))
     expect(take).toThrow(expect.objectContaining({ code: 'store-corrupt', message: expect.stringContaining(file) as string }) as Error)

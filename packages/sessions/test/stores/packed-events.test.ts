@@ -31,13 +31,13 @@ const batches: Readonly<Record<string, readonly NewEvent[]>> = {
 
 describe('the events of one commit', () => {
   for (const [title, events] of Object.entries(batches)) {
-    it(`S115: come back as they were: ${title}`, () => {
+    it(`S115: are read back unchanged: ${title}`, () => {
       expect(unpackEvents(packEvents(events, []), {}, 'it')).toEqual(events)
       expect(unpackEvents(packEvents(events, ['runId']), { runId: 'run-1' }, 'it')).toEqual(events)
     })
   }
 
-  it('S54: what all of them say is stored once, and what is stored elsewhere not at all', () => {
+  it('S54: fields that all of them share are stored once, and fields that are stored elsewhere not at all', () => {
     const text = packEvents(batches['events of one step'] ?? [], [])
     expect(text.match(/run-1/g)).toHaveLength(1)
     expect(packEvents(batches['events of one step'] ?? [], ['runId'])).not.toContain('run-1')
@@ -45,7 +45,7 @@ describe('the events of one commit', () => {
     expect(packEvents([{ event: start }], ['runId'])).not.toContain('run-1')
   })
 
-  it('S115: a run is named by all of them or by none', () => {
+  it('S115: the run is named by all of them or by none', () => {
     expect(runNamedIn(batches['events of one step'] ?? [])).toBe('run-1')
     expect(runNamedIn([{ event: event({ type: 'a' }) }, { event: event({ type: 'a', runId: 'run-2' }) }])).toBeUndefined()
     expect(runNamedIn([{ event: { type: 'session-start', at: 1 } }])).toBeUndefined()

@@ -23,7 +23,7 @@ const stores = {
 } as const
 
 describe.skipIf(process.platform === 'win32').each(['sqlite', 'file'] as const)('the files of the %s store', (name) => {
-  it('V90: are read and written by their owner only, whatever the umask', async () => {
+  it('V90: can be read and written by their owner only, whatever the umask', async () => {
     const umask = process.umask(0o000)
     onTestFinished(() => void process.umask(umask))
     const folder = join(temporaryFolder(), 'made', 'data')
@@ -40,7 +40,7 @@ describe.skipIf(process.platform === 'win32').each(['sqlite', 'file'] as const)(
     }
   })
 
-  it('V90: keep the rights that they have when they are opened', async () => {
+  it('V90: keep their permissions when they are opened', async () => {
     const folder = temporaryFolder()
     const write = async (): Promise<void> => {
       const { runtime } = setup({ steps: [{ text: 'hello' }], store: stores[name](folder) })

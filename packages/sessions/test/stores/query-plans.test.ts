@@ -97,7 +97,7 @@ const goesThroughAllNowAndThen = [
 ]
 
 describe('the plans of the statements', { timeout: 60_000 }, () => {
-  it('S54: no statement looks at more rows than it needs, however long the history is', async () => {
+  it('S54: no statement reads more rows than it needs, however long the history is', async () => {
     const plans = await plansOfAll()
     expect(plans.size).toBeGreaterThan(30)
     const faults = [...plans].flatMap(([text, steps]) => {
@@ -108,7 +108,7 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     expect(faults).toEqual([])
   })
 
-  it('S54: a claim looks at queued and running runs alone', async () => {
+  it('S54: a claim reads only queued and running runs', async () => {
     const plans = await plansOfAll()
     const claims = [...plans].filter(([text]) => /^select "run"."session" .*"run"."status" = '(queued|running)'.* order by "run"."created_at"/.test(text))
     expect(claims.map(([, steps]) => steps[0]).sort()).toEqual(['SEARCH run USING INDEX run_queued (namespace=?)', 'SEARCH run USING INDEX run_running (namespace=?)'])

@@ -43,19 +43,19 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     database.close()
   })
 
-  it('S168: a setting that does not take is an error that names it', () => {
+  it('S168: a setting that does not take effect is an error that names it', () => {
     const database = new DatabaseSync(':memory:')
     expect(() => applySettings(database, 'sessions.db', settings)).toThrow(/sessions\.db does not accept the pragma journal_mode = wal; its value stays memory/)
     database.close()
   })
 
-  it('S168: what a commit outlives is what the store says', () => {
+  it('S168: durable says what a commit survives', () => {
     const file = join(newFolder(), 'sessions.db')
     expect(sqliteStore({ file }).capabilities).toMatchObject({ durable: 'power', processes: 'one' })
     expect(sqliteStore({ file, synchronous: 'normal' }).capabilities.durable).toBe('process')
   })
 
-  it('S168: a claim leaves the wait for the disk to the commit that follows, or shares it', async () => {
+  it('S168: a claim leaves the sync to the commit that follows, or shares it', async () => {
     const asked: string[] = []
     const level = command('pragma synchronous')
     function* look(name: string): Steps<void> {
@@ -95,7 +95,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     await store.close()
   })
 
-  it('S35: a commit that met a locked file is unavailable, and its repeat is applied', async () => {
+  it('S35: a commit that finds the file locked is unavailable, and its repeat is applied', async () => {
     const file = join(newFolder(), 'sessions.db')
     const store = sqliteStore({ file, busyTimeoutMs: 20 })
     await store.open(opening)
@@ -110,7 +110,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     await store.close()
   })
 
-  it('S34: closing waits for what is under way', async () => {
+  it('S34: closing waits for operations under way', async () => {
     const file = join(newFolder(), 'sessions.db')
     const store = sqliteStore({ file })
     await store.open(opening)
@@ -124,7 +124,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     await store.close()
   })
 
-  it('S168: a full disk gives store-full and leaves the last commit whole; with room again writing goes on', async () => {
+  it('S168: a full disk gives store-full and keeps the last commit whole; with space again writing goes on', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
@@ -156,7 +156,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     database.close()
   })
 
-  it('S46: each statement is built and prepared once, however often it is executed', async () => {
+  it('S46: each statement is built and prepared once, however often it runs', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
@@ -180,7 +180,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     database.close()
   })
 
-  it('S34: commits that come together are stored together, and each is refused or fails alone', async () => {
+  it('S34: concurrent commits are stored together, and each is refused or fails alone', async () => {
     const store = sqliteStore({ file: join(newFolder(), 'sessions.db') })
     await store.open(opening)
     const refused = { ...batch, id: 'refused', expect: [{ that: 'session', id: null }] } as const
@@ -204,7 +204,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     await store.close()
   })
 
-  it('S168: a disk that becomes full under many commits takes none of them, and says so to each', async () => {
+  it('S168: if the disk becomes full during many commits, none is stored, and each gets an error', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
@@ -223,7 +223,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     database.close()
   })
 
-  it('S46: what was prepared goes with the connection: the store can be opened again', async () => {
+  it('S46: prepared statements end with the connection, and the store can be opened again', async () => {
     const file = join(newFolder(), 'sessions.db')
     const store = sqliteStore({ file })
     for (let n = 1; n < 4; n++) {
@@ -233,7 +233,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     }
   })
 
-  it('S49: events that are together longer than a record are stored, one that is longer is refused', async () => {
+  it('S49: events that are together longer than a record are stored, a single event that is longer is refused', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
@@ -249,7 +249,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     database.close()
   })
 
-  it('S51: each step of the schema is one transaction, and the ones that are done are not repeated', async () => {
+  it('S51: each schema step is one transaction, and completed steps are not repeated', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     const tables = () => database.prepare("select name from sqlite_schema where name like 'step%'").all().map((row) => row.name)

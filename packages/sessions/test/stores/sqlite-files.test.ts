@@ -75,7 +75,7 @@ async function expectRefused(file: string, code: string): Promise<void> {
 }
 
 describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
-  it('S168: a file that is no database is refused and left as it is', async () => {
+  it('S168: a file that is not a database is refused and left as it is', async () => {
     for (const content of ['short', `${'{"some": "json"}\n'.repeat(500)}`]) {
       const file = join(newFolder(), 'sessions.db')
       writeFileSync(file, content)
@@ -93,7 +93,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
     }
   })
 
-  it('S168: a database with our mark and other tables is refused and left as it is', async () => {
+  it('S168: a database with our mark and foreign tables is refused and left as it is', async () => {
     const file = await filledAndClosed()
     outside(file, 'pragma foreign_keys = off; alter table meta rename to other')
     await expectRefused(file, 'store-corrupt')
@@ -114,7 +114,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
     await expectRefused(file, 'store-corrupt')
   })
 
-  it('S168: damage is found after an unclean end, and left as it is', async () => {
+  it('S168: damage is found after an unclean shutdown, and left as it is', async () => {
     const file = await leftUnclean()
     const size = readFileSync(file).length
     // Pages of the transcript. The tables can still be listed.
@@ -122,7 +122,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
     await expectRefused(file, 'store-corrupt')
   })
 
-  it('S168: after an unclean end the write-ahead log is read', async () => {
+  it('S168: after an unclean shutdown the write-ahead log is read', async () => {
     const store = await open(await leftUnclean())
     expect(await store.readSession('room:1')).toMatchObject({ value: { turns: 9, version: 21 } })
     await store.close()
@@ -136,7 +136,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
     await (await open(file)).close()
   })
 
-  it('S40: a place where no file can be made is unavailable', async () => {
+  it('S40: a path where no file can be made is unavailable', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'a-file'), '')
     await expect(open(join(folder, 'a-file', 'sessions.db'))).rejects.toMatchObject({ code: 'store-unavailable' })
@@ -145,7 +145,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
     expect(() => sqliteStore({ file: ':memory:' })).toThrow(/memoryStore/)
   })
 
-  it('S53: damage that is found while reading is named without content', async () => {
+  it('S53: damage that is found during a read is reported without content', async () => {
     const file = await filledAndClosed()
     outside(file, `update entry set body = '{"secret' where id = 'entry-20'`)
     const store = await open(file)

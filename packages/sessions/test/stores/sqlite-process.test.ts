@@ -45,7 +45,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
     })
   }
 
-  it('S167: the lock of a holder that was killed is free at once', async () => {
+  it('S167: the lock of a killed holder is free at once', async () => {
     const file = join(newFolder(), 'sessions.db')
     const holder = start('hold', file)
     expect(await holder.next()).toEqual({ opened: holder.pid })
@@ -55,7 +55,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
     expect(await store.readSession('room:1')).toEqual({ status: 'missing' })
   })
 
-  it('S167: a second process is told file and process id of the holder within a second', async () => {
+  it('S167: a second process gets the file and the process id of the holder within a second', async () => {
     const file = join(newFolder(), 'sessions.db')
     const store = await open(file)
     const refused = await start('hold', file).next()
@@ -68,7 +68,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
     expect(await next.next()).toEqual({ opened: next.pid })
   })
 
-  it('S167: a second store in the same process is refused, and does not loosen the lock', async () => {
+  it('S167: a second store in the same process is refused, and the lock stays', async () => {
     const file = join(newFolder(), 'sessions.db')
     const store = await open(file)
     await expect(open(file)).rejects.toMatchObject({
@@ -88,7 +88,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
     await expect(open(join(folder, 'linked.db'))).rejects.toMatchObject({ code: 'store-locked' })
   })
 
-  it('S51: of two processes that start together on a new file one gets it', async () => {
+  it('S51: of two processes that start at the same time on a new file one gets it', async () => {
     const file = join(newFolder(), 'new', 'sessions.db')
     const both = [start('hold', file), start('hold', file)]
     const said = await Promise.all(both.map((each) => each.next()))
@@ -96,7 +96,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
     expect(said.filter((each) => each?.code === 'store-locked')).toHaveLength(1)
   })
 
-  it('S167: closing frees the lock and takes its traces away', async () => {
+  it('S167: closing frees the lock and removes its files', async () => {
     const file = join(newFolder(), 'sessions.db')
     const store = await open(file)
     expect(existsSync(`${file}-owner.pid`)).toBe(true)
@@ -105,7 +105,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
     await store.close()
   })
 
-  it('S34: a write that the system cuts off leaves the last commit whole, and writing goes on when there is room', async () => {
+  it('S34: a write that the system cuts off keeps the last commit whole, and writing goes on when there is room', async () => {
     const file = join(newFolder(), 'sessions.db')
     // The limit is not at the end of a page of the write-ahead log, so the write that meets it is cut.
     const largestFileBytes = 3000 * 512

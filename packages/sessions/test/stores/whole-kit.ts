@@ -39,7 +39,7 @@ export function testWholeKit({ exceptions, ...options }: WholeKitOptions): void 
   }
   testSessionStore({ ...options, runner })
 
-  it('all of the kit was asked for, but for what the store says that it cannot do', () => {
+  it('the whole kit was requested, except for what the store declares unsupported', () => {
     expect(asked.length).toBeGreaterThan(150)
     expect(wholeKit().filter((name) => !asked.includes(name))).toEqual(exceptions)
   })

@@ -23,7 +23,7 @@ async function versionOf(store: SessionStore): Promise<number> {
 }
 
 describe('a faulty store', () => {
-  it('S40: unavailable: nothing of the call reaches the store, for so many calls', async () => {
+  it('S40: unavailable: the call does not reach the store, for the given number of calls', async () => {
     const { memory, store } = await opened([{ of: 'commit', skip: 1, times: 2, fault: 'unavailable' }])
     await store.commit(batch('a'))
     await expect(store.commit(batch('b'))).rejects.toMatchObject(unavailable)
@@ -32,14 +32,14 @@ describe('a faulty store', () => {
     expect(await store.commit(batch('b'))).toMatchObject({ ok: true, version: 2 })
   })
 
-  it('S35: answer-lost: the store has done it, and the same batch again is known', async () => {
+  it('S35: answer-lost: the store applies the call, and knows the same batch when it is repeated', async () => {
     const { memory, store } = await opened([{ of: 'commit', times: 1, fault: 'answer-lost' }])
     await expect(store.commit(batch('a'))).rejects.toMatchObject(unavailable)
     expect(await versionOf(memory)).toBe(1)
     expect(await store.commit(batch('a'))).toMatchObject({ ok: true, version: 1 })
   })
 
-  it('S40: any operation can fail, but not opening and closing', async () => {
+  it('S40: any operation except opening and closing can fail', async () => {
     let away = true
     const { store } = await opened([{ of: 'any', when: (operation) => away && operation !== 'renew', fault: 'unavailable' }])
     await expect(store.readRun('run-1')).rejects.toMatchObject(unavailable)
@@ -50,7 +50,7 @@ describe('a faulty store', () => {
     await store.close()
   })
 
-  it('S61: only calls that fit fail, with the error of the rule', async () => {
+  it('S61: only calls that match fail, with the error of the rule', async () => {
     const error = new Error('disk on fire')
     const { store } = await opened([{ of: 'commit', when: ({ id }) => id === 'bad', fault: { error } }])
     await store.commit(batch('good'))
@@ -58,7 +58,7 @@ describe('a faulty store', () => {
     await store.commit(batch('also good'))
   })
 
-  it('S58: the test gives the answer, of a renewal that is refused', async () => {
+  it('S58: the test can set the answer, for example of a refused renewal', async () => {
     const { store } = await opened([{ of: 'renew', fault: { answer: (leases) => leases.map(({ runId }) => ({ runId, held: false })) } }])
     await store.commit({ ...batch('a'), writes: [...batch('a').writes, { op: 'run.insert', run }] })
     const [claim] = await store.claim({ owner: 'owner', max: 1, leaseMs: 1000, agents: ['assistant'], holds: [] })
@@ -80,7 +80,7 @@ describe('a faulty store', () => {
     expect(await versionOf(memory)).toBe(1)
   })
 
-  it('S40: of the rules that fit the first counts', async () => {
+  it('S40: of several matching rules the first applies', async () => {
     const { store } = await opened([
       { of: 'commit', times: 1, fault: { error: new Error('first') } },
       { of: 'commit', times: 1, fault: { error: new Error('second') } },
@@ -90,7 +90,7 @@ describe('a faulty store', () => {
     expect(await store.commit(batch('a'))).toMatchObject({ ok: true })
   })
 
-  it('S11: what a store has besides stays as it is', async () => {
+  it('S11: other properties of the store stay as they are', async () => {
     const memory = memoryStore()
     const store = faultyStore(memory, [])
     expect(store.name).toBe('memory')

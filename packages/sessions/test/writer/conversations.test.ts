@@ -73,8 +73,8 @@ async function idsAt({ store }: Bench, conversation: Conversation, leaf: string 
 
 const appended = (n: number): JournalRecord => ({ type: 'append', message: message(n) })
 
-describe('S155: what a process remembers of a conversation', () => {
-  it('S155: a transcript that is known is not read again, nor is what a turn has added', async () => {
+describe('S155: the transcript that a process remembers', () => {
+  it('S155: a known transcript is not read again, nor are the entries that a turn has added', async () => {
     const bench = await setup()
     await bench.append(...line(1, 600))
     const conversation = new Conversations().of('session-1')
@@ -85,7 +85,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(bench.reads()).toBe(0)
   })
 
-  it('S155: of what another process has added, no more than a hundred entries are read', async () => {
+  it('S155: of the entries that another process has added, no more than a hundred are read', async () => {
     const bench = await setup()
     await bench.append(...line(1, 600))
     const conversation = new Conversations().of('session-1')
@@ -96,7 +96,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(bench.reads()).toBe(100)
   })
 
-  it('S155: when another process has added more than that, all is read', async () => {
+  it('S155: if another process has added more entries than that, the whole transcript is read', async () => {
     const bench = await setup()
     await bench.append(...line(1, 20))
     const conversation = new Conversations().of('session-1')
@@ -105,7 +105,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(await idsAt(bench, conversation, 'm140')).toEqual(ids(1, 140))
   })
 
-  it('S155: on another branch nothing of the branch that was left is shown', async () => {
+  it('S155: on another branch no entry of the left branch is shown', async () => {
     const bench = await setup()
     await bench.append(...line(1, 10))
     const conversation = new Conversations().of('session-1')
@@ -120,7 +120,7 @@ describe('S155: what a process remembers of a conversation', () => {
   it.each([
     ['from another leaf', [appended(12)], 'm9', 'm12'],
     ['that takes back messages', [{ type: 'discard', messageIds: ['m10'] }], 'm10', 'm9'],
-  ] as const)('S155: behind a commit %s the transcript is read anew', async (_name, records, from, to) => {
+  ] as const)('S155: after a commit %s the transcript is read again', async (_name, records, from, to) => {
     const bench = await setup()
     await bench.append(...line(1, 10))
     const conversation = new Conversations().of('session-1')
@@ -131,7 +131,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(bench.reads()).toBe(9)
   })
 
-  it('S155: what a compaction stands for is forgotten, whether a commit tells of it or the store', async () => {
+  it('S155: entries replaced by a compaction are forgotten, whether the compaction comes from a commit or from the store', async () => {
     const bench = await setup()
     await bench.append(...line(1, 10))
     const conversations = [new Conversations().of('session-1'), new Conversations().of('session-1')] as const
@@ -145,7 +145,7 @@ describe('S155: what a process remembers of a conversation', () => {
     }
   })
 
-  it('S155: a compaction of the run that has begun hides nothing from it, and then all that it stands for', async () => {
+  it('S155: a compaction of a running run hides nothing from that run, but hides the replaced entries afterwards', async () => {
     const bench = await setup()
     await bench.append(...line(1, 10), compaction('c1', 'm10', 'm8'))
     const conversation = new Conversations().of('session-1')
@@ -155,7 +155,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(bench.reads()).toBe(0)
   })
 
-  it('S155: what the loop is given does not change when the turn goes on', async () => {
+  it('S155: the messages given to the loop do not change when the turn goes on', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
     const conversation = new Conversations().of('session-1')
@@ -164,7 +164,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(messages).toHaveLength(3)
   })
 
-  it('S155: a process keeps the transcripts of late, up to a size', async () => {
+  it('S155: a process keeps the most recent transcripts, up to a size', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
     const conversations = new Conversations()
@@ -184,7 +184,7 @@ describe('S155: what a process remembers of a conversation', () => {
     expect(reads).toEqual([0, 0, 4])
   })
 
-  it('S155: of a session that is over nothing is kept, and what a run of it still reads takes no room from others', async () => {
+  it('S155: nothing is kept of a session that is over, and what one of its runs still reads takes no room from other sessions', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
     const conversations = new Conversations()

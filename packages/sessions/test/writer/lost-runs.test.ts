@@ -31,7 +31,7 @@ const typesOf = (events: readonly DurableEvent[]): readonly string[] => events.m
 const withState = (turnState: object, parts: object = {}): RunRecord => ({ ...run, ...parts, turnState })
 
 describe('S62: the last events of a run that the loop cannot end', () => {
-  it('S62: one more segment that closes the turn, with the cause that it is', () => {
+  it('S62: are one more segment that closes the turn, with its cause', () => {
     const events = lastEvents(lost(), true)
     expect(typesOf(events)).toEqual(['turn-start', 'turn-end', 'save-point', 'settled'])
     expect(events[0]).toEqual({ at: 9, runId: 'r1', turn: 2, type: 'turn-start', resumed: true, attempt: 2, cause: 'recovery' })
@@ -39,7 +39,7 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     expect(typesOf(lastEvents(lost(), false))).toEqual(['turn-start', 'turn-end', 'save-point'])
   })
 
-  it('S62: another reason and another error are told as they are', () => {
+  it('S62: contain another reason and another error unchanged', () => {
     const error = { kind: 'network', message: 'gone', retryable: true, phase: 'before-output' } as const
     const [, end] = lastEvents(lost({ end: { status: 'error', reason: 'model-error', error } }), false)
     expect(end).toMatchObject({ reason: 'model-error', error })
@@ -50,7 +50,7 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     expect(lastEvents(lost({ end: { status: 'error', reason: 'journal-error', error: store } }), false)[1]).toMatchObject({ error: { code: 'journal-failed', message: 'no disk' } })
   })
 
-  it('S62: an answer that had begun is discarded and booked, and has no price', () => {
+  it('S62: discard an answer that had begun and book it, without a price', () => {
     const discarded = { inputTokens: 7, totalTokens: 7, estimated: true } as const
     const open = withState({ cost: { total: '1' }, stepState: 'begun' }, { openMessageId: 'm9' })
     const events = lastEvents(lost({ run: open, discarded }), false)
@@ -62,7 +62,7 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     expect(lastEvents(lost({ run: withState({ cost: { total: '1' } }) }), false)[1]).toMatchObject({ cost: { total: '1' } })
   })
 
-  it('S62: each call that was settled here ends, said to have run here only if it was started', () => {
+  it('S62: end each call that was settled here, as executed here only if it was started', () => {
     const calls = [settled('a', { started: true }), settled('b'), settled('c', { fresh: false })]
     const events = lastEvents(lost({ run: withState({ stepState: 'answered' }), calls }), false)
     expect(events.slice(1, 4)).toMatchObject([
@@ -72,7 +72,7 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     ])
   })
 
-  it('S62: a step is ended only if it is open, a retry only if it was announced, as one that failed', () => {
+  it('S62: end a step only if it is open, and a retry only if it was announced, as a failed one', () => {
     for (const stepState of ['begun', 'answered']) expect(typesOf(lastEvents(lost({ run: withState({ stepState }) }), false))).toContain('step-end')
     expect(typesOf(lastEvents(lost({ run: withState({ stepState: 'ended' }) }), false))).not.toContain('step-end')
     const events = lastEvents(lost({ run: withState({ retry: { open: true }, attempt: 4 }) }), false)
@@ -81,7 +81,7 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     expect(typesOf(lastEvents(lost({ run: withState({ retry: { open: false } }) }), false))).not.toContain('retry-end')
   })
 
-  it('S62: a run that never began has its end alone; what the log holds already is not said again', () => {
+  it('S62: contain only the end of a run that never began, and repeat nothing that the log holds', () => {
     const { turn: _turn, ...before } = run
     expect(typesOf(lastEvents(lost({ run: before }), true))).toEqual(['turn-end', 'settled'])
     expect(lastEvents(lost({ run: before }), false)[0]).toMatchObject({ turn: 0 })
@@ -92,7 +92,7 @@ describe('S62: the last events of a run that the loop cannot end', () => {
 })
 
 describe('S62: the last writes of a run that the loop cannot end', () => {
-  it('S62: outcomes, entries in their order, events, what is taken, the deadline and the end, together', () => {
+  it('S62: are outcomes, ordered entries, events, taken inputs, the deadline and the end, together', () => {
     const calls = [settled('a'), settled('b', { fresh: false }), settled('c', { fresh: false, inTranscript: true })]
     const events = lastEvents(lost(), false)
     const discarded = { inputTokens: 7, totalTokens: 7 }
@@ -113,13 +113,13 @@ describe('S62: the last writes of a run that the loop cannot end', () => {
     expect(writes[6]).toMatchObject({ runId: 'r1', patch: { status: 'aborted', reason: 'abort', error: null, usage: { inputTokens: 17, totalTokens: 22 }, cost: null, stop, openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } })
   })
 
-  it('S62: one call, one event and one answer are written as well', () => {
+  it('S62: include a single call, a single event and a single answer', () => {
     const { turn: _turn, ...before } = run
     const one = lost({ run: before, calls: [settled('a')], answers: ['i1'] })
     expect(lastWrites(one, lastEvents(one, false)).map(({ op }) => op)).toEqual(['call.put', 'entry.append', 'event.append', 'inbox.take', 'session.patch', 'run.patch'])
   })
 
-  it('S62: what there is nothing of is not written', () => {
+  it('S62: leave out what does not exist', () => {
     const { turn: _turn, ...before } = run
     const writes = lastWrites(lost({ run: before }), [])
     expect(writes.map(({ op }) => op)).toEqual(['session.patch', 'run.patch'])
@@ -131,7 +131,7 @@ describe('S62: the last writes of a run that the loop cannot end', () => {
   })
 })
 
-describe('S62: what is read of a run that the loop cannot end', () => {
+describe('S62: reading a run that the loop cannot end', () => {
   const others = (count: number): readonly string[] => Array.from({ length: count }, () => 'turn-start')
   const messages = [{ role: 'user', id: 'm1', content: 'how are you?' }]
 
@@ -165,7 +165,7 @@ describe('S62: what is read of a run that the loop cannot end', () => {
     return lookAtLostRun({ store: storeOf(['turn-end']), ids: fakeIds() }, one, { leaf, answers, end, at })
   }
 
-  it('S62: a turn that has ended keeps its end, any other gets the end that is asked for', async () => {
+  it('S62: a turn that has ended keeps its end, any other turn gets the requested end', async () => {
     expect(await look(atRest())).toMatchObject({ end: lost().end, told: 'nothing' })
     expect(await look(atRest({ status: 'awaiting-tools', reason: 'pending' }))).toMatchObject({ end: lost().end, told: 'nothing' })
     expect((await look(atRest(completed))).end).toStrictEqual({ status: 'completed', reason: 'stop' })
@@ -173,20 +173,20 @@ describe('S62: what is read of a run that the loop cannot end', () => {
     expect(await look(atRest(failed))).toMatchObject({ end: failed, told: 'end' })
   })
 
-  it('S62: an answer that had begun costs what the transcript has, estimated; without one nothing is booked', async () => {
+  it('S62: an answer that had begun costs the estimated tokens of the transcript; without such an answer nothing is booked', async () => {
     const inputTokens = Math.ceil(JSON.stringify(messages).length / 4)
     expect((await look({ ...atRest(), openMessageId: 'm9' })).discarded).toEqual({ inputTokens, totalTokens: inputTokens, estimated: true })
     expect((await look(atRest())).discarded).toBeUndefined()
   })
 })
 
-describe('S62: what sessions above are told of a run that the loop cannot end', () => {
+describe('S62: reports to the sessions above about a run that the loop cannot end', () => {
   const parent = { session: 'room:1', runId: 'r0', toolCallId: 'c0', turn: 1, step: 1, path: ['helper'], root: 'room:1', rootAgent: 'assistant', maxDepth: 3 } as const
   const child = (parts: Partial<RunRecord> = {}, more: Partial<RunParent> = {}): RunRecord => ({ ...run, session: 'room:1~helper~1', parent: { ...parent, ...more }, ...parts })
   const noCalls = { readCalls: async () => [] } as unknown as SessionStore
   const news = (parts: Partial<LostRun>) => newsOfLostRun(noCalls, lost(parts), 'b1')
 
-  it('S62, S146: what it has cost, and its end, with the answer that was discarded', async () => {
+  it('S62, S146: contain its cost and its end, including the discarded answer', async () => {
     const spent = { usage: { inputTokens: 4, totalTokens: 6 }, cost: { total: '1' } } as never
     const discarded = { inputTokens: 7, totalTokens: 7 }
     const [cost, log, ...word] = await news({ run: child({ turnState: { spent, cost: { total: '2' } as never } }), discarded })
@@ -197,19 +197,19 @@ describe('S62: what sessions above are told of a run that the loop cannot end', 
     expect(word.map(({ writes }) => writes)).toMatchObject([[{ op: 'inbox.put' }], [{ op: 'run.patch', runId: 'r0', patch: { status: 'queued' } }]])
   })
 
-  it('S62, S146: without an answer that was discarded its end has a price; without an error it has none', async () => {
+  it('S62, S146: contain a price if no answer was discarded, and no error if there was none', async () => {
     const [, log] = await news({ run: child({ turnState: { spent: { usage: {} }, cost: { total: '2' } as never } }), end: { status: 'aborted', reason: 'abort' } })
     expect(log).toMatchObject({ writes: [{ events: [{ event: { status: 'aborted', usage: run.usage, cost: { total: '2' } } }] }] })
     expect(log).not.toHaveProperty('writes.0.events.0.event.error')
   })
 
-  it('S62: what a background task has asked is not open any more', async () => {
+  it('S62: close the questions of a background task', async () => {
     const asks = child({ pendingToolCalls: [{ toolCallId: 'a', toolName: 'place', input: {}, path: [], agent: [] }] }, { taskId: 'bg_1' })
     const told = (await news({ run: asks })).at(-1)
     expect(told).toMatchObject({ id: 'asked:b1:r1', to: 'room:1', writes: [{ events: [{ event: { type: 'awaiting-tools', pendingToolCalls: [], background: ['c0'], agent: ['helper'] } }] }] })
   })
 
-  it('S62: a run of a root session tells nobody', async () => {
+  it('S62: do not exist for a run of a root session', async () => {
     expect(await news({})).toEqual([])
   })
 })
@@ -231,14 +231,14 @@ describe('S104: calls of a run that is given up', () => {
     ['started', 'pure', 'cancelled', 'not run: the run was given up'],
     ['pending', 'once', 'cancelled', 'not run: the run was given up'],
     ['remote', 'once', 'cancelled', 'not run: the run was given up'],
-  ] as const)('S104: one that was %s with the effect %s is %s', async (state, effect, status, value) => {
+  ] as const)('S104: a call that was %s with the effect %s is %s', async (state, effect, status, value) => {
     const [one] = await settleOpenCalls(storeOf([record('a', { state, effect, index: 2 })]), fakeIds(), run, 8)
     expect(one).toMatchObject({ fresh: true, started: state === 'started', inTranscript: false, record: { state: 'settled', status } })
     expect(one?.outcome).toEqual({ role: 'tool-result', id: expect.stringMatching(/^msg/), toolCallId: 'a', toolName: 'pay', output: { type: 'error-text', value }, at: 8, status, index: 2 })
     expect(one?.record.outcome).toBe(one?.outcome)
   })
 
-  it('S104: one that has its outcome keeps it, in the transcript or not yet', async () => {
+  it('S104: a call that has its outcome keeps it, whether or not it is in the transcript', async () => {
     const outcome = settled('a').outcome
     const calls = [record('a', { state: 'settled', outcome }), record('b', { state: 'settled', outcome: { ...outcome, id: 'm-b' } })]
     expect(await settleOpenCalls(storeOf(calls, ['input', 'm-b', 'answer', 'm-a']), fakeIds(), run, 8)).toMatchObject([
@@ -254,7 +254,7 @@ describe('S73: rows of the ledger', () => {
   const approval = { approvalId: 'p1', state: 'approved', input: {}, inputHash: 'h' }
   const row = { runId: 'r1', step: 3, toolCallId: 'a', toolName: 'pay', state: 'pending', effect: 'once', idempotencyKey: 'k', attempt: 1, approval } as unknown as CallRow
 
-  it('S73: a row comes back as it was, without what only the store keeps', () => {
+  it('S73: a row is read back unchanged, without the fields that only the store keeps', () => {
     const decided = { at: 5, by: 'ann' }
     const stored = callRecord(row, 'room:1', { answer: { inboxId: 'i1', hash: 'x' }, decision: { decided } })
     expect(stored).toMatchObject({ session: 'room:1', name: 'pay', state: 'pending', answerHash: 'x', approval: { ...approval, decided } })
@@ -264,12 +264,12 @@ describe('S73: rows of the ledger', () => {
     expect(callRecord({ ...row, answerHash: 'of the loop' }, 'room:1', {})).not.toHaveProperty('answerHash')
   })
 
-  it.each(['pending', 'started', 'remote'] as const)('S73: %s stays itself', (state) => {
+  it.each(['pending', 'started', 'remote'] as const)('S73: the state %s stays the same', (state) => {
     expect(callRecord({ ...row, state }, 'room:1', {}).state).toBe(state)
     expect(callRow(callRecord({ ...row, state }, 'room:1', {})).state).toBe(state)
   })
 
-  it.each(['result', 'error', 'denied', 'cancelled', 'unknown'] as const)('S73: %s is settled, with its outcome', (status) => {
+  it.each(['result', 'error', 'denied', 'cancelled', 'unknown'] as const)('S73: the state %s becomes settled, with its outcome', (status) => {
     const outcome = { ...settled('a').outcome, status } as ToolResult
     const stored = callRecord({ ...row, state: status, outcome }, 'room:1', {})
     expect(stored).toMatchObject({ state: 'settled', status, outcome })
@@ -277,21 +277,21 @@ describe('S73: rows of the ledger', () => {
   })
 })
 
-describe('S114: what is kept of a turn', () => {
+describe('S114: the stored state of a turn', () => {
   const given = { runId: 'r1', state: 'running', turn: 1, step: 2, usage: {}, attempt: 3, elapsedMs: 7 } as unknown as RunRow
 
-  it('S114: how far the step has come', () => {
+  it('S114: holds how far the step has come', () => {
     expect(['step-start', 'message-end', 'step-end', 'turn-end'].map((type) => stepStateOf({ type } as DurableEvent))).toEqual([{ stepState: 'begun' }, { stepState: 'answered' }, { stepState: 'ended' }, {}])
   })
 
-  it('S114: the state of an open turn, with step and overlays of before', () => {
+  it('S114: holds the state of an open turn, with the earlier step and overlays', () => {
     const before = { stepState: 'begun', overlays: [{ id: 'o1' }] } as never
     expect(turnStateOf(given, before)).toEqual({ attempt: 3, elapsedMs: 7, stepState: 'begun', overlays: [{ id: 'o1' }] })
     expect(turnStateOf(given, {})).toStrictEqual({ attempt: 3, elapsedMs: 7 })
     expect(turnStateOf({ ...given, state: 'ended' }, before)).toBeUndefined()
   })
 
-  it('S114: a run comes to rest at once, or when its owner has stored what follows', () => {
+  it('S114: lets a run rest at once, or when its owner has stored what follows', () => {
     const ended = { ...given, state: 'ended', status: 'error', reason: 'model-error', error: { code: 'x' }, cost: { total: '1' } } as unknown as RunRow
     const lists = { pendingToolCalls: [], pendingApprovals: [], cost: { total: '1' } }
     expect(restPatchOf(ended)).toEqual({ ...lists, status: 'error', reason: 'model-error', error: { code: 'x' } })
@@ -308,7 +308,7 @@ describe('S114: what is kept of a turn', () => {
     ['queued', 'yielded', 'yield'],
     ['queued', 'unknown-outcome', 'recovery'],
     ['queued', undefined, 'answers'],
-  ] as const)('S113: claimed as %s with the reason %s it goes on for the cause %s', (previous, reason, cause) => {
+  ] as const)('S113: claimed as %s with the reason %s the run resumes with the cause %s', (previous, reason, cause) => {
     expect(resumeCause({ previous, run: { ...run, ...(reason && { reason }) } } as never)).toBe(cause)
   })
 })

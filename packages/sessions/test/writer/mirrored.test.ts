@@ -31,8 +31,8 @@ const look = (steered?: string) =>
     },
   })
 
-describe('the journal over a store gives what the memory journal gives, behind each commit', () => {
-  it('S114: attempts, waits and the place of a fallback', async () => {
+describe('after each commit the journal over a store equals the memory journal', () => {
+  it('S114: attempts, waits and the position of a fallback', async () => {
     const session = await mirroredSession()
     const broken = { error: Object.assign(new Error('Invalid API key'), { statusCode: 401 }) }
     const agent = agentOf([busy, busy, { toolCalls: [call('look')] }, broken], { tools: [look()], fallback: [scriptedModel([busy, { text: 'done' }])] })
@@ -40,7 +40,7 @@ describe('the journal over a store gives what the memory journal gives, behind e
     expect(session.compared()).toBeGreaterThan(8)
   })
 
-  it('S85: a failed attempt takes back what the turn said; what was steered in stays, as do the tools that ran', async () => {
+  it('S85: a failed attempt discards what the turn said; steered inputs and executed tools stay', async () => {
     const session = await mirroredSession()
     const agent = agentOf([{ toolCalls: [call('look')] }, busy, { text: 'from the start' }, { text: 'next' }], {
       tools: [look('and the rest')],
@@ -51,7 +51,7 @@ describe('the journal over a store gives what the memory journal gives, behind e
     expect(await session.play(agent, 'again')).toMatchObject({ text: 'next' })
   })
 
-  it('S85: a turn that is to leave nothing behind moves the leaf back to before its input', async () => {
+  it('S85: a turn with rewind moves the leaf back to before its input', async () => {
     const session = await mirroredSession()
     const agent = agentOf([{ text: 'first' }, busy, { text: 'third' }], { retry: false, onFailedTurn: 'rewind' })
     await session.play(agent, 'one')
@@ -61,7 +61,7 @@ describe('the journal over a store gives what the memory journal gives, behind e
     expect((await session.state()).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
   })
 
-  it('S155: compactions before a call, for an overflow and behind the turn', async () => {
+  it('S155: compactions before a call, after an overflow and after the turn', async () => {
     const session = await mirroredSession()
     const steps: Step[] = [
       { text: long(4_000, 'a'), usage: used(2_000) },
@@ -78,7 +78,7 @@ describe('the journal over a store gives what the memory journal gives, behind e
     expect(await session.play(agent, 'more still')).toMatchObject({ text: 'on' })
   })
 
-  it('S155: a compaction of a turn that is withdrawn stays in force', async () => {
+  it('S155: a compaction of a rewound turn stays in force', async () => {
     const session = await mirroredSession()
     const steps = [{ text: long(4_000, 'a'), usage: used(2_000) }, overflow, { text: 'SUMMARY' }, busy, { text: 'on' }]
     const agent = agentOf(steps, { retry: { ...retry, maxRetries: 0 }, onFailedTurn: 'rewind', compaction: { reserveTokens: 1_000, keepRecentTokens: 50 } })
@@ -89,7 +89,7 @@ describe('the journal over a store gives what the memory journal gives, behind e
     expect(await session.play(agent, 'again')).toMatchObject({ text: 'on' })
   })
 
-  it('S91, S114: approvals with edited input, overlays and the records of extensions, over a suspension', async () => {
+  it('S91, S114: approvals with edited input, overlays and records of extensions, across a suspension', async () => {
     const session = await mirroredSession()
     const sent: unknown[] = []
     const send = defineTool({

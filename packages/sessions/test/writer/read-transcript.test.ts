@@ -52,7 +52,7 @@ function counted(store: SessionStore): { readonly store: SessionStore; readonly 
 }
 
 describe('the transcript for a model', () => {
-  it('S155: what a compaction stands for is not read', async () => {
+  it('S155: entries that a compaction replaces are not read', async () => {
     const { store, entries } = counted(await storeOf(line(2000, 1950, { firstKeptMessageId: 'm1900' })))
     const { messages, compaction } = await readTranscript(store, key, { openRun: 'run-2' })
     expect(messages.map(({ id }) => id)).toEqual(Array.from({ length: 101 }, (_, index) => `m${1900 + index}`))
@@ -60,18 +60,18 @@ describe('the transcript for a model', () => {
     expect(entries()).toBeLessThan(300)
   })
 
-  it('S155: a compaction that keeps nothing hides what came up to its last message', async () => {
+  it('S155: a compaction that keeps nothing hides the entries before its last message', async () => {
     const store = await storeOf(line(20, 12, { firstKeptMessageId: '', lastMessageId: 'm12' }))
     expect((await readTranscript(store, key, { openRun: 'run-2' })).messages.map(({ id }) => id)).toEqual(['m12', 'm13', 'm14', 'm15', 'm16', 'm17', 'm18', 'm19', 'm20'])
   })
 
-  it('S155: one of the open run hides nothing: its turn may be withdrawn', async () => {
+  it('S155: a compaction of the open run hides nothing, because its turn may be rewound', async () => {
     const store = await storeOf(line(20, 18, { firstKeptMessageId: 'm15' }))
     expect((await readTranscript(store, key, { openRun: 'run-1' })).messages).toHaveLength(20)
     expect((await readTranscript(store, key)).messages).toHaveLength(6)
   })
 
-  it('S155: without a compaction all of it is read, page by page', async () => {
+  it('S155: without a compaction the whole transcript is read, page by page', async () => {
     const store = await storeOf(line(2600, 0, {}))
     const { messages, compaction } = await readTranscript(store, key)
     expect(messages.map(({ id }) => id)).toEqual(Array.from({ length: 2600 }, (_, index) => `m${index + 1}`))

@@ -59,7 +59,7 @@ describe('schedules', () => {
     expect(faults).toEqual([])
   })
 
-  it('S210: at sends one input, and then the schedule is gone', async () => {
+  it('S210: at sends one input, and then the schedule is removed', async () => {
     const { runtime, model, clock, session } = await started()
     await session.schedule({ at: noon + minuteMs, input: 'once', runtimeParams: { temperature: 0.5 } })
     await clock.advance(dayMs)
@@ -68,7 +68,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210, S211: cron in a time zone, over a change of the clocks', async () => {
+  it('S210, S211: cron in a time zone works across a change of the clocks', async () => {
     const clock = manualClock(Date.UTC(2026, 9, 24, 12))
     const { runtime } = setup({ steps: answers(5), clock })
     await runtime.start()
@@ -83,7 +83,7 @@ describe('schedules', () => {
     ['once', ['13:00']],
     ['skip', []],
     ['all', ['13:00', '14:00', '15:00']],
-  ] as const)('S210: after three times that nobody was there for, %s sends %j', async (onMissed, sent) => {
+  ] as const)('S210: after three times at which no process ran, %s sends %j', async (onMissed, sent) => {
     const clock = manualClock(noon)
     const store = memoryStore()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -104,7 +104,7 @@ describe('schedules', () => {
     await store.close()
   })
 
-  it('S210: of several processes one sends, each time', async () => {
+  it('S210: each time, one of several processes sends the input', async () => {
     const clock = manualClock(noon)
     const store = memoryStore()
     const all = [1, 2, 3].map(() => setup({ steps: answers(20), clock, store }))
@@ -137,7 +137,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: a clock that is set back or forward doubles no time', async () => {
+  it('S210: a clock that is set back or forward sends no time twice', async () => {
     const { clock, advance, setBack } = settableClock(noon)
     const { runtime } = setup({ steps: answers(10), clock })
     await runtime.start()
@@ -156,7 +156,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: the same options under an id are the same schedule, others are refused', async () => {
+  it('S210: the same options under an id are the same schedule, other options are refused', async () => {
     const { runtime, session } = await started()
     const options: ScheduleOptions = { id: 's', cron: '@daily', input: 'hello' }
     const first = await session.schedule(options)
@@ -166,7 +166,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: a paused schedule sends nothing, and goes on with the next time after it was resumed', async () => {
+  it('S210: a paused schedule sends nothing, and continues with the next time after its resume', async () => {
     const { runtime, model, clock, session } = await started()
     await session.schedule({ id: 's', every: hourMs, input: 'hello' })
     expect(await session.schedules.pause('s')).toMatchObject({ status: 'paused', nextAt: null })
@@ -179,7 +179,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: the one time of a schedule that passed while it was paused is late when it is resumed', async () => {
+  it('S210: if the only time of a schedule passes while it is paused, it is late when it is resumed', async () => {
     const { runtime, clock, session } = await started()
     await session.schedule({ id: 'late', at: noon + hourMs, input: 'hello' })
     await session.schedule({ id: 'skipped', at: noon + hourMs, input: 'hello', onMissed: 'skip' })
@@ -192,7 +192,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: a deleted schedule sends nothing more, and what it started goes on', async () => {
+  it('S210: a deleted schedule sends nothing more, and the runs that it started go on', async () => {
     const { runtime, clock, session } = await started()
     await session.schedule({ id: 's', every: hourMs, input: 'hello' })
     await clock.advance(hourMs)
@@ -247,7 +247,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: an input that finds the queue full is sent when there is room', async () => {
+  it('S210: an input that finds the queue full is sent once there is room', async () => {
     const script = heldScript(answers(3))
     const { runtime, clock, session } = await started({ steps: script.steps })
     const first = await session.send('first')
@@ -266,7 +266,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: an input that somebody else has sent under the id of a time counts as sent', async () => {
+  it('S210: if a caller sent an input under the id of a time, that time counts as sent', async () => {
     const { runtime, clock, session } = await started()
     await session.schedule({ id: 's', every: hourMs, input: 'hello' })
     await session.send('other', { id: 'schedule:s:2026-11-26T13:00:00.000Z' })
@@ -285,7 +285,7 @@ describe('schedules', () => {
     await runtime.stop()
   })
 
-  it('S210: a session has at most 100', async () => {
+  it('S210: a session has at most 100 schedules', async () => {
     const { runtime, session } = await started()
     for (let place = 0; place < 100; place++) await session.schedule({ every: hourMs, input: 'hello' })
     await expect(session.schedule({ every: hourMs, input: 'hello' })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('100 schedules') as string })

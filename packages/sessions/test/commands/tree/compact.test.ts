@@ -13,7 +13,7 @@ const slowly = (text: string, until: Promise<void>): Step => ({
   parts: [{ type: 'text-start', id: 't' }, { wait: until }, { type: 'text-delta', id: 't', delta: text }, { type: 'text-end', id: 't' }],
 })
 
-describe('a compaction by hand', () => {
+describe('a manual compaction', () => {
   it('S156: summarises the older part for the model; the originals stay readable', async () => {
     const { model, options } = smallWindow([{ text: long }, { text: long }, { text: 'SUMMARY', usage: used(70) }, { text: 'on' }])
     const { session, say, texts } = await talk(options)
@@ -44,7 +44,7 @@ describe('a compaction by hand', () => {
     await checkLog(session)
   })
 
-  it('S155: a summary that fails or is cut changes nothing but the log', async () => {
+  it('S155: a summary that fails or is cut off changes only the log', async () => {
     const { options } = smallWindow([{ text: long }, { text: long }, { error: new Error('down') }, { text: 'SUMM', finish: 'length' }])
     const { session, say } = await talk(options)
     await say(long, long)
@@ -55,7 +55,7 @@ describe('a compaction by hand', () => {
     await checkLog(session)
   })
 
-  it('S155: inputs queue behind it, so that the leaf is still the one summarised', async () => {
+  it('S155: inputs queue until it ends, so the summarised leaf is still the leaf', async () => {
     const go = gate()
     const { model, options } = smallWindow([{ text: long }, { text: long }, slowly('SUMMARY', go.passed), { text: 'on' }])
     const { session, say, texts } = await talk(options)
@@ -88,7 +88,7 @@ describe('a compaction by hand', () => {
     await checkLog(session)
   })
 
-  it('S155: with nothing to summarise, or no compactions, no model is called', async () => {
+  it('S155: with nothing to summarise, or with compaction off, no model is called', async () => {
     const { options } = smallWindow([{ text: 'short' }])
     const { session, say } = await talk(options)
     await say('hi')
@@ -100,7 +100,7 @@ describe('a compaction by hand', () => {
     expect(await off.session.info()).toMatchObject({ status: 'completed' })
   })
 
-  it('S60: one whose process died is made by the next, once', async () => {
+  it('S60: if its process dies, the next process makes the compaction, once', async () => {
     const store = memoryStore()
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -117,7 +117,7 @@ describe('a compaction by hand', () => {
     expect((await second.session.runs()).items.at(-1)).toMatchObject({ kind: 'compaction', status: 'completed' })
   })
 
-  it('S101: one that is stopped after its process died is ended without a model call', async () => {
+  it('S101: if it is stopped after its process died, it ends without a model call', async () => {
     const store = memoryStore()
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -134,7 +134,7 @@ describe('a compaction by hand', () => {
   })
 })
 
-describe('a compaction that is due behind a turn', () => {
+describe('a compaction that is due after a turn', () => {
   it('S104: a kill ends it, and the log says so', async () => {
     const { options } = smallWindow([{ text: long, usage: used(9_100) }, { hang: 'middle', text: 'half' }])
     const { session, say, runtime } = await talk(options)
@@ -145,7 +145,7 @@ describe('a compaction that is due behind a turn', () => {
     expect(log.slice(-2)).toMatchObject([{ type: 'compaction-end', outcome: 'cancelled' }, { type: 'settled' }])
   })
 
-  it('S132: of a subagent is made by that subagent, and tells its parent nothing', async () => {
+  it('S132: the subagent makes its own compaction, and its parent is told nothing', async () => {
     const { model, options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }])
     const helper = defineAgent({ name: 'helper', description: 'Helps.', ...options.agent })
     const steps: Step[] = [{ toolCalls: [{ id: 'a', name: 'delegate_to_helper', input: { prompt: long, description: 'help' } }] }, { text: 'done' }]
@@ -159,7 +159,7 @@ describe('a compaction that is due behind a turn', () => {
     expect(faults).toEqual([])
   })
 
-  it('S19: is a run of its own, which the end of the turn leaves behind; settled comes when it is over', async () => {
+  it('S19: it is a run of its own after the turn, and settled comes when it is over', async () => {
     const { options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }, { text: 'on' }])
     const { session, say } = await talk(options)
     const run = await session.send(`FIRST ${long}`)
@@ -173,7 +173,7 @@ describe('a compaction that is due behind a turn', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['user', 'compaction', 'user'])
   })
 
-  it('A138: after three failures in a row none runs by itself, whatever the runs, and one by hand does', async () => {
+  it('A138: after three failures in a row no automatic compaction runs, but a manual one does', async () => {
     const turns = Array.from({ length: 3 }, (): Step[] => [{ text: long, usage: used(9_100) }, { error: new Error('down') }]).flat()
     const { options } = smallWindow([...turns, { text: long, usage: used(9_100) }, { text: 'by hand' }])
     const { session, store, say } = await talk(options)
@@ -186,7 +186,7 @@ describe('a compaction that is due behind a turn', () => {
     await checkLog(session)
   })
 
-  it('S19: it goes before what is queued', async () => {
+  it('S19: it goes before queued inputs', async () => {
     const { model, options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }, { text: 'on' }])
     const { session } = await talk(options)
     const [, second] = [await session.send(`FIRST ${long}`), await session.send('SECOND')]
@@ -195,7 +195,7 @@ describe('a compaction that is due behind a turn', () => {
     await checkLog(session)
   })
 
-  it('S9: a runtime that stops gives it back, and the next one makes it', async () => {
+  it('S9: a runtime that stops gives it back, and the next runtime makes it', async () => {
     const store = memoryStore()
     const first = await talk({ ...smallWindow([{ text: long, usage: used(9_100) }, { hang: 'middle', text: 'half' }]).options, store })
     await first.say(long)
@@ -208,7 +208,7 @@ describe('a compaction that is due behind a turn', () => {
     expect((await second.session.runs()).items.at(-1)).toMatchObject({ kind: 'compaction', status: 'completed', attempts: 0 })
   })
 
-  it('S82: one that is stopped before it begins leaves the session to what is queued', async () => {
+  it('S82: if it is stopped before it begins, the queued inputs go on', async () => {
     const store = memoryStore()
     const { options } = smallWindow([{ text: long, usage: used(9_100) }])
     // The process dies at the end of the turn.
@@ -226,7 +226,7 @@ describe('a compaction that is due behind a turn', () => {
     await checkLog(second.session)
   })
 
-  it('S12: hooks that watch it are told of the run that it is', async () => {
+  it('S12: hooks that watch it get its run id', async () => {
     const seen: string[] = []
     const watch = defineExtension({ name: 'watch', hooks: { afterCompaction: (_event, context) => void seen.push(context.runId) } })
     const { options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }])

@@ -8,7 +8,7 @@ import { dyingStore, ProcessDied } from './dying-store.ts'
 import { look, talk, textsOf } from './talk.ts'
 
 describe('fork', () => {
-  it('S152: has a copy of the path only, and says where it is from', async () => {
+  it('S152: copies only the active path, and says where it comes from', async () => {
     const { session, say, ids, runtime } = await talk()
     await say('one', 'two')
     const [, first = '', , second = ''] = await ids()
@@ -24,7 +24,7 @@ describe('fork', () => {
     expect(await runtime.session('room:2').info()).toEqual(info)
   })
 
-  it('S152: neither sees later changes of the other', async () => {
+  it('S152: neither session sees later changes of the other', async () => {
     const { session, say, texts } = await talk({ tools: [look] })
     await say('one')
     const fork = await session.fork()
@@ -38,7 +38,7 @@ describe('fork', () => {
     await checkLog(fork)
   })
 
-  it('S152: holds results of tools itself, and labels and compactions of the path', async () => {
+  it('S152: keeps tool results as its own copies, and the labels and compactions of the path', async () => {
     const steps = [{ toolCalls: [{ id: 'a', name: 'look', input: {} }] }, { text: 'done' }, { text: 'on' }]
     const { session, say, ids, store } = await talk({ steps, tools: [look] })
     await say('look')
@@ -53,7 +53,7 @@ describe('fork', () => {
     await checkLog(fork)
   })
 
-  it('S115: a reader of its log loads the transcript', async () => {
+  it('S115: a reader of its log must load the transcript', async () => {
     const { session, say } = await talk()
     await say('one')
     const log = await logOf(await session.fork())
@@ -61,7 +61,7 @@ describe('fork', () => {
     expect(log.reduce(reduceEvents, emptyView).gap).toBe(true)
   })
 
-  it('S152: an empty session has an empty fork; a key that is taken or wrong is refused', async () => {
+  it('S152: an empty session has an empty fork; a used or invalid key is refused', async () => {
     const { session, say } = await talk()
     await session.open()
     expect(await textsOf(await session.fork())).toEqual([])
@@ -103,7 +103,7 @@ describe('fork', () => {
 describe('a process that dies in the middle of a fork', () => {
   const points = [1, 2, 3].flatMap((commit) => (['before', 'after'] as const).map((at) => ({ commit, at })))
 
-  it.each(points)('S152: leaves no visible half ($at commit $commit)', async (point) => {
+  it.each(points)('S152: leaves no visible partial copy ($at commit $commit)', async (point) => {
     const inner = memoryStore()
     const first = await talk({ store: inner })
     await first.session.open()
@@ -129,7 +129,7 @@ describe('a process that dies in the middle of a fork', () => {
     expect(types(await checkLog(first.runtime.session('room:2')))).toEqual(['session-start'])
   })
 
-  it('S152: another copy under the key does not wait for that', async () => {
+  it('S152: another copy under the same key does not wait for the partial one', async () => {
     const inner = memoryStore()
     const first = await talk({ store: inner })
     await first.session.open()

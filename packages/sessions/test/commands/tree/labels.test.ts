@@ -30,7 +30,7 @@ describe('labels and branches', () => {
     )
   })
 
-  it('S154: labels are those of the active path, not of a sibling', async () => {
+  it('S154: labels belong to the active path, not to a sibling', async () => {
     const { session, say, ids } = await talk()
     await say('one')
     const [question = '', answer = ''] = await ids()
@@ -48,7 +48,7 @@ describe('labels and branches', () => {
     expect(await session.labels()).toMatchObject([{ entryId: question }])
   })
 
-  it('S154: an entry of another branch, or a text that is no label, is refused', async () => {
+  it('S154: an entry of another branch and an invalid label are refused', async () => {
     const { session, say, ids } = await talk()
     await say('one', 'two')
     const [, first = '', , second = ''] = await ids()

@@ -7,7 +7,7 @@ import { checkLog, gate, logOf, types } from '../../support.ts'
 import { fileOf, linesOf, look, talk, textsOf } from './talk.ts'
 
 describe('switchTo', () => {
-  it('S149: moves the leaf in one commit, deletes nothing, and what comes next is a child of the target', async () => {
+  it('S149: moves the leaf in one commit, deletes nothing, and makes the next entry a child of the target', async () => {
     const store = recordingStore(memoryStore())
     const { session, say, ids, texts } = await talk({ store })
     await say('one', 'two')
@@ -24,7 +24,7 @@ describe('switchTo', () => {
     await checkLog(session)
   })
 
-  it('S149: is remembered by the next runtime, and the root is a place too', async () => {
+  it('S149: is kept by the next runtime, and may go to the root', async () => {
     const store = memoryStore()
     const first = await talk({ store })
     await first.say('one')
@@ -37,7 +37,7 @@ describe('switchTo', () => {
     expect(JSON.stringify(second.model.calls[0]?.prompt)).not.toContain('one')
   })
 
-  it('S115: a reader that sees it knows that its transcript is not that of the path', async () => {
+  it('S115: a reader that sees the switch knows that its transcript is not the active path', async () => {
     const { session, say, ids } = await talk()
     await say('one', 'two')
     await session.switchTo((await ids())[1] ?? null)
@@ -54,7 +54,7 @@ describe('switchTo', () => {
     expect(await session.info()).toEqual(before)
   })
 
-  it('S150: one between a call and its results is refused', async () => {
+  it('S150: an entry between a call and its results is refused', async () => {
     const steps: Step[] = [{ toolCalls: [{ id: 'a', name: 'look', input: {} }, { id: 'b', name: 'look', input: {} }] }, { text: 'done' }]
     const { session, say, ids } = await talk({ steps, tools: [look] })
     await say('look twice')
@@ -69,7 +69,7 @@ describe('switchTo', () => {
     expect(await session.switchTo(asked ?? '')).toMatchObject({ leaf: asked })
   })
 
-  it('S148: needs a session without an open run, as all that changes the tree does', async () => {
+  it('S148: needs a session without an open run, as every change of the tree does', async () => {
     const go = gate()
     const { session, say, ids, runtime } = await talk({
       steps: async (_call, index) => {
@@ -86,7 +86,7 @@ describe('switchTo', () => {
     go.open()
   })
 
-  it('S148: an input that is accepted meanwhile makes the commit fail', async () => {
+  it('S148: an input that is accepted in the meantime makes the commit fail', async () => {
     const inner = memoryStore()
     let armed = false
     const store = recordingStore(inner, async (batch) => {
@@ -105,7 +105,7 @@ describe('switchTo', () => {
 })
 
 describe('switchTo with a summary', () => {
-  it('S151: covers only the way from the old leaf to the common ancestor', async () => {
+  it('S151: covers only the path from the old leaf to the common ancestor', async () => {
     const steps: Step[] = [{ text: 'A1' }, { text: 'B1' }, { text: 'B2' }, { text: 'C1' }, { text: 'SUMMARY', usage: { input: 70, output: 7 } }, { text: 'D' }]
     const { session, say, ids, model } = await talk({ steps })
     await say('shared', 'left one', 'left two')
@@ -133,7 +133,7 @@ describe('switchTo with a summary', () => {
     await checkLog(session)
   })
 
-  it('S151: the entry says what it stands for', async () => {
+  it('S151: the entry names the summarised leaf and the common ancestor', async () => {
     const { session, say, ids, store } = await talk({ steps: [{ text: 'A' }, { text: 'B' }, { text: 'SUMMARY' }] })
     await say('one', 'two')
     const [, ancestor = '', , oldLeaf] = await ids()
@@ -156,7 +156,7 @@ describe('switchTo with a summary', () => {
     expect((await logOf(session)).filter((event) => event.type === 'branch-switched' && 'summaryEntryId' in event)).toEqual([])
   })
 
-  it('S151: a summary that fails or is cut changes nothing', async () => {
+  it('S151: a failed or cut summary changes nothing', async () => {
     const agent = { retry: false } as const
     const { session, say, ids } = await talk({ steps: [{ text: 'A' }, { text: 'B' }, { error: new Error('down') }, { text: 'SUMM', finish: 'length' }], agent })
     await say('one', 'two')
@@ -166,7 +166,7 @@ describe('switchTo with a summary', () => {
     expect(await session.info()).toEqual(before)
   })
 
-  it('S151: when the conversation went on while the summary was made, nothing is moved', async () => {
+  it('S151: if the conversation goes on while the summary is made, the leaf stays', async () => {
     const go = gate()
     const { session, say, ids } = await talk({
       steps: async (call, index) => {

@@ -72,7 +72,7 @@ describe('an export', () => {
     expect(all.map(({ type }) => type)).toEqual(['header', ...entries.map(() => 'entry'), ...events.map(() => 'event'), 'footer'])
   })
 
-  it('S159: of the active path alone leaves its siblings out', async () => {
+  it('S159: of the active path alone leaves out its siblings', async () => {
     const { session, store } = await grown()
     const lines = parsed(await linesOf(session.export()))
     const { items } = await store.readPath('room:1', { limit: 1000 })
@@ -80,7 +80,7 @@ describe('an export', () => {
     expect(JSON.stringify(lines)).not.toContain('end of the aside')
   })
 
-  it('S28: an overlay that was shown and waits to be shown again is in no export', async () => {
+  it('S28: contains no overlay that was shown and waits to be shown again', async () => {
     const { session, say, model } = await grown()
     await session.overlay('A SECRET', { turns: 3 })
     await say('over')
@@ -88,7 +88,7 @@ describe('an export', () => {
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('SECRET')
   })
 
-  it('S159: is the session as it stood at the first line, and reads a page at a time', async () => {
+  it('S159: contains the session at the time of the first line, and reads one page at a time', async () => {
     const { session, say } = await grown()
     const lines = session.export({ events: true })[Symbol.asyncIterator]()
     const first: unknown = JSON.parse((await lines.next()).value as string)
@@ -120,7 +120,7 @@ describe('an import', () => {
     expect(await target.runtime.session('room:2').info()).toBeNull()
   })
 
-  it('S159: of a path alone, and of an empty session', async () => {
+  it('S159: works for a single path and for an empty session', async () => {
     const source = await grown()
     const target = await talk()
     const path = await target.runtime.importSession(source.session.export())
@@ -129,7 +129,7 @@ describe('an import', () => {
     expect(await empty.info()).toMatchObject({ key: 'room:9', leaf: null })
   })
 
-  it('S159: a wrong checksum, count or format is refused, and nothing stays', async () => {
+  it('S159: a wrong checksum, count or format is refused, and nothing is kept', async () => {
     const source = await grown()
     const { runtime } = await talk()
     const good = await linesOf(source.session.export({ events: true }))
@@ -173,7 +173,7 @@ describe('an import', () => {
     expect((await runtime.sessions()).items).toEqual([])
   })
 
-  it('S158: entries that are no entries are refused with their line', async () => {
+  it('S158: invalid entries are refused with their line', async () => {
     const { runtime } = await talk()
     const entry = (body: object): Line => ({ type: 'entry', entry: { id: 'b', parentId: 'a', at: 1, ...body } })
     const compaction = { compactionId: 'b', summary: 's', firstKeptMessageId: 'nowhere', tokensBefore: 2, tokensAfter: 1, facts: [], source: 'default', usage: {} }
@@ -220,7 +220,7 @@ describe('an import', () => {
     expect((await end.messages()).items.at(-1)).toMatchObject({ role: 'assistant', stopReason: 'stop' })
   })
 
-  it('S148: a session that is there is never written over', async () => {
+  it('S148: an existing session is never overwritten', async () => {
     const { runtime, session, say } = await talk()
     await say('one')
     const lines = await linesOf(session.export())
@@ -229,7 +229,7 @@ describe('an import', () => {
     expect(await session.info()).toEqual(before)
   })
 
-  it('S39: the numbers of a deleted session go on, also behind an import that failed', async () => {
+  it('S39: the event numbers of a deleted session go on, also after a failed import', async () => {
     const { runtime, session, say, store } = await talk()
     await say('one')
     const lines = await linesOf(session.export())
@@ -248,7 +248,7 @@ function longFile(key: string, length = 450): string[] {
 }
 
 describe('a process that dies in the middle of an import', () => {
-  it.each([1, 2, 3])('S152: leaves nothing that can be seen (commit %i)', async (commit) => {
+  it.each([1, 2, 3])('S152: leaves nothing visible (commit %i)', async (commit) => {
     const inner = memoryStore()
     const doomed = await talk({ store: dyingStore(inner, { commit, at: 'before' }) })
     await expect(doomed.runtime.importSession(fileOf(longFile('room:9')))).rejects.toThrow(ProcessDied)
@@ -259,7 +259,7 @@ describe('a process that dies in the middle of an import', () => {
     expect(await textsOf(await next.runtime.importSession(fileOf(longFile('room:9'))))).toHaveLength(450)
   })
 
-  it('S152: a half that is being written is not seen, not even by a handle that was there before', async () => {
+  it('S152: a partial session is invisible, even to a handle that existed before', async () => {
     const { runtime, store } = await talk()
     const handle = runtime.session('room:9')
     let halfway: readonly unknown[] = []
@@ -276,7 +276,7 @@ describe('a process that dies in the middle of an import', () => {
     expect(await handle.info()).toMatchObject({ leaf: 'm449' })
   })
 
-  it('S158: the lines are let go when one of them is refused', async () => {
+  it('S158: the source of the lines is closed if a line is refused', async () => {
     const { runtime } = await talk()
     let released = false
     async function* source(): AsyncGenerator<string> {

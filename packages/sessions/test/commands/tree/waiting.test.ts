@@ -5,7 +5,7 @@ import { setup } from '../../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
 
-it('S148, S208: what changes the tree of a session that waits for an answer says that it waits', async () => {
+it('S148, S208: a change of the tree of a waiting session is refused with an error that says that it waits', async () => {
   const { runtime } = setup({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], tools: [place] })
   await runtime.start()
   const session = runtime.session('room:1')

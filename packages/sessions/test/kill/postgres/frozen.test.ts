@@ -40,7 +40,7 @@ describe('a process over Postgres that is frozen by SIGSTOP while another one ta
     await checkLog(session)
   }
 
-  it('S36, S37, S57, S75, S185, S197: in a tool: the tool is aborted, nothing of it is accepted, and the process works on', async () => {
+  it('S36, S37, S57, S75, S185, S197: in a tool: the tool is aborted, none of its writes is accepted, and the process works on', async () => {
     const frozen = crew.startWorker()
     const session = client.session('room:0', { agent: 'holder' })
     const run = await crew.send(session, 'first')
@@ -70,7 +70,7 @@ describe('a process over Postgres that is frozen by SIGSTOP while another one ta
     expect(effects.map(({ toolName }) => toolName)).toEqual(['charge', 'charge'])
   })
 
-  it.each(moments)('S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: the next that it writes for the run is refused, unless it learns before that it has lost it', async (stopAt) => {
+  it.each(moments)('S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: its next write for the run is refused, unless it learns before that it has lost the run', async (stopAt) => {
     const frozen = crew.startWorker({ stopAt })
     const session = client.session('room:0')
     const run = await crew.send(session, 'first')

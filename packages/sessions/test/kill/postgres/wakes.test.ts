@@ -16,7 +16,7 @@ const sessions = 10
 const inputs = rounds({ short: 20, long: 500 })
 const mostMs = 2_000
 
-describe('inputs that are sent to sessions at the moments at which their runs end', () => {
+describe('inputs that are sent at the moment at which the run of their session ends', () => {
   const place = postgresPlace()
   const workplace = new Workplace('none')
   afterEach(() => workplace.remove())

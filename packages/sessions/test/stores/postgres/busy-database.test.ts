@@ -37,8 +37,8 @@ async function untilBlocked(count: number): Promise<void> {
   while ((await place.query(blocked)).length < count) await setTimeout(5)
 }
 
-describe('a pool of connections to Postgres that is used up', () => {
-  it('S190: makes callers wait for 10 s and then refuses them, does what it had begun, and works again', async () => {
+describe('an exhausted pool of connections to Postgres', () => {
+  it('S190: makes callers wait for 10 s and then refuses them, completes the started work, and works again', async () => {
     const store = await open(await place.empty({ poolSize: 2 }))
     await store.commit(batch('room:1', [ensure('room:1')]))
     const holder = await another()
@@ -56,7 +56,7 @@ describe('a pool of connections to Postgres that is used up', () => {
     expect(await store.readSession('room:2')).toEqual({ status: 'missing' })
   })
 
-  it('S190: no operation needs a second connection: with one, all of them end, however many there are at once', async () => {
+  it('S190: no operation needs a second connection: with one connection all operations end, however many run at once', async () => {
     const store = await open(await place.empty({ poolSize: 1 }))
     await store.commit(batch('room:1', [ensure('room:1')]))
     const request = { owner: 'owner-a', max: 10, leaseMs: 10_000, agents: ['assistant'], holds: [] }
@@ -75,8 +75,8 @@ describe('a pool of connections to Postgres that is used up', () => {
   })
 })
 
-describe('a snapshot that another client of Postgres holds', () => {
-  it('S192, S197: makes nothing fail and nothing wrong while runs are executed and pruned', async () => {
+describe('a snapshot held by another client of Postgres', () => {
+  it('S192, S197: causes no failure and no wrong result while runs are executed and pruned', async () => {
     const holder = await another()
     const recorded = new RecordedProcesses()
     const steps = ({ prompt }: { readonly prompt: readonly { readonly role: string }[] }) => {

@@ -25,13 +25,13 @@ const ensure = (key: string): Write => ({ op: 'session.ensure', session: { id: `
 const insertRun = (id: string, at = Date.now()): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at } })
 const request = { owner: 'owner-a', max: 10, leaseMs: 10_000, agents: ['assistant'], holds: [] }
 
-describe('what a Postgres store finds in its database', () => {
-  it('S192: nothing waits in an empty one, and this process is there', async () => {
+describe('the check of a Postgres store', () => {
+  it('S192: in an empty database no work waits, and this process is listed', async () => {
     const store = await openEmpty()
     expect(await store.check()).toMatchObject({ processes: 1, waiting: 0, warnings: [] })
   })
 
-  it('S192: what can be claimed waits, and what is behind it in its session does not', async () => {
+  it('S192: a claimable run counts as waiting, and the runs after it in its session do not', async () => {
     const store = await openEmpty()
     await store.commit(batch('room:1', [ensure('room:1'), insertRun('run-1', Date.now() - 120_000), insertRun('run-2', Date.now() - 200_000)]))
     await store.commit(batch('room:2', [ensure('room:2'), insertRun('later'), { op: 'run.patch', runId: 'later', patch: { notBefore: Date.now() + 60_000 } }]))
@@ -43,7 +43,7 @@ describe('what a Postgres store finds in its database', () => {
     expect(await store.check()).toMatchObject({ waiting: 0, warnings: [] })
   })
 
-  it('S192: a snapshot that any transaction holds is seen', async () => {
+  it('S192: a snapshot that any transaction holds is reported', async () => {
     const store = await openEmpty()
     const holder = new pg.Client({ connectionString: place.url })
     await holder.connect()
@@ -55,7 +55,7 @@ describe('what a Postgres store finds in its database', () => {
     await vi.waitFor(async () => expect((await store.check()).oldestSnapshotMs).toBeGreaterThan(first), { timeout: 10_000 })
   })
 
-  it('S192: a process without a direct connection says so, and one that wants none does not', async () => {
+  it('S192: a missing direct connection is reported, unless the store does not want one', async () => {
     const pool = new pg.Pool({ connectionString: place.url, max: 2 })
     closing.push(() => pool.end())
     const alone = await openEmpty({ listen: false })
@@ -64,7 +64,7 @@ describe('what a Postgres store finds in its database', () => {
     expect((await alone.check()).warnings).toMatchObject([{ code: 'nobody-claims' }])
   })
 
-  it('S192: each warning says what to do, and comes with its limit', () => {
+  it('S192: each warning says what to do, and has its limit', () => {
     const fine = { processes: 1, waiting: 1, oldest: 60_000, snapshot: 60_000 }
     const codes = (found: Partial<typeof fine>) => warningsOf({ ...fine, ...found }).map(({ code }) => code)
     expect(codes({})).toEqual([])
@@ -76,8 +76,8 @@ describe('what a Postgres store finds in its database', () => {
   })
 })
 
-describe('what a Postgres store counts', () => {
-  it('S199: claims, those that were lost by others, and its connections', async () => {
+describe('the metrics of a Postgres store', () => {
+  it('S199: count claims, recovered claims, lost leases and its connections', async () => {
     const store = await openEmpty({ poolSize: 2 })
     expect(store.metrics()).toMatchObject({ claims: 0, recovered: 0, direct: 'open', takeovers: 0, reconnects: 0, pool: { waits: 0, waiting: 0 } })
     await store.commit(batch('room:1', [ensure('room:1'), insertRun('run-1')]))
@@ -87,7 +87,7 @@ describe('what a Postgres store counts', () => {
     expect(store.metrics()).toMatchObject({ claims: 2, recovered: 1, lostLeases: 1 })
   })
 
-  it('S199: callers that wait for a connection, and for how long', async () => {
+  it('S199: count callers that wait for a connection, and their waiting time', async () => {
     const store = await openEmpty({ poolSize: 1 })
     await Promise.all(Array.from({ length: 8 }, () => store.readSession('room:1')))
     const { pool } = store.metrics()
@@ -96,13 +96,13 @@ describe('what a Postgres store counts', () => {
     expect(pool.waitedMs).toBeGreaterThan(0)
   })
 
-  it('S199: hints, and what the last one took', async () => {
+  it('S199: count hints, and the delay of the last one', async () => {
     const store = await openEmpty()
     await store.commit(batch('room:1', [ensure('room:1')]))
     await vi.waitFor(() => expect(store.metrics()).toMatchObject({ hintBatches: 1, hintsSent: 1, notifyLagMs: expect.any(Number) as number }), { timeout: 10_000 })
   })
 
-  it('S199: nothing, when it is not open', async () => {
+  it('S199: are refused if the store is not open', async () => {
     const store = place.store()
     expect(() => store.metrics()).toThrow(/open/)
     await expect(store.check()).rejects.toMatchObject({ code: 'store-unavailable' })

@@ -70,7 +70,7 @@ function countingPool(): { readonly pool: PostgresPool; roundTrips(): number } {
 }
 
 describe('commits to Postgres', () => {
-  it('S182: a commit takes two round trips, whatever is in it, and a claim three', async () => {
+  it('S182: a commit takes two round trips, whatever it contains, and a claim three', async () => {
     await (await place.empty()).close()
     const { pool, roundTrips } = countingPool()
     const store = await open(place.store({ pool, directConnectionString: place.url, migrate: false }))
@@ -94,7 +94,7 @@ describe('commits to Postgres', () => {
     expect(await tripsOf(() => store.state.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' }))).toBe(1)
   })
 
-  it('S182: what is sent in one go leaves in one packet', async () => {
+  it('S182: statements that are sent together leave in one packet', async () => {
     await (await place.empty()).close()
     let packets = 0
     const pool = new pg.Pool({ connectionString: place.url, max: 1 })
@@ -141,7 +141,7 @@ describe('commits to Postgres', () => {
     expect(faults).toEqual([])
   })
 
-  it('S182, S189: statements are prepared on a connection that says the process of its server, else not', async () => {
+  it('S182, S189: statements are prepared if the connection reports its server process, else not', async () => {
     await (await place.empty()).close()
     for (const tellsPid of [true, false]) {
       const names = new Set<string | undefined>()
@@ -154,7 +154,7 @@ describe('commits to Postgres', () => {
     }
   })
 
-  it('S164: a definition stays that a commit under way refers to', async () => {
+  it('S164: a definition is kept if a commit under way refers to it', async () => {
     const store = await open(await place.empty())
     const put = { op: 'definition.put', hash: 'hash', body: { model: 'large' } } as const
     const timer = { op: 'timer.put', timers: [{ id: 'timer', kind: 'deadline', dueAt: 1, body: {} }] } as const
@@ -170,7 +170,7 @@ describe('commits to Postgres', () => {
     expect(await store.readDefinition('hash')).toEqual({ model: 'large' })
   })
 
-  it('S7, S44: ids with characters that Postgres has no text for come back as they were, and stay apart', async () => {
+  it('S7, S44: ids with characters that Postgres cannot store are read back unchanged, and stay distinct', async () => {
     const store = await open(await place.empty())
     const ids = ['a\0b', 'a\u0001b', 'a\ud800', 'a\ud801', 'ab']
     expect(await store.commit(batch([ensure(), ...ids.map((id, index) => entry(id, ids[index - 1] ?? null))]))).toMatchObject({ ok: true })
@@ -180,7 +180,7 @@ describe('commits to Postgres', () => {
   it.each([
     ['a deadlock', '40P01'],
     ['a serialization failure', '40001'],
-  ])('S195: after %s at any statement a commit is done again, and once', async (_name, code) => {
+  ])('S195: after %s at any statement a commit is done again, once', async (_name, code) => {
     await (await place.empty()).close()
     let left = Infinity
     const pool = watched(() => {
@@ -197,7 +197,7 @@ describe('commits to Postgres', () => {
     expect(left).toBeGreaterThan(0)
   })
 
-  it('S195: whenever the connection is lost, a commit is applied once, or says that it may not be; its repeat tells', async () => {
+  it('S195: if the connection is lost at any time, a commit is applied once or reported as uncertain; its repeat returns the outcome', async () => {
     await (await place.empty()).close()
     let left = Infinity
     const pool = watched((_query, client) => {
@@ -218,7 +218,7 @@ describe('commits to Postgres', () => {
     expect((await store.listRuns('room:1')).items).toHaveLength(15)
   })
 
-  it('S188: deltas that came while their run ended are removed with what is not needed any more', async () => {
+  it('S188: deltas that arrived while their run ended are removed by pruning', async () => {
     const store = await open(await place.empty({ listen: false }))
     for (const key of ['room:1', 'room:2']) await store.commit(batch([ensure(key), insertRun(key)], { key }))
     await store.claim({ ...request, keys: ['room:1'] })

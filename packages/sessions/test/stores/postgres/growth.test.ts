@@ -23,7 +23,7 @@ async function endOfLog(): Promise<number> {
   return Number(result?.rows[0]?.bytes)
 }
 
-describe('what the postgres store writes', () => {
+describe('the write volume of the postgres store', () => {
   const growth = /^S54: the bytes of a commit/
   const create = async () => postgresStore({ connectionString: server?.url ?? '' })
   testSessionStore({

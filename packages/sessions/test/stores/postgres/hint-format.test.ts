@@ -13,7 +13,7 @@ const hint = fc.record<Hint>({
 })
 
 describe('payloads of hints', () => {
-  it('S187: hold every hint once, in less than 8,000 bytes each, whatever characters the keys have', () => {
+  it('S187: hold every hint once, in less than 8,000 bytes each, whatever characters the keys contain', () => {
     fc.assert(
       fc.property(fc.uniqueArray(hint, { selector: ({ key }) => key, maxLength: 60 }), fc.nat(), (hints, batch) => {
         const payloads = encodeHints({ sender: 'a-1', batch, hints })
@@ -26,7 +26,7 @@ describe('payloads of hints', () => {
     )
   })
 
-  it('S187: are filled before another one is begun', () => {
+  it('S187: are filled before the next one is started', () => {
     const hints = Array.from({ length: 1000 }, (_, n): Hint => ({ key: `room:${n}`, seq: n, wake: true, deltas: false }))
     const payloads = encodeHints({ sender: 'a', batch: 1, hints })
     const bytes = payloads.reduce((sum, { length }) => sum + length, 0)
@@ -44,7 +44,7 @@ describe('payloads of hints', () => {
     expect(decodeHints(payload)).toBeUndefined()
   })
 
-  it.each(['1 a 1', '1 a 1\n*', '1 a 1\nroom:1', '1 a 1\nroom:1 x w', '1 a 1\nroom:1 7 w\nroom 2 7 w', '1 a 1\nro$m 7 w'])('S187: with a line that cannot be read (%j) say that all has to be read', (payload) => {
+  it.each(['1 a 1', '1 a 1\n*', '1 a 1\nroom:1', '1 a 1\nroom:1 x w', '1 a 1\nroom:1 7 w\nroom 2 7 w', '1 a 1\nro$m 7 w'])('S187: with an unreadable line (%j) ask for a read of everything', (payload) => {
     expect(decodeHints(payload)).toEqual({ sender: 'a', batch: 1, hints: undefined })
   })
 
@@ -52,7 +52,7 @@ describe('payloads of hints', () => {
     expect(decodeHints('1 a 1\nroom:1 7 zwq')?.hints).toEqual([{ key: 'room:1', seq: 7, wake: true, deltas: false }])
   })
 
-  it('S187: of one key are merged to the highest number and all that any of them says', () => {
+  it('S187: of one key are merged to the highest number and to all their flags', () => {
     fc.assert(
       fc.property(hint, hint, (left, given) => {
         const right = { ...given, key: left.key }

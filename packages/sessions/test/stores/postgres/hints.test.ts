@@ -42,8 +42,8 @@ function listed() {
   return { clock, batches, errors, waiting, sender, hold: (held: boolean) => void (isHeld = held) }
 }
 
-describe('hints that are sent', () => {
-  it('S187: the first one goes at once, and those of the next 10 ms go together, one for each key', async () => {
+describe('sending hints', () => {
+  it('S187: the first one is sent at once, and those of the next 10 ms together, one for each key', async () => {
     const { clock, batches, sender } = listed()
     sender.tell(hintOf('a', { seq: 1 }))
     await clock.advance(0)
@@ -58,7 +58,7 @@ describe('hints that are sent', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('S187: while a batch is under way the next one gathers, and none overtakes it', async () => {
+  it('S187: while a batch is being sent the next one gathers, and none overtakes it', async () => {
     const { clock, batches, waiting, sender, hold } = listed()
     hold(true)
     sender.tell(hintOf('a', { seq: 1 }))
@@ -73,7 +73,7 @@ describe('hints that are sent', () => {
     expect(batches.slice(1)).toEqual([[hintOf('a', { seq: 500 })]])
   })
 
-  it('S187: of more than 10,000 keys are one hint to read all', async () => {
+  it('S187: hints of more than 10,000 keys become one hint to read everything', async () => {
     const { clock, batches, sender } = listed()
     for (let n = 0; n <= 10_000; n++) sender.tell(hintOf(`key-${n}`))
     sender.tell(hintOf('one more'))
@@ -84,7 +84,7 @@ describe('hints that are sent', () => {
     expect(batches[1]).toEqual([hintOf('a')])
   })
 
-  it('S187: that could not be sent are followed a second later by one hint to read all, and reported once', async () => {
+  it('S187: hints that failed are followed a second later by one hint to read everything, and reported once', async () => {
     const { clock, batches, errors, waiting, sender, hold } = listed()
     hold(true)
     sender.tell(hintOf('a', { seq: 1 }))
@@ -104,7 +104,7 @@ describe('hints that are sent', () => {
     expect(batches.at(-1)).toEqual([hintOf('a', { seq: 3 })])
   })
 
-  it('S187: a clock that is set back delays them by no more than 10 ms', async () => {
+  it('S187: a clock that is set back delays hints by no more than 10 ms', async () => {
     const { clock, batches, sender } = listed()
     sender.tell(hintOf('a'))
     await clock.advance(0)
@@ -114,7 +114,7 @@ describe('hints that are sent', () => {
     expect(batches).toHaveLength(2)
   })
 
-  it('S193: go before the sender is closed, and nothing goes after that', async () => {
+  it('S193: they are sent before the sender is closed, and none after that', async () => {
     const { clock, batches, sender } = listed()
     sender.tell(hintOf('a'))
     await clock.advance(0)
@@ -150,7 +150,7 @@ async function listen(namespace: string, sender: string) {
 }
 
 describe('hints on a server', () => {
-  it('S173, S187: reach the other processes of the namespace, and come back as own', async () => {
+  it('S173, S187: reach the other processes of the namespace, and the sender gets them as its own', async () => {
     const [a, b, other] = [await listen('default', 'a'), await listen('default', 'b'), await listen('other', 'c')]
     const keys = ['room:1', "Room:1/user@x.y+z=~agent~sub_-1", 'k'.repeat(700)]
     for (const key of keys) a.sender.tell(hintOf(key, { seq: 2 ** 53 - 1, wake: true, deltas: true }))
@@ -161,7 +161,7 @@ describe('hints on a server', () => {
     expect([b.listener.counts, other.listener.counts]).toEqual([{ received: 3, gaps: 1 }, { received: 0, gaps: 1 }])
   })
 
-  it('S187: many keys come in several notifications, none lost', async () => {
+  it('S187: of many keys come in several notifications, and none is lost', async () => {
     const [a, b] = [await listen('many', 'a'), await listen('many', 'b')]
     const keys = Array.from({ length: 2000 }, (_, n) => `${'long-'.repeat(20)}${n}`)
     for (const key of keys) a.sender.tell(hintOf(key, { seq: 1 }))
@@ -169,7 +169,7 @@ describe('hints on a server', () => {
     expect(b.hints.map(({ key }) => key)).toEqual(keys)
   })
 
-  it('S173: a lost LISTEN connection is opened again and followed by one gap', async () => {
+  it('S173: a lost LISTEN connection is opened again, and one gap is reported', async () => {
     const b = await listen('lost', 'b')
     const a = await listen('lost', 'a')
     expect(b.happened).toEqual(['gap'])
@@ -181,7 +181,7 @@ describe('hints on a server', () => {
     expect(b.happened).toEqual(['gap', 'gap'])
   })
 
-  it('S187: what cannot be read is a gap, and what a listener throws ends nothing', async () => {
+  it('S187: an unreadable hint is a gap, and a listener that throws ends nothing', async () => {
     const b = await listen('broken', 'b')
     await ask(placeOf(database.url), 'select pg_notify($1, $2)', [b.channel, '9 something new'])
     await vi.waitFor(() => expect(b.happened).toEqual(['gap', 'gap']))
@@ -193,7 +193,7 @@ describe('hints on a server', () => {
     expect(b.connection.state).toBe('open')
   })
 
-  it('S187: the channel fits, and differs by schema and namespace', () => {
+  it('S187: the channel name fits, and differs by schema and namespace', () => {
     const scopes = [['a', 'bc'], ['ab', 'c'], ['s'.repeat(63), 'n'.repeat(63)]].map(([schema = '', namespace = '']) => channelOf({ schema, namespace }))
     expect(new Set(scopes).size).toBe(3)
     for (const channel of scopes) expect(channel).toMatch(/^[a-z_0-9]{1,62}$/)

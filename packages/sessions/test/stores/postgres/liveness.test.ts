@@ -111,7 +111,7 @@ async function keysIn(namespace: string): Promise<readonly string[]> {
 }
 
 describe('the death of a process', () => {
-  it(`S184: is known to one watcher within a second, ${kills} times of ${kills}`, async () => {
+  it(`S184: is reported to one watcher within a second, ${kills} times of ${kills}`, async () => {
     const watchers = [await join('kills', 'a'), await join('kills', 'b')]
     const killed: string[] = []
     for (let n = 1; n <= kills; n++) {
@@ -128,7 +128,7 @@ describe('the death of a process', () => {
     expect(watchers.map(({ live }) => live.metrics().takeovers).reduce((sum, n) => sum + n, 0)).toBe(kills)
   })
 
-  it('S184: of two at once is known, each once', async () => {
+  it('S184: of two processes at once is reported, each once', async () => {
     const watcher = await join('two', 'a')
     const victims = [await processIn('two', 'b'), await processIn('two', 'c')]
     for (const victim of victims) victim.signal('SIGKILL')
@@ -138,7 +138,7 @@ describe('the death of a process', () => {
     await vi.waitFor(async () => expect(await locksOf('two')).toHaveLength(1), { timeout: 10_000 })
   })
 
-  it('S184: of all processes is known to the next one that starts', async () => {
+  it('S184: of all processes is reported to the next one that starts', async () => {
     const victims = [await processIn('all', 'a'), await processIn('all', 'b')]
     for (const victim of victims) victim.signal('SIGKILL')
     await Promise.all(victims.map(({ exit }) => exit))
@@ -146,7 +146,7 @@ describe('the death of a process', () => {
     await vi.waitFor(() => expect(next.lost.toSorted()).toEqual(victims.map(({ owner }) => owner).toSorted()), { timeout: 10_000 })
   })
 
-  it('S184: is not seen in a process that is only stopped, and that goes on under its name', async () => {
+  it('S184: is not reported for a process that is only stopped and resumes under its name', async () => {
     const watcher = await join('slow', 'a')
     const slow = await processIn('slow', 'b', { checkMs: 200, answerMs: 2000 })
     const { owner } = slow
@@ -162,7 +162,7 @@ describe('the death of a process', () => {
     expect([watcher.lost, slow.said.filter(({ fenced, error }) => fenced ?? error)]).toEqual([[], []])
   })
 
-  it('S184: is not seen in a process that leaves, which leaves neither a row nor a lock nor a connection', async () => {
+  it('S184: is not reported for a process that leaves, which leaves no row, no lock and no connection', async () => {
     const watcher = await join('leave', 'a')
     const leaving = await processIn('leave', 'b')
     const watched = await untilWatched('leave', leaving.owner)
@@ -175,14 +175,14 @@ describe('the death of a process', () => {
     await vi.waitFor(async () => expect((await locksOf('leave')).map(({ pid }) => pid)).not.toContain(watched.pid), { timeout: 10_000 })
   })
 
-  it('S10: nothing of it keeps a process alive', async () => {
+  it('S10: watching for it keeps no process alive', async () => {
     const idle = await processIn('idle', 'a', { isIdle: true })
     expect(await idle.exit).toEqual({ code: 0, signal: null })
   })
 })
 
 describe('the loss of a connection', () => {
-  it('S185: of the lock fences the process, which is taken over and goes on under another name', async () => {
+  it('S185: with the lock fences the process, which is taken over and goes on under another name', async () => {
     const watcher = await join('cut', 'a')
     const cut = await processIn('cut', 'b')
     const first = cut.owner
@@ -199,7 +199,7 @@ describe('the loss of a connection', () => {
     await vi.waitFor(() => expect(watcher.lost).toEqual([first, cut.owner]))
   })
 
-  it('S184: of the watch loses no process, and the watch goes on', async () => {
+  it('S184: of the watcher loses no process, and watching goes on', async () => {
     const watcher = await join('watch', 'a')
     const watched = await processIn('watch', 'b')
     await terminate((await untilWatched('watch', watched.owner)).pid)
@@ -209,7 +209,7 @@ describe('the loss of a connection', () => {
     await vi.waitFor(() => expect(watcher.lost).toEqual([watched.owner]), { timeout: 5000 })
   })
 
-  it('S185: that only the network knows of is noticed by the check of the process, which takes a new lock', async () => {
+  it('S185: that only the network sees is noticed by the check of the process, which takes a new lock', async () => {
     const proxy = await startProxy(placeOf(database.url))
     const cut = await processIn('network', 'b', { place: proxy.place, checkMs: 200, answerMs: 500 })
     const first = cut.owner
@@ -220,21 +220,21 @@ describe('the loss of a connection', () => {
     expect(await ownersIn('network')).toEqual([cut.owner])
   })
 
-  it('S185: that the server knows before the process is noticed by the missing row', async () => {
+  it('S185: that the server sees first is noticed by the missing row', async () => {
     const { happened } = await join('missing', 'a')
     await ask(placeOf(database.url), `delete from ${schema}.process where namespace = 'missing'`)
     await vi.waitFor(() => expect(happened).toEqual(['a#id2', 'fenced', 'a#id3']), { timeout: 10_000 })
     expect(await ownersIn('missing')).toEqual(['a#id3'])
   })
 
-  it('S185: of the lock is no loss of the name if no other process has taken over meanwhile', async () => {
+  it('S185: with the lock keeps the name if no other process has taken over meanwhile', async () => {
     const { happened, live } = await join('alone', 'a')
     await terminate(await holderOf('alone', 'a#id2'))
     await vi.waitFor(() => expect(happened).toEqual(['a#id2', 'fenced', 'a#id2']), { timeout: 10_000 })
     expect([live.mayClaim, await ownersIn('alone')]).toEqual([true, ['a#id2']])
   })
 
-  it('S173, S185: by a restart of the server ends no process, and all of them are watched again', async () => {
+  it('S173, S185: by a restart of the server ends no process, and all processes are watched again', async () => {
     const server = await startPostgres()
     try {
       const place = placeOf(server.url)
@@ -254,7 +254,7 @@ describe('the loss of a connection', () => {
 })
 
 describe('a registration', () => {
-  it('S184: takes another key if its key is locked by another user of the database', async () => {
+  it('S184: takes another key if its key is locked by another client of the database', async () => {
     const scope = { schema, namespace: 'locked' }
     const other = new pg.Client(placeOf(database.url))
     await other.connect()
@@ -264,14 +264,14 @@ describe('a registration', () => {
     await other.end()
   })
 
-  it('S184: takes another key if a process that has died had its key', async () => {
+  it('S184: takes another key if a dead process had its key', async () => {
     const scope = { schema, namespace: 'taken' }
     await ask(placeOf(database.url), `insert into ${schema}.process values ('elsewhere', 'x', 'x', $1::bigint, 0)`, [lockKeyOf(scope, 'a#id2', 0)])
     await join('taken', 'a')
     expect(await keysIn('taken')).toEqual([lockKeyOf(scope, 'a#id2', 1)])
   })
 
-  it('S184: has keys that differ by schema, namespace, owner and attempt', () => {
+  it('S184: has a different key for each schema, namespace, owner and attempt', () => {
     const scopes = [['s', 'n', 'o', 0], ['s', 'n', 'o', 1], ['s', 'n', 'p', 0], ['s', 'm', 'o', 0], ['t', 'n', 'o', 0], ['sn', '', 'o', 0], ['s', 'no', '', 0]] as const
     expect(new Set(scopes.map(([name, namespace, owner, attempt]) => lockKeyOf({ schema: name, namespace }, owner, attempt))).size).toBe(scopes.length)
   })

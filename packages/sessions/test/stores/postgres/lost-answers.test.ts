@@ -210,7 +210,7 @@ describe('each operation that writes to Postgres', () => {
   afterAll(() => calm.close())
 
   it.each(operations.flatMap((operation) => (['before', 'behind', 'terminate'] as const).map((how) => ({ ...operation, how }))))(
-    'S195: $name, with a connection that is lost at any statement ($how): it is applied once, or says that it may not be',
+    'S195: $name, with a connection that is lost at any statement ($how): it is applied once or reported as uncertain',
     async ({ how, ...operation }) => {
       const proxy = await startProxy(place.url)
       const store = await open(place.store({ connectionString: proxy.url, migrate: false, listen: false }))
@@ -222,7 +222,7 @@ describe('each operation that writes to Postgres', () => {
   )
 
   it.each(operations.flatMap((operation) => ['40P01', '40001', '57P01'].map((code) => ({ ...operation, code }))))(
-    'S195: $name, with the failure $code at any statement: it is applied once, or says that it may not be',
+    'S195: $name, with the failure $code at any statement: it is applied once or reported as uncertain',
     async ({ code, ...operation }) => {
       let left = Infinity
       const fails: PostgresQuery = { text: `do $$ begin raise exception using errcode = '${code}'; end $$` }
@@ -235,7 +235,7 @@ describe('each operation that writes to Postgres', () => {
     },
   )
 
-  it('S195: a claim whose answer was lost is not made again by the store, and its caller gets the run', async () => {
+  it('S195: a claim with a lost answer is not repeated by the store, and a second claim of its caller gets the run', async () => {
     const proxy = await startProxy(place.url)
     const store = await open(place.store({ connectionString: proxy.url, migrate: false, listen: false }))
     const { runId } = await runIn(calm)
@@ -247,7 +247,7 @@ describe('each operation that writes to Postgres', () => {
     expect(await store.claim(claimOf(runId))).toMatchObject([{ run: { epoch: 2 } }])
   })
 
-  it('S195: a process of the server that is ended while a commit waits for its row is replaced, and the commit is applied once', async () => {
+  it('S195: if the server ends a backend while its commit waits for a row, the backend is replaced, and the commit is applied once', async () => {
     const { key } = await runIn(calm)
     await place.query('begin')
     await place.query('select 1 from bowline.session_state for update')
@@ -261,7 +261,7 @@ describe('each operation that writes to Postgres', () => {
     expect((await calm.readEvents(key, 0, 10)).events).toHaveLength(1)
   })
 
-  it('S195: connections that the server ends while their store closes end nothing else', async () => {
+  it('S195: if the server ends connections while their store closes, nothing else ends', async () => {
     for (let round = 0; round < 8; round++) {
       const store = place.store({ migrate: false })
       await openStore(store)
@@ -272,7 +272,7 @@ describe('each operation that writes to Postgres', () => {
     }
   })
 
-  it.each(['before', 'behind', 'terminate'] as const)('S195: opening a store, with a connection that is lost at any statement (%s): it opens, or says that it may not be, and opens then', async (how) => {
+  it.each(['before', 'behind', 'terminate'] as const)('S195: opening a store, with a connection that is lost at any statement (%s): it opens, or reports a failure and opens the next time', async (how) => {
     const proxy = await startProxy(place.url)
     let left = 0
     proxy.cut = () => ((left -= 1) === 0 ? how : undefined)

@@ -52,13 +52,13 @@ const addTable =
 const createMeta: Migration = (connection) => connection.schema.createTable('meta').addColumn('name', 'text', (column) => column.primaryKey()).addColumn('value', 'text').execute()
 
 describe('the tables of a Postgres store', () => {
-  it('S191: are made once by processes that start at once', async () => {
+  it('S191: are created once by processes that start at the same time', async () => {
     const stores = await Promise.all(Array.from({ length: 4 }, () => open()))
     expect(await Promise.all(stores.map((store) => store.readSession('room:1')))).toEqual(Array.from({ length: 4 }, () => ({ status: 'missing' })))
     expect([await meta('schema'), await meta('major')]).toEqual(['4', '1'])
   })
 
-  it('S191: are asked for by the name of the command if they may not be made', async () => {
+  it('S191: are requested by the name of the command if the store may not create them', async () => {
     await expect(open({ migrate: false })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('run bowline-server migrate') as string })
     expect(await tables()).toBe(0)
     await migratePostgres({ connectionString: database.url })
@@ -67,7 +67,7 @@ describe('the tables of a Postgres store', () => {
     await expect(open({ migrate: false })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('are at step 1 of 4') as string })
   })
 
-  it('S191: that are some steps ahead are used, those of a later major are refused as they are', async () => {
+  it('S191: are used if they are some steps ahead, and refused unchanged if they have a later major version', async () => {
     await migratePostgres({ connectionString: database.url })
     await admin.query("update bowline.meta set value = '9' where name = 'schema'")
     for (const migrate of [true, false]) await open({ migrate })
@@ -76,7 +76,7 @@ describe('the tables of a Postgres store', () => {
     expect(await meta('schema')).toBe('9')
   })
 
-  it('S191: what a newer process made while this one waited to migrate is refused as it is', async () => {
+  it('S191: are refused unchanged if a newer process created them while this one waited to migrate', async () => {
     await admin.query('begin')
     await admin.query("select pg_advisory_xact_lock($1, hashtext('migrate bowline'))", [lockClass])
     const migration = migratePostgres({ connectionString: database.url })
@@ -87,7 +87,7 @@ describe('the tables of a Postgres store', () => {
     expect([await meta('schema'), await tables()]).toEqual(['1', 1])
   })
 
-  it('S191: a step is done as a whole or not at all, and those before it stay', async () => {
+  it('S191: get each step as a whole or not at all, and keep the earlier steps', async () => {
     const broken: Migration = async (connection) => {
       await addTable('half')(connection, undefined as never)
       await sql`select 1 / 0`.execute(connection)
@@ -98,7 +98,7 @@ describe('the tables of a Postgres store', () => {
     expect([await meta('schema'), await tables()]).toEqual(['3', 3])
   })
 
-  it('S191: another process that migrates for too long is named as the reason', async () => {
+  it('S191: if another process migrates for too long, the error names that reason', async () => {
     await admin.query('begin')
     await admin.query('create schema bowline')
     await expect(migratePostgres({ connectionString: database.url })).rejects.toMatchObject({ code: 'store-locked', message: expect.stringContaining('Start again later') as string })
@@ -106,7 +106,7 @@ describe('the tables of a Postgres store', () => {
     await migratePostgres({ connectionString: database.url })
   })
 
-  it('S191: a schema with tables of something else is refused', async () => {
+  it('S191: are refused if the schema contains tables of another program', async () => {
     await migrateWith([createMeta])
     await admin.query("update bowline.meta set value = 'something'")
     await expect(open()).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining('Name another schema') as string })
@@ -121,13 +121,13 @@ describe('a Postgres server that cannot be used', () => {
     ['a wrong password', () => overTcp('postgres:wrong', name()), 'invalid-config', 'The password for Postgres is wrong. Correct it.'],
     ['a database that is not there', () => database.url.replace(name(), 'nowhere'), 'invalid-config', 'The database does not exist'],
     ['a server that is not there', () => 'postgresql://user:s3cret@127.0.0.1:1/x', 'store-unavailable', 'Postgres cannot be reached (ECONNREFUSED).'],
-  ])('S52: %s is a clear error, and names neither user, server nor password', async (_what, url, code, text) => {
+  ])('S52: %s is a clear error without user, server or password', async (_what, url, code, text) => {
     const error = await open({ connectionString: url() }).catch((caught: unknown) => caught as Error)
     expect(error).toMatchObject({ code, message: expect.stringContaining(text) as string })
     expect((error as Error).message).not.toMatch(/wrong@|s3cret|127\.0\.0\.1/)
   })
 
-  it('S52: a missing right is named with what it is for, and nothing is half-made', async () => {
+  it('S52: a missing right is named with its purpose, and nothing is done in part', async () => {
     await admin.query('drop role if exists poor')
     await admin.query('create role poor login')
     const poor = database.url.replace('postgres@', 'poor@')
@@ -143,14 +143,14 @@ describe('a Postgres server that cannot be used', () => {
     await admin.query('drop owned by poor; drop role poor')
   })
 
-  it('S52: a database that takes no writes is a clear error', async () => {
+  it('S52: a read-only database is a clear error', async () => {
     await migratePostgres({ connectionString: database.url })
     const store = await open({ connectionString: `${database.url}?options=${encodeURIComponent('-c default_transaction_read_only=on')}` })
     const commit = store.commit({ id: 'b', key: 'room:1', expect: [], writes: [{ op: 'session.ensure', session: { id: 's', agent: 'assistant', metadata: {}, at: 1 } }] })
     await expect(commit).rejects.toMatchObject({ code: 'store-unavailable', message: expect.stringContaining('Connect to the primary') as string })
   })
 
-  it('S52: commits that the server does not keep safe are a warning', async () => {
+  it('S52: commits that the server may lose are a warning', async () => {
     const warnings: string[] = []
     await open({ connectionString: `${database.url}?options=${encodeURIComponent('-c synchronous_commit=off')}`, onWarning: (message) => void warnings.push(message) })
     expect(warnings).toEqual([expect.stringContaining('synchronous_commit is off')])

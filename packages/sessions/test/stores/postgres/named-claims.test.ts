@@ -40,7 +40,7 @@ describe('claims on Postgres while other processes write', () => {
     return writer.query('select pg_sleep(0.1); commit')
   }
 
-  it('S55, S183: a session that is not named is passed over, and is there for the next claim', async () => {
+  it('S55, S183: a locked session that is not named is skipped, and can be claimed the next time', async () => {
     expect(await claimed({ max: 2 })).toEqual(['room:2', 'room:3'])
     await endWrite()
     expect(await claimed({ max: 2 })).toEqual(['room:1'])
@@ -49,13 +49,13 @@ describe('claims on Postgres while other processes write', () => {
   it.each([
     { others: false, expected: ['room:1', 'room:3'] },
     { others: true, expected: ['room:1', 'room:2', 'room:3'] },
-  ])('S55, S183: a claim waits for a named session until the write to it is over, with others: $others', async ({ others, expected }) => {
+  ])('S55, S183: a claim waits for a named session until the write to it ends, with others: $others', async ({ others, expected }) => {
     const ended = endWrite()
     expect(await claimed({ keys: ['room:3', 'room:1'], others })).toEqual(expected)
     await ended
   })
 
-  it('S183, S185: a write that does not end, as that of a frozen process, keeps no other session back', async () => {
+  it('S183, S185: a write that does not end, such as one of a frozen process, holds back no other session', async () => {
     expect(await claimed({ keys: ['room:3', 'room:1'] })).toEqual(['room:3'])
     expect(await claimed({ keys: ['room:1'], others: true })).toEqual(['room:2'])
     await endWrite()

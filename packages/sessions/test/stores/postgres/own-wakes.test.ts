@@ -17,8 +17,8 @@ function watched() {
   return { told, wakes, commit, claimOf, hold }
 }
 
-describe('S187: work that a process tells the others of', () => {
-  it('is told at once where nothing is claimed, with its number', async () => {
+describe('S187: hints about work that a process has stored', () => {
+  it('a hint without work to claim is sent at once, with its number', async () => {
     const { told, commit } = watched()
     commit('a')
     commit('b', false)
@@ -27,7 +27,7 @@ describe('S187: work that a process tells the others of', () => {
     expect(told).toEqual(['b 1', 'a 1 wake'])
   })
 
-  it('is not told if the process claims it itself; readers are told', async () => {
+  it('if the process claims the work itself, only readers get a hint', async () => {
     const { told, commit, claimOf, hold } = watched()
     commit('a')
     const claim = hold()
@@ -38,7 +38,7 @@ describe('S187: work that a process tells the others of', () => {
     expect(told).toEqual(['a 1'])
   })
 
-  it('is told when the claim has not taken it', async () => {
+  it('if the claim did not take the work, a hint is sent', async () => {
     const { told, commit, claimOf, hold } = watched()
     commit('a')
     commit('b')
@@ -48,7 +48,7 @@ describe('S187: work that a process tells the others of', () => {
     expect(told).toEqual(['a 1', 'b 1', 'a - wake'])
   })
 
-  it('waits for the claim under way and one more, and no longer', async () => {
+  it('a hint waits for the claim under way and one more, and no longer', async () => {
     const { told, commit, claimOf, hold } = watched()
     const first = hold()
     commit('a')
@@ -68,7 +68,7 @@ describe('S187: work that a process tells the others of', () => {
     expect(told).toHaveLength(2)
   })
 
-  it('is told when the claim fails, and when no further claim follows', async () => {
+  it('if the claim fails, or no other claim follows, a hint is sent', async () => {
     const { told, commit, wakes, hold } = watched()
     commit('a')
     await expect(wakes.claiming(() => Promise.reject(new Error('lost')))).rejects.toThrow('lost')
@@ -82,7 +82,7 @@ describe('S187: work that a process tells the others of', () => {
     expect(told.slice(2)).toEqual(['b 1', 'b - wake'])
   })
 
-  it('is told before the process leaves', async () => {
+  it('a hint is sent before the process leaves', async () => {
     const { told, commit, wakes, hold } = watched()
     const claim = hold()
     commit('a')

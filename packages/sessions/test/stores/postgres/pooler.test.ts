@@ -25,21 +25,21 @@ async function isPooled(url: string): Promise<boolean> {
 const otherSettings = [{ server_round_robin: '1' }, { default_pool_size: '1' }, { default_pool_size: '2', min_pool_size: '2' }]
 
 describe('a pooler', () => {
-  it('S173: is not found where there is none', async () => {
+  it('S173: is not reported if there is none', async () => {
     expect(await isPooled(database.url)).toBe(false)
   })
 })
 
 describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer'), () => {
-  it('S173, S189: is found in transaction mode', async () => {
+  it('S173, S189: is detected in transaction mode', async () => {
     expect(await isPooled(await startPooler(database.url, 'transaction'))).toBe(true)
   })
 
-  it.each(otherSettings)('S173, S189: is found in transaction mode with %j', async (settings) => {
+  it.each(otherSettings)('S173, S189: is detected in transaction mode with %j', async (settings) => {
     expect(await isPooled(await startPooler(database.url, 'transaction', settings))).toBe(true)
   })
 
-  it('S173, S189: is found in transaction mode while others use it', async () => {
+  it('S173, S189: is detected in transaction mode while other clients use it', async () => {
     const url = await startPooler(database.url, 'transaction', { default_pool_size: '4' })
     let isBusy = true
     const busy = Array.from({ length: 3 }, async () => {
@@ -53,15 +53,15 @@ describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer'), () => {
     }
   })
 
-  it('S173, S189: is found in statement mode', async () => {
+  it('S173, S189: is detected in statement mode', async () => {
     expect(await isPooled(await startPooler(database.url, 'statement'))).toBe(true)
   })
 
-  it('S173, S189: keeps its sessions in session mode', async () => {
+  it('S173, S189: keeps its server sessions in session mode', async () => {
     expect(await isPooled(await startPooler(database.url, 'session'))).toBe(false)
   })
 
-  it('S189: in transaction mode ends the direct connection with one warning, and leaves neither locks nor settings', async () => {
+  it('S189: in transaction mode closes the direct connection with one warning, and leaves neither locks nor settings', async () => {
     const url = await startPooler(database.url, 'transaction', { default_pool_size: '1' })
     const happened: string[] = []
     const connection = new SessionConnection({

@@ -47,7 +47,7 @@ async function slowUrl(): Promise<string> {
   return `postgresql://${user}${secret}@127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
 }
 
-it('S194: a process that waits for the stop of its runtime does not end before it, though a hint is still on its way', async () => {
+it('S194: a process that waits for the stop of its runtime does not exit earlier, even while a hint is being sent', async () => {
   const flags = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
   const ended = promisify(execFile)(process.execPath, flags, { cwd: join(import.meta.dirname, '../../..'), env: { ...process.env, DATABASE_URL: database.url, SLOW_URL: await slowUrl() } })
   expect(await ended).toEqual({ stdout: 'stopped\n', stderr: '' })

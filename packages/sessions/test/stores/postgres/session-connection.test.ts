@@ -55,7 +55,7 @@ async function untilOpenAgain({ connection }: Noted): Promise<void> {
 }
 
 describe('the direct connection of a process', () => {
-  it('S173: is opened again when the server has ended it, and its users are told', async () => {
+  it('S173: is opened again when the server has ended it, and its users are informed', async () => {
     const noted = connectTo(placeOf(database.url))
     const { connection, happened, errors } = noted
     expect(await connection.open()).toBe('open')
@@ -84,7 +84,7 @@ describe('the direct connection of a process', () => {
     }
   })
 
-  it('S173: a server that cannot be reached at first is tried again, each time after a longer while, with jitter', async () => {
+  it('S173: a server that is unreachable at first is tried again, each time after a longer wait, with jitter', async () => {
     const clock = manualClock()
     const waits: number[] = []
     const spied = { now: () => clock.now(), setTimer: (atMs: number, run: () => void) => (waits.push(atMs - clock.now()), clock.setTimer(atMs, run)) }
@@ -99,7 +99,7 @@ describe('the direct connection of a process', () => {
     await expect(connection.query('select 1')).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
-  it('S173: a server that does not answer any more is given up after the time for a check, and not before', async () => {
+  it('S173: a server that no longer answers is given up after the time for a check, and not before', async () => {
     const clock = manualClock()
     const proxy = await startProxy(placeOf(database.url))
     const noted = connectTo(proxy.place, { clock, checkMs: 5000, answerMs: 4000 })
@@ -114,7 +114,7 @@ describe('the direct connection of a process', () => {
     expect(noted.errors[0]?.message).toContain('ETIMEDOUT')
   })
 
-  it('S173: a check that is answered is followed by the next one', async () => {
+  it('S173: after an answered check the next one follows', async () => {
     const clock = manualClock()
     const { connection, errors } = connectTo(placeOf(database.url), { clock, checkMs: 5000, answerMs: 4000 })
     await connection.open()
@@ -134,7 +134,7 @@ describe('the direct connection of a process', () => {
     expect(JSON.stringify(errors[0]?.cause, Object.getOwnPropertyNames(errors[0]?.cause))).not.toContain('secret_name')
   })
 
-  it('S193: is closed after its users have taken leave, and leaves nothing on the server', async () => {
+  it('S193: is closed after its users have finished, and leaves nothing on the server', async () => {
     const { connection, happened, errors } = connectTo(placeOf(database.url))
     await connection.open()
     const backend = await backendOf(connection)
@@ -144,7 +144,7 @@ describe('the direct connection of a process', () => {
     expect([connection.state, errors]).toEqual(['closed', []])
   })
 
-  it('S193: is closed in time also while it cannot be opened', async () => {
+  it('S193: is closed in time even while it cannot be opened', async () => {
     const proxy = await startProxy(placeOf(database.url))
     const noted = connectTo(proxy.place, { users: [{ opened: () => Promise.resolve(proxy.silence()) }, { opened: async (session) => void (await session.query('select 1')) }] })
     const opening = noted.connection.open()
@@ -154,7 +154,7 @@ describe('the direct connection of a process', () => {
     expect(noted.connection.state).toBe('closed')
   })
 
-  it('S173: what a user rejects closes the connection, and it is opened again', async () => {
+  it('S173: if a user rejects it, the connection is closed and opened again', async () => {
     let tries = 0
     const user: SessionUser = { opened: () => (++tries === 1 ? Promise.reject(new SessionError('store-unavailable', 'not yet')) : Promise.resolve()) }
     const { connection, errors } = connectTo(placeOf(database.url), { users: [user] })
@@ -163,7 +163,7 @@ describe('the direct connection of a process', () => {
     expect([tries, errors.length]).toEqual([2, 1])
   })
 
-  it('S173: its session has no time limits of the database, and commits without waiting for the disk', async () => {
+  it('S173: its server session has no time limits of the database, and commits without waiting for the disk', async () => {
     const name = new URL(database.url.replace(/@[^/]*/, '@host')).pathname.slice(1)
     await ask(placeOf(database.url), `alter database ${name} set statement_timeout = '1s'`)
     const { connection } = connectTo(placeOf(database.url))

@@ -73,7 +73,7 @@ async function untilWaiting(like: string): Promise<void> {
 }
 
 describe('several processes on one Postgres', () => {
-  it('S184: what a dead process has is taken over at once, though its leases have not ended', async () => {
+  it('S184: the runs of a dead process are taken over at once, even if its leases have not ended', async () => {
     const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
     await dying.commit(batch([ensure, insertRun('run-1')]))
     expect(await dying.claim(requestOf('dying'))).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('several processes on one Postgres', () => {
     await vi.waitUntil(async () => (await store.claim(requestOf('cut'))).length === 1, { timeout: 10_000, interval: 20 })
   })
 
-  it('S185: a process that is registered again looks for work at once, without a hint or a poll', async () => {
+  it('S185: a process that has registered again looks for work at once, without a hint or a poll', async () => {
     await (await place.empty({ onWarning })).close()
     const runtime = runtimeOver({}, { clock: manualClock(), steps: [{ text: 'done' }] })
     await runtime.start()
@@ -118,7 +118,7 @@ describe('several processes on one Postgres', () => {
     expect((await run.result()).text).toBe('done')
   })
 
-  it('S185: a process that was taken over without knowing it claims nothing: the claim itself looks', async () => {
+  it('S185: a process that does not know that it was taken over claims nothing, because the claim checks', async () => {
     const store = await open(await place.empty({ onWarning }), 'unknowing')
     await store.commit(batch([ensure, insertRun('run-1')]))
     const { length } = await processesOf('unknowing')
@@ -127,7 +127,7 @@ describe('several processes on one Postgres', () => {
     expect(await store.claim(requestOf('unknowing'))).toEqual([])
   })
 
-  it('S184: a claim under way is seen by those who take its process over', async () => {
+  it('S184: a takeover sees a claim under way of the dead process', async () => {
     const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
     await dying.commit(batch([ensure, insertRun('run-1')]))
     // The claim waits for the row while its process is still registered.
@@ -141,7 +141,7 @@ describe('several processes on one Postgres', () => {
     await vi.waitUntil(async () => (await living.claim(requestOf('living'))).length === 1, { timeout: 10_000, interval: 20 })
   })
 
-  it('S184: leases stay with a process that has taken another name, and with all others', async () => {
+  it('S184: a process under another name keeps its leases, and so do all others', async () => {
     const [slow, living] = [await open(await place.empty({ onWarning }), 'slow'), await open(place.store({ onWarning }), 'living')]
     await slow.commit(batch([ensure, insertRun('run-1')]))
     await slow.claim(requestOf('slow'))
@@ -151,7 +151,7 @@ describe('several processes on one Postgres', () => {
     expect(await living.claim(requestOf('living'))).toEqual([])
   })
 
-  it('S187: what one process accepts another one starts without waiting for its next poll', async () => {
+  it('S187: an input that one process accepts is started by another one without waiting for its next poll', async () => {
     await (await place.empty({ onWarning })).close()
     const here = runtimeOver({}, { concurrency: 0 })
     const times: number[] = []
@@ -169,7 +169,7 @@ describe('several processes on one Postgres', () => {
     expect(waits.toSorted((a, b) => a - b)[0]).toBeLessThan(400)
   })
 
-  it('S173: what was stored while nobody listened is looked for when the connection is there again', async () => {
+  it('S173: after a lost connection the process looks for what was stored in the meantime', async () => {
     await (await place.empty({ onWarning })).close()
     const [began, aborted] = [gate(), gate()]
     const working = runtimeOver({}, {
@@ -190,7 +190,7 @@ describe('several processes on one Postgres', () => {
     await vi.waitFor(async () => expect(await working.session('room:1').info()).toMatchObject({ status: 'stopped' }), { timeout: 10_000 })
   })
 
-  it('S187: with LISTEN off everything passes, slower', async () => {
+  it('S187: with LISTEN off everything arrives, but later', async () => {
     await (await place.empty({ onWarning })).close()
     const here = runtimeOver({ listen: false }, { concurrency: 0 })
     const there = runtimeOver({ listen: false }, { steps: [{ text: 'done' }] })
@@ -201,7 +201,7 @@ describe('several processes on one Postgres', () => {
     expect(await place.query('select 1 from bowline.process')).toEqual([])
   })
 
-  it('S188: a reader sees the deltas of a run that another process executes, before their message is whole', async () => {
+  it('S188: a reader sees the deltas of a run in another process before their message is complete', async () => {
     await (await place.empty({ onWarning })).close()
     const here = runtimeOver({}, { concurrency: 0 })
     const held = gate()
@@ -229,7 +229,7 @@ describe('several processes on one Postgres', () => {
     expect(await place.query('select 1 from bowline.delta')).toEqual([])
   })
 
-  it('S188, S105: a session that is deleted leaves no live deltas in the tables', async () => {
+  it('S188, S105: a deleted session leaves no live deltas in the tables', async () => {
     const store = await open(await place.empty({ onWarning, listen: false }), 'deleting')
     await store.commit(batch([ensure, insertRun('run-1')]))
     await store.claim(requestOf('deleting'))
@@ -239,7 +239,7 @@ describe('several processes on one Postgres', () => {
     expect(await place.query('select n::int from bowline.delta')).toEqual([])
   })
 
-  it('S193: a process that is closed leaves no connection, no lock and no row', async () => {
+  it('S193: a closed process leaves no connection, no lock and no row', async () => {
     const store = await open(await place.empty({ onWarning }), 'closing')
     await store.close()
     closing.length = 0
@@ -249,7 +249,7 @@ describe('several processes on one Postgres', () => {
     expect(await place.query(`select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)).toEqual([])
   })
 
-  it('S193: a host that comes and goes does its work in drain, and leaves neither connection, lock nor lease', async () => {
+  it('S193: a serverless host does its work in drain, and leaves no connection, no lock and no lease', async () => {
     await (await place.empty({ onWarning })).close()
     const wakes: number[] = []
     const serverless = { listen: false, poolSize: 1 } as const
@@ -266,7 +266,7 @@ describe('several processes on one Postgres', () => {
     await vi.waitFor(async () => expect(await place.query(`select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`)).toEqual([]), { timeout: 10_000 })
   })
 
-  it('S194: what a process gives back when it stops, another one goes on with at once', async () => {
+  it('S194: when a process stops, another one resumes its runs at once', async () => {
     await (await place.empty({ onWarning })).close()
     const began = gate()
     const leaving = runtimeOver({}, { steps: async (call) => (began.open(), await new Promise((_resolve, reject) => call.abortSignal?.addEventListener('abort', () => reject(new Error('stopped'))))) })
@@ -294,8 +294,8 @@ describe('several processes on one Postgres', () => {
   })
 })
 
-describe('where the direct connection goes', () => {
-  it('S189: a pool alone brings a warning that says what to do, and works', async () => {
+describe('the direct connection', () => {
+  it('S189: a pool alone causes a warning that says what to do, and works', async () => {
     await (await place.empty({ onWarning })).close()
     const told: string[] = []
     const pool = new pg.Pool({ connectionString: place.url, max: 2 })
@@ -306,7 +306,7 @@ describe('where the direct connection goes', () => {
     expect(told).toEqual([expect.stringContaining('Give it a directConnectionString to the server, or set listen to false.')])
   })
 
-  it('S194: one that cannot be opened ends the start with an error that names no server', async () => {
+  it('S194: a direct connection that cannot be opened ends the start with an error that names no server', async () => {
     await (await place.empty({ onWarning })).close()
     const store = postgresStore({ connectionString: place.url, directConnectionString: place.url.replace(/\/test_\d+_\d+/, '/missing_database'), onWarning })
     await expect(store.open({ namespace: 'default', owner: 'a', clock: systemClock })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('The database does not exist') as string })
@@ -314,7 +314,7 @@ describe('where the direct connection goes', () => {
     await vi.waitFor(async () => expect(await place.query(left)).toEqual([]), { timeout: 10_000 })
   })
 
-  it('a directConnectionString that is not used is refused', () => {
+  it('an unused directConnectionString is refused', () => {
     expect(() => postgresStore({ connectionString: 'postgres://localhost/x', directConnectionString: 'postgres://localhost/x', listen: false })).toThrow(/leave one of them out/)
   })
 })
@@ -322,7 +322,7 @@ describe('where the direct connection goes', () => {
 describe('DeltaWriter', () => {
   const delta = (n: number): DeltaBatch => ({ key: 'room:1', runId: 'run', epoch: 1, base: 1, n, events: [] })
 
-  it('S188: writes what came meanwhile in one go, and one at a time', async () => {
+  it('S188: writes the deltas that arrive during a write together, one write at a time', async () => {
     const written: number[][] = []
     const first = gate()
     const writer = new DeltaWriter(async (given) => {
@@ -336,7 +336,7 @@ describe('DeltaWriter', () => {
     expect(written).toEqual([[1], [2, 3]])
   })
 
-  it('S188: a failure is told to those whose deltas were in it, and the next ones are written', async () => {
+  it('S188: a failure rejects the deltas of that write, and the next ones are written', async () => {
     const failure = new SessionError('store-unavailable', 'gone')
     let writes = 0
     const writer = new DeltaWriter(() => (++writes === 1 ? Promise.reject(failure) : Promise.resolve()))

@@ -5,7 +5,7 @@ import { randomRuns } from '../../../../../scripts/test-length.ts'
 
 const anyText = fc.string({ unit: fc.oneof(fc.constantFrom('\0', '\u0001', '\u0002', '\u0003', 'd800', '\ud83d', '\udc4d', 'a', 'ü', '\u{1f44d}'), fc.string({ unit: 'binary' })) })
 
-it('S7, S44: any text comes back from Postgres as it was, in a form that Postgres takes', () => {
+it('S7, S44: any text is read back from Postgres unchanged, in a form that Postgres accepts', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const stored = toStored(text)
@@ -27,7 +27,7 @@ it('S7: texts keep their order', () => {
   )
 })
 
-it('S44: the texts of lists are bound as texts are', () => {
+it('S44: texts in lists are encoded like single texts', () => {
   expect(boundValue(['a', '\0', 1])).toEqual(['a', '\u0001\u0001', 1])
   expect([boundValue(null), boundValue(3)]).toEqual([null, 3])
 })

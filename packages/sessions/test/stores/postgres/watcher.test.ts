@@ -108,7 +108,7 @@ async function untilNoRows(): Promise<void> {
 }
 
 describe('watchers of one process', () => {
-  it(`S184: when the lock falls free, exactly one watcher takes over, ${times} times of ${times}`, async () => {
+  it(`S184: when the lock becomes free, exactly one watcher takes over, ${times} times of ${times}`, async () => {
     const lost: string[] = []
     const watchers = [await watch((owner) => void lost.push(owner)), await watch((owner) => void lost.push(owner))]
     for (let n = 1; n <= times; n++) {
@@ -125,7 +125,7 @@ describe('watchers of one process', () => {
     expect(watchers.flatMap(({ errors }) => errors)).toEqual([])
   })
 
-  it('S184: what one does not bring to its end is done by another', async () => {
+  it('S184: a takeover that one watcher cannot complete is done by another', async () => {
     const first = await watch()
     const [{ pid = 0 } = {}] = await untilWaiting(1)
     // A claim of the victim in progress, for which the takeover must wait.
@@ -143,7 +143,7 @@ describe('watchers of one process', () => {
     await vi.waitFor(() => expect([first.watcher.takeovers, second.watcher.takeovers]).toEqual([0, 1]))
   })
 
-  it('S184: what is refused is reported and done again', async () => {
+  it('S184: a takeover that fails is reported and repeated', async () => {
     const { watcher, errors } = await watch()
     await untilWaiting(1)
     await ask(placeOf(database.url), 'alter table watched.run_state rename to hidden')
@@ -167,14 +167,14 @@ describe('watchers of one process', () => {
     expect(new Set(moments).size).toBe(began.size)
   })
 
-  it('S192: a watcher that was killed in its wait leaves no connection on the server', async () => {
+  it('S192: a watcher that is killed while it waits leaves no connection on the server', async () => {
     const { connection } = await watch()
     const [{ pid = 0 } = {}] = await untilWaiting(1)
     connection.drop()
     await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]), { timeout: 10_000 })
   })
 
-  it('S193: a watcher is closed without the rest of its wait, and the server logs no error of it', async () => {
+  it('S193: a watcher is closed without the rest of its wait, and the server logs no error', async () => {
     const { connection, errors } = await watch()
     await untilWaiting(1)
     await connection.close()
@@ -200,7 +200,7 @@ describe('watchers of one process', () => {
     expect(statements.filter((text) => text.includes('wait_for_process_lock'))).toEqual([])
   })
 
-  it('S193: a wait that has not begun when it is cancelled is cancelled again', async () => {
+  it('S193: a cancel that comes before the wait has begun is repeated', async () => {
     let cancels = 0
     const { watcher } = await watch(undefined, {
       cancel: (backend) => ((cancels += 1) === 1 ? Promise.resolve() : ask(placeOf(database.url), 'select pg_cancel_backend($1)', [backend])),

@@ -55,14 +55,14 @@ async function entriesOfTurn(): Promise<number> {
   return ((await readOf(50)).entries - short.entries) / 40
 }
 
-describe('tables that the server knows nothing of', () => {
-  it('S186: what a turn reads does not grow with the sessions that are there', async () => {
+describe('tables without statistics on the server', () => {
+  it('S186: the rows that a turn reads do not grow with the number of sessions', async () => {
     await turns(250)
     // Most of them are from the first poll. A scan of the sessions by each statement would read thousands.
     expect((await readOf(20)).rows / 20).toBeLessThan(250)
   })
 
-  it('S192: what a turn reads does not grow with the versions of rows that are kept for a snapshot', async () => {
+  it('S192: the rows that a turn reads do not grow with the row versions that a snapshot keeps', async () => {
     const holder = new pg.Client({ connectionString: server?.url })
     await holder.connect()
     await holder.query('begin isolation level repeatable read')
