@@ -48,7 +48,7 @@ function answerTurns(): void {
 }
 
 describe('cache marks of an agent', () => {
-  it('A187: are set behind the system prompt and the last stored message, in both steps of a turn and in the next turn', async () => {
+  it('A187: are set after the system prompt and the last stored message, in both steps of a turn and in the next turn', async () => {
     answerTurns()
     const talk = conversation()
     const agent = agentWith()
@@ -62,7 +62,7 @@ describe('cache marks of an agent', () => {
     expect(bodies.map(markedTexts)).toEqual([['Be brief.', 'one'], ['Be brief.', 'seen'], ['Be brief.', 'two']])
   })
 
-  it('A187: with off there are none, in whatever the agent starts', async () => {
+  it('A187: with off there are none, in everything that the agent starts', async () => {
     mock.on({ userMessage: 'Write the summary now.' }, { content: 'Summary.' })
     mock.on({ userMessage: 'one', hasToolResult: false }, callOf('delegate_to_helper', { prompt: 'help' }))
     mock.on({ userMessage: 'help', hasToolResult: false }, callOf('side', {}, 'call_side'))
@@ -87,7 +87,7 @@ describe('cache marks of an agent', () => {
     expect(bodies.map((body) => marksIn(body).length)).toEqual([0, 2, 2, 2, 0])
   })
 
-  it('A187: subagents, their subagents, spawnChild and compactions have them without being told', async () => {
+  it('A187: subagents, their subagents, spawnChild and compactions set them without an option of their own', async () => {
     mock.on({ userMessage: 'Write the summary now.' }, { content: 'Summary.' })
     mock.on({ userMessage: 'one', hasToolResult: false }, callOf('delegate_to_helper', { prompt: 'help' }))
     mock.on({ userMessage: 'help', hasToolResult: false }, callOf('side', {}, 'call_side'))
@@ -111,7 +111,7 @@ describe('cache marks of an agent', () => {
     expect(marksIn(bodies.at(-1) ?? {})).toEqual(['system.0'])
   })
 
-  it('A187: what changes from turn to turn comes behind the mark of the prompt', async () => {
+  it('A187: content that changes from turn to turn comes after the mark of the prompt', async () => {
     answerTurns()
     const dated = defineExtension({ name: 'dated', hooks: { beforeAgentStart: ({ instructions }, { turn }) => ({ instructions: `${instructions}\n\nTurn ${turn}.` }) } })
     const talk = conversation()
@@ -136,7 +136,7 @@ describe('cache marks of an agent', () => {
     expect(bodies.every((body) => JSON.stringify(body).includes('it is noon'))).toBe(true)
   })
 
-  it('A187: without a prompt the tools have the mark, and there are never more than four', async () => {
+  it('A187: without a prompt the mark is on the tools, and there are never more than four marks', async () => {
     answerTurns()
     const own = { anthropic: { cacheControl: { type: 'ephemeral' } } }
     const content = ['a', 'b', 'c', 'two'].map((text, place) => ({ type: 'text' as const, text, ...(place < 3 && { providerOptions: own }) }))

@@ -20,7 +20,7 @@ async function missesBetween(first: Partial<AgentOptions>, second: Partial<Agent
 }
 
 describe('the beginning of requests', () => {
-  it('A188: nothing is said while it stays the same: steps, turns, attempts, ephemeral messages', async () => {
+  it('A188: reports nothing while it stays the same: steps, turns, attempts, ephemeral messages', async () => {
     const talk = conversation()
     let count = 0
     const options = { tools: [echo('look').tool], instructions: { system: 'Be brief.', footer: { date: true } }, ephemeral: () => [{ role: 'user' as const, content: `${count++}` }] }
@@ -31,7 +31,7 @@ describe('the beginning of requests', () => {
     expect(talk.types().filter((type) => type === 'usage')).toHaveLength(1)
   })
 
-  it('A188: the first section of the prompt is named that changed, came or went', async () => {
+  it('A188: names the first section of the prompt that changed, was added or was removed', async () => {
     const sections = { system: 'Be brief.', append: 'Be kind.', memory: 'Ada.' }
     const at = { turn: 2, step: 1 }
     expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, memory: 'Ada, Bob.' } })).toEqual([{ part: 'section', name: 'memory', ...at }])
@@ -44,7 +44,7 @@ describe('the beginning of requests', () => {
     expect(await missesBetween({}, { runtimeParams: { systemPrompt: 'Else.' } })).toEqual([{ part: 'section', name: 'identity', ...at }])
   })
 
-  it('A188: the first tool by name is named that changed, came or went', async () => {
+  it('A188: names the first tool by name that changed, was added or was removed', async () => {
     const tool = (name: string, description = name) => defineTool({ name, description, inputSchema: { type: 'object' }, execute: () => 'x' })
     const at = { turn: 2, step: 1 }
     const [a, b, c] = ['a', 'b', 'c'].map((name) => tool(name))
@@ -60,7 +60,7 @@ describe('the beginning of requests', () => {
     expect(await missesBetween({ tools: [a] }, { tools: [b], instructions: 'Else.' })).toEqual([{ part: 'section', name: 'identity', ...at }])
   })
 
-  it('A188: the first message is told by its place and role', async () => {
+  it('A188: reports the first changed message by its index and role', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one' }, { text: 'two' }])
     await talk.play(agent, 'one', { overlays: ['above'] })
@@ -79,7 +79,7 @@ describe('the beginning of requests', () => {
     expect(JSON.stringify(talk.journal.events.filter(({ type }) => type === 'usage'))).not.toMatch(/one|two|other|brief/)
   })
 
-  it('A188: messages that are not there any more are told by the place where they were', async () => {
+  it('A188: reports messages that are gone by the index they had', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one' }, { error: new Error('gone') }, { text: 'three' }], { onFailedTurn: 'rewind' })
     await talk.play(agent, 'one')
@@ -93,14 +93,14 @@ describe('the beginning of requests', () => {
     ])
   })
 
-  it('A188: a discarded attempt says it in its own usage event', async () => {
+  it('A188: the usage event of a discarded attempt reports it', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ text: 'one' }], { instructions: 'a' }), 'one')
     await talk.play(agentOf([{ error: overloaded }, { text: 'two' }], { instructions: 'b', retry: { baseDelayMs: 0, jitter: 0 } }), 'two')
     expect(talk.journal.events.filter(({ type }) => type === 'usage')).toMatchObject([{ purpose: 'discarded-attempt', cacheMiss: { part: 'section', name: 'identity' } }])
   })
 
-  it('A188: a summary is another beginning', async () => {
+  it('A188: a summary changes it', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one' }, { text: 'more' }, { text: 'Summary.' }, { text: 'two' }], { compaction: { keepRecentTokens: 1 } })
     await talk.play(agent, 'one')
@@ -126,7 +126,7 @@ describe('the beginning of requests', () => {
     expect(spans.map((attributes) => (attributes as Record<string, unknown>)[name])).toEqual([undefined, 'section identity', 'tool look', undefined, 'message 6'])
   })
 
-  it('A188: with off, in a new process and in another conversation nothing is said', async () => {
+  it('A188: reports nothing with off, in a new process or in another conversation', async () => {
     expect(await missesBetween({ cache: 'off' }, { cache: 'off', instructions: 'Else.' })).toEqual([])
     const talk = conversation()
     await talk.play(agentOf([{ text: 'one' }], { instructions: 'a' }), 'one')
@@ -138,13 +138,13 @@ describe('the beginning of requests', () => {
     expect(missesOf(elsewhere.journal.events)).toMatchObject([{ part: 'section', name: 'identity', turn: 3 }])
   })
 
-  it('A188: a schema that cannot be read ends the turn as before, and says nothing', async () => {
+  it('A188: a schema that cannot be read ends the turn as before, and reports nothing', async () => {
     const broken = defineTool({ name: 'broken', description: 'x', inputSchema: (() => { throw new Error('no schema') }) as never, execute: () => 'x' })
     const agent = defineAgent({ model: createOpenAI({ apiKey: 'x' })('gpt-5'), tools: [broken], retry: false })
     expect(await agent.run('go').result()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('no schema') } })
   })
 
-  it('A170, A188: reads a message once in a conversation of whatever length', async () => {
+  it('A170, A188: reads each message once, however long the conversation is', async () => {
     const steps = 40
     const scripted = scriptedModel((_, place) => (place < steps ? call('look', `${place}`) : { text: 'done' }))
     const agent = defineAgent({ model: scripted, tools: [echo('look').tool], limits: { maxSteps: 100, maxToolCalls: 100 }, guardrails: [] })

@@ -8,7 +8,7 @@ import { bundledFlags } from '../../../scripts/programs.ts'
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
 it(
-  'the example of the README runs as it stands, with a scripted model in the place of the provider',
+  'the example of the README runs unchanged, with a scripted model in place of the provider',
   { timeout: 30_000 },
   async () => {
     const readme = await readFile(`${folder}/README.md`, 'utf8')

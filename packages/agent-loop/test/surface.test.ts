@@ -41,7 +41,7 @@ describe('public surface', () => {
     expect(Object.keys(codes)).toHaveLength(16)
   })
 
-  it('an AgentError of another copy of the package is one too', () => {
+  it('recognizes an AgentError of another copy of the package', () => {
     const foreign = Object.assign(new Error('x'), { [Symbol.for('bowline.agent-loop.error')]: true })
     expect(root.AgentError.isInstance(foreign)).toBe(true)
     expect(root.AgentError.isInstance(new Error('x'))).toBe(false)

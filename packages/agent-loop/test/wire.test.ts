@@ -89,7 +89,7 @@ describe.each(wires)('a turn through the client of $name', ({ model, usage, call
     expect(blocksOf(bodies[1])).toMatchObject([result('call_a', 'sunny in Oslo'), result('call_b', 'noon in CET')])
   })
 
-  it('begins the next turn with what was said, after an error too', async () => {
+  it('begins the next turn with the earlier messages, after an error too', async () => {
     // The first match answers, and a wire may join the two inputs.
     mock.on({ userMessage: 'two' }, { content: 'Here again.', usage })
     mock.on({ userMessage: 'one' }, { error: { message: 'no such key', type: 'authentication_error' }, status: 401 })

@@ -19,7 +19,7 @@ function refusal(make: () => unknown): AgentError {
 
 describe('defineAgent', () => {
   it.each([undefined, null, '', 7, {}, { specificationVersion: 'v1', provider: 'p', modelId: 'm', doStream() {} }])(
-    'A1: %s is no model',
+    'A1: refuses %s as a model',
     (given) => {
       const error = refusal(() => defineAgent({ model: given } as unknown as AgentOptions))
       expect(error.code).toBe('invalid-config')
@@ -27,7 +27,7 @@ describe('defineAgent', () => {
     },
   )
 
-  it('A3: a model string that no registry resolves is refused by the run, before any event', () => {
+  it('A3: a run refuses a model string that no registry resolves, before any event', () => {
     const agent = defineAgent({ model: 'openai:gpt' })
     const error = refusal(() => agent.run('hi'))
     expect(error.code).toBe('invalid-config')
@@ -39,13 +39,13 @@ describe('defineAgent', () => {
     ['limits', () => defineAgent({ model, limits: { maxStep: 1 } } as unknown as AgentOptions), 'maxStep'],
     ['run', () => defineAgent({ model }).run('hi', { stream: true } as object), 'stream'],
     ['tool', () => defineTool({ name: 'a', description: '', inputSchema: {}, retries: 1 } as never), 'retries'],
-  ])('A2: an unknown option of %s is named', (_where, make, key) => {
+  ])('A2: the error names an unknown option of %s', (_where, make, key) => {
     const error = refusal(make)
     expect(error.code).toBe('invalid-config')
     expect(error.message).toContain(key)
   })
 
-  it('A4: two tools of one name are refused', () => {
+  it('A4: refuses two tools with one name', () => {
     const error = refusal(() => defineAgent({ model, tools: [echo('a').tool, echo('a').tool] }))
     expect(error.code).toBe('invalid-config')
     expect(error.message).toContain('"a"')
@@ -80,17 +80,17 @@ describe('defineAgent', () => {
     expect(error.message).toContain(name)
   })
 
-  it.each([null, 5, 'x', []])('refuses options of a run that are none: %j', (options) => {
+  it.each([null, 5, 'x', []])('refuses run options that are not an object of options: %j', (options) => {
     expect(refusal(() => defineAgent({ model }).run('go', options as never)).code).toBe('invalid-config')
   })
 
-  it('refuses tools it cannot name', () => {
+  it('refuses tools without a usable name', () => {
     const plain = tool({ inputSchema: z.object({}) })
     expect(refusal(() => defineAgent({ model, tools: [plain] as unknown as Tool[] })).code).toBe('invalid-config')
     expect(refusal(() => defineAgent({ model, tools: { b: echo('a').tool } })).message).toContain('tools.b')
   })
 
-  it('takes tools of both kinds by name', () => {
+  it('accepts tools of both kinds as an object by name', () => {
     const agent = defineAgent({ name: 'n', description: 'd', model, tools: { a: echo('a').tool, b: tool({ inputSchema: z.object({}) }) } })
     expect(agent.tools.map(({ name, effect }) => [name, effect])).toEqual([
       ['a', 'once'],

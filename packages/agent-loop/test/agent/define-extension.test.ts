@@ -29,7 +29,7 @@ describe('defineExtension', () => {
     expect(() => defineExtension(given(options))).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as string }))
   })
 
-  it('gives a frozen extension that is defined once', () => {
+  it('returns a frozen extension that is defined only once', () => {
     const hooks = { onSettled: () => undefined }
     const extension = defineExtension(given({ hooks }))
     hooks.onSettled = () => expect.fail('a later change')
@@ -39,7 +39,7 @@ describe('defineExtension', () => {
     expect(defineExtension(extension)).toBe(extension)
   })
 
-  it('takes hooks that are methods of a class, with fields of their own', async () => {
+  it('accepts a class instance whose hooks are methods and which has fields of its own', async () => {
     class Counter {
       turns = 0
       onTurnStart(): void {
@@ -52,14 +52,14 @@ describe('defineExtension', () => {
     expect(counter.turns).toBe(1)
   })
 
-  it('refuses two extensions of one name', () => {
+  it('refuses two extensions with one name', () => {
     expect(() => defineExtensions([given({}), given({})])).toThrow('two extensions named "x"')
     expect(defineExtensions([given({}), given({ name: 'y' })]).map(({ name }) => name)).toEqual(['x', 'y'])
   })
 })
 
 describe('tools of extensions', () => {
-  it('A5: lose against names that are taken, and against extensions before them', () => {
+  it('A5: lose against tools of the agent and of earlier extensions with the same name', () => {
     const extensions = [given({ tools: [tool('read'), tool('extra')] }), given({ name: 'y', tools: { extra: tool('extra'), more: tool('more') } })]
     const { tools, diagnostics } = extensionTools(defineExtensions(extensions), ['read'])
     expect([...tools.keys()]).toEqual(['extra', 'more'])

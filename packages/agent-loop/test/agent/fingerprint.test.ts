@@ -16,7 +16,7 @@ const look = (description: string, field = 'city') =>
   defineTool({ name: 'look', description, inputSchema: z.object({ [field]: z.string() }), effect: 'pure', execute: (input) => JSON.stringify(input) })
 
 describe('the fingerprint of a turn', () => {
-  it('is in each turn-start, further segments included, and is that of the agent', async () => {
+  it('is in each turn-start, also of later segments, and equals that of the agent', async () => {
     const agent = agentOf([call('there'), { text: 'one' }, { text: 'two' }], { instructions: 'You help.', tools: [remote('there')] })
     const talk = conversation()
     await talk.play(agent, 'go')
@@ -27,7 +27,7 @@ describe('the fingerprint of a turn', () => {
     expect(hashesOf(talk.journal.log)).toEqual([hash, hash, hash])
   })
 
-  it('is missing when the model of the agent is not there, and the run that takes another one goes on', async () => {
+  it('is missing when the model of the agent cannot be resolved, and a run with another model goes on', async () => {
     const models = createModels({ providers: { test: { languageModel: () => model([{ text: 'one' }]) } }, default: 'test:m' })
     const agent = defineAgent({ model: 'nowhere:gone', models })
     const talk = conversation()
@@ -36,7 +36,7 @@ describe('the fingerprint of a turn', () => {
     expect(hashesOf(talk.journal.log)).toEqual([undefined])
   })
 
-  it('follows what is read anew, and no params of one run', async () => {
+  it('follows files that are read again, and ignores params of a single run', async () => {
     const folder = (location: string) => Object.assign([{ name: 'cook', description: 'cooks', location }], { diagnostics: [], reload: async () => folder('elsewhere') })
     const agent = agentOf([{ text: 'one' }, { text: 'two' }, { text: 'three' }], { instructions: { system: 'x', skills: [folder('here')] } as unknown as NonNullable<AgentOptions['instructions']> })
     const talk = conversation()
@@ -50,7 +50,7 @@ describe('the fingerprint of a turn', () => {
     expect(third).toBe((await agent.fingerprint()).hash)
   })
 
-  it('is left out when it cannot be made, and the turn goes on', async () => {
+  it('is left out when it cannot be computed, and the turn goes on', async () => {
     const schema = { '~standard': { version: 1, vendor: 'mine', validate: (value: unknown) => ({ value }), jsonSchema: { input: () => { throw new Error('no schema') } } } }
     const broken = defineTool({ name: 'broken', description: 'x', inputSchema: schema as never, execute: () => 'x' })
     const talk = conversation()
@@ -61,7 +61,7 @@ describe('the fingerprint of a turn', () => {
 })
 
 describe('the fingerprint of an agent', () => {
-  it('tells of another tool that a provider runs', async () => {
+  it('changes with another tool that the provider runs', async () => {
     const search = (id: string, args: Record<string, unknown>) => ({ type: 'provider' as const, isProviderExecuted: true, id, args, inputSchema: {} as never })
     const hashOf = async (tools: Record<string, ReturnType<typeof search>>) => (await agentOf([], { tools: tools as never }).fingerprint()).hash
     const hashes = [await hashOf({}), await hashOf({ search: search('p.search', {}) }), await hashOf({ search: search('p.search', { max: 1 }) })]
@@ -71,7 +71,7 @@ describe('the fingerprint of an agent', () => {
 })
 
 describe('a pinned run', () => {
-  it('A183: its requests carry the pinned instructions, schemas and model, and the code of today runs', async () => {
+  it('A183: its requests carry the pinned instructions, schemas and model, and the current code runs', async () => {
     const agentWith = (agent: Agent & { readonly model: ReturnType<typeof agentOf>['model'] }) => agent
     const before = agentWith(agentOf([], { instructions: 'as it was', tools: [look('old')] }))
     const pinned = JSON.parse(JSON.stringify(await before.fingerprint())) as Awaited<ReturnType<Agent['fingerprint']>>
@@ -87,7 +87,7 @@ describe('a pinned run', () => {
     expect(hashesOf(talk.journal.log)).toEqual([pinned.hash])
   })
 
-  it('A183: what extensions make of the pinned instructions counts', async () => {
+  it('A183: extensions may change the pinned instructions', async () => {
     const pinned = { ...(await agentOf([], { instructions: 'as it was' }).fingerprint()) }
     const shape = { name: 'shape', hooks: { beforeAgentStart: ({ instructions }: { readonly instructions: string }) => ({ instructions: `${instructions}, and more` }) } }
     const today = agentOf([{ text: 'ok' }], { instructions: 'as it is', extensions: [shape] })
@@ -95,7 +95,7 @@ describe('a pinned run', () => {
     expect(today.model.calls.map(systemOf)).toEqual([['as it was, and more']])
   })
 
-  it('A183: a pinned tool that the agent lacks is refused before anything is stored', async () => {
+  it('A183: a run is refused before anything is stored if the agent lacks a pinned tool', async () => {
     const pinned = await agentOf([], { tools: [look('old')] }).fingerprint()
     const journal = createMemoryJournal()
     const today = agentOf([], { tools: [] })

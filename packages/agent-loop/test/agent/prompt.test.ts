@@ -10,7 +10,7 @@ const systemOf = ({ prompt }: LanguageModelV4CallOptions) => prompt.filter(({ ro
 const errorsOf = (events: readonly AgentEvent[]) => events.filter((event) => event.type === 'error')
 
 describe('the system prompt of a run', () => {
-  it('A157: is the agent\'s sections and those of its extensions, in the given order', async () => {
+  it('A157: contains the sections of the agent and of its extensions, in the given order', async () => {
     const agent = agentOf([{ text: 'ok' }], {
       instructions: { system: 'SYSTEM', append: 'APPEND', user: 'USER', platform: { chat: 'CHAT' }, footer: { lines: ['FOOTER'] } },
       extensions: [extension('more', {}, { promptSections: { append: 'MORE', memory: 'MEMORY' } })],
@@ -19,13 +19,13 @@ describe('the system prompt of a run', () => {
     expect(agent.model.calls.map(systemOf)).toEqual([['SYSTEM\n\nAPPEND\n\nMORE\n\nMEMORY\n\nUSER\n\nCHAT\n\nFOOTER']])
   })
 
-  it('A157: without instructions there is none', async () => {
+  it('A157: is absent without instructions', async () => {
     const agent = agentOf([{ text: 'ok' }], { tools: [echo('a').tool] })
     await agent.run('go').result()
     expect(agent.model.calls.map(systemOf)).toEqual([[]])
   })
 
-  it('A158: is asked for once, per channel, and again when it was invalidated', async () => {
+  it('A158: is built once per channel, and again after it was invalidated', async () => {
     const asked: (string | undefined)[] = []
     const agent = agentOf(Array.from({ length: 6 }, () => ({ text: 'ok' })), {
       instructions: ({ channel }) => (asked.push(channel), `for ${channel ?? 'all'}: ${asked.length}`),
@@ -39,7 +39,7 @@ describe('the system prompt of a run', () => {
     expect(agent.model.calls.map((request) => systemOf(request)[0])).toEqual(['for all: 1', 'for a: 2', 'for all: 1', 'for a: 2', 'for a: 3', 'for all: 1'])
   })
 
-  it('A159: a section that throws and a file that is missing are left out, each with an error event behind the turn-start', async () => {
+  it('A159: leaves out a section that throws and a file that is missing, each with an error event after the turn-start', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'ok' }], {
       instructions: { system: 'SYSTEM', memory: () => { throw new Error('no memory') }, user: { file: '/nowhere/user.md' }, append: 'APPEND' },
@@ -54,7 +54,7 @@ describe('the system prompt of a run', () => {
     expect(talk.types().indexOf('error')).toBeGreaterThan(talk.types().indexOf('turn-start'))
   })
 
-  it('A159: a section that hangs is left out after 30 s, and what stands before it is stored meanwhile', async () => {
+  it('A159: leaves out a section that hangs after 30 s, and events before it are stored meanwhile', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'ok' }], { instructions: { system: 'SYSTEM', memory: () => new Promise<never>(() => undefined) } })
     const run = talk.run(agent, 'go')

@@ -13,7 +13,7 @@ const call = (name: string) => ({ toolCalls: [{ id: 'x', name, input: {} }] })
 const skillText = (description: string) => `---\nname: cook\ndescription: ${description}\n---\n\nHow to.\n`
 
 describe('reload', () => {
-  it('A158: files, skills and guardrails are read again, for the turns that begin behind it', async () => {
+  it('A158: reads files, skills and guardrails again, for turns that begin after it', async () => {
     const folder = await temporaryFolder()
     const soul = await folder.write('soul.md', 'first soul')
     await folder.write('skills/cook/SKILL.md', skillText('first cook'))
@@ -40,7 +40,7 @@ describe('reload', () => {
     expect(JSON.stringify(result.messages)).toContain('nobody reads')
   })
 
-  it('A199: an extension has the prompt built anew for the next turn, and this turn keeps its own', async () => {
+  it('A199: an extension has the prompt rebuilt for the next turn, and the current turn keeps its prompt', async () => {
     let note = 'knots'
     const notes = extension(
       'notes',
@@ -60,7 +60,7 @@ describe('reload', () => {
     expect(agent.model.calls.map((request) => /Ada likes (?<what>\w+)/.exec(textOfRequest(request))?.groups?.['what'])).toEqual(['knots', 'knots', 'ships'])
   })
 
-  it('A199: only the prompts of a channel are forgotten when it is named, also from a compaction without a turn', async () => {
+  it('A199: clears only the prompts of the named channel, also from a compaction outside a turn', async () => {
     let asked = 0
     const counting = extension('counting', { beforeCompaction: (_event, context) => context.invalidatePrompt('chat') }, { promptSections: { memory: () => `asked ${++asked}` } })
     const agent = agentOf(Array.from({ length: 5 }, () => ({ text: 'ok' })), { extensions: [counting], compaction: { keepRecentTokens: 1 } })
@@ -75,7 +75,7 @@ describe('reload', () => {
     expect(asked).toBe(before + 1)
   })
 
-  it('A199: an extension reads files again', async () => {
+  it('A199: an extension has files read again', async () => {
     const folder = await temporaryFolder()
     const soul = await folder.write('soul.md', 'first soul')
     const reading = extension('reading', {
@@ -91,7 +91,7 @@ describe('reload', () => {
     expect(agent.model.calls.map((request) => textOfRequest(request).includes('second'))).toEqual([false, true])
   })
 
-  it('A5: an agent\'s tool runs in the place of an extension\'s, and diagnostics name all losers', async () => {
+  it('A5: a tool of the agent replaces one of an extension with the same name, and diagnostics name every tool that lost', async () => {
     const [own, lost] = [echo('read'), echo('read')]
     const skill = { name: 'cook', description: 'cooks', location: 'here' }
     const agent = agentOf([call('read'), { text: 'ok' }], {

@@ -31,7 +31,7 @@ async function askInside(options: Partial<AgentOptions>, runOptions: RunOptions 
 }
 
 describe('a spawnChild agent', () => {
-  it('A166: prompt and tools of its requests are the parent\'s to the byte', async () => {
+  it('A166: prompt and tools of its requests equal the parent\'s byte for byte', async () => {
     const options = {
       instructions: { system: 'You help.', platform: { chat: 'Be short.' }, footer: { sessionKey: true } },
       tools: [echo('read').tool, remote('there')],
@@ -48,7 +48,7 @@ describe('a spawnChild agent', () => {
     expect(other).not.toBe(parent)
   })
 
-  it('A166: a tool outside of its list gets an error outcome and does not run', async () => {
+  it('A166: a tool outside its list gets an error outcome and does not run', async () => {
     const [a, b] = [echo('a'), echo('b')]
     const agent = agentOf([{ toolCalls: [{ id: '1', name: 'a', input: {} }, { id: '2', name: 'b', input: {} }] }, { text: 'ok' }], { tools: [a.tool, b.tool] })
     const result = await agent.spawnChild({ tools: ['b'] }).run('go').result()
@@ -59,7 +59,7 @@ describe('a spawnChild agent', () => {
     expect([a.calls.length, b.calls.length]).toEqual([0, 1])
   })
 
-  it('A166: its subagents, and the remote tools of the parent, are tools like others', async () => {
+  it('A166: treats subagents and remote tools of the parent like any other tool', async () => {
     const helper = agentOf([], { name: 'helper', description: 'helps' })
     const agent = agentOf([{ toolCalls: [{ id: '1', name: 'delegate_to_helper', input: { prompt: 'x' } }, { id: '2', name: 'there', input: {} }] }, { text: 'ok' }], {
       ...{ subagents: [helper], tools: [remote('there')] },
@@ -69,7 +69,7 @@ describe('a spawnChild agent', () => {
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toMatchObject([{ status: 'error' }, { status: 'error' }])
   })
 
-  it('A166: it cannot let others do what it may not do', () => {
+  it('A166: cannot let a subagent use tools outside its list', () => {
     const agent = agentOf([], { tools: [echo('a').tool, echo('b').tool] })
     const child = agent.spawnChild({ tools: ['a'] })
     expect(() => agent.spawnChild({ tools: ['c'] })).toThrow(AgentError)
@@ -87,7 +87,7 @@ describe('a spawnChild agent', () => {
     expect(await child.compact({ journal: talk.journal })).toMatchObject({ outcome: 'skipped', reason: 'compaction is off' })
   })
 
-  it('A152: its calls are guarded by the parent\'s guardrails, also by those that came with a reload or an extension', async () => {
+  it('A152: the parent\'s guardrails check its calls, also guardrails from a reload or an extension', async () => {
     const guards = ['old', 'new'].map((name) => guardrail(name, { beforeCall: () => ({ action: 'block', reason: `${name} says no` }) }))
     const [before = [], after = []] = guards.map((guard) => [guard])
     const folder = Object.assign([...before], { diagnostics: [], reload: async () => Object.assign([...after], { diagnostics: [], reload: async () => folder }) })
@@ -103,7 +103,7 @@ describe('a spawnChild agent', () => {
   })
 })
 
-describe('a spawnChild agent inside of a run', () => {
+describe('a spawnChild agent inside a run', () => {
   it('A167: writes nothing to the journal of the run', async () => {
     const { talk, result } = await askInside({})
     expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant'])
@@ -111,7 +111,7 @@ describe('a spawnChild agent inside of a run', () => {
     expect(JSON.stringify(talk.journal.log)).not.toContain('side work')
   })
 
-  it('A166: has the clock of the run, and an option that is undefined does not hide it', async () => {
+  it('A166: uses the clock of the run, also if the option is given as undefined', async () => {
     const talk = conversation()
     const seen: number[] = []
     const ask = defineTool({
@@ -126,7 +126,7 @@ describe('a spawnChild agent inside of a run', () => {
     expect(new Set(seen)).toEqual(new Set([1_000]))
   })
 
-  it('A166: has the prompt of the run: its channel, its session, and what beforeAgentStart has made of it', async () => {
+  it('A166: uses the prompt of the run: its channel, its session, and the result of beforeAgentStart', async () => {
     const shape = extension('shape', { beforeAgentStart: ({ instructions }) => ({ instructions: `${instructions} Be brief.` }) })
     const instructions = { system: 'You help.', platform: { chat: 'Chat.' }, footer: { sessionKey: true } }
     const made = await askInside({ instructions, extensions: [shape] }, { channel: 'chat', sessionKey: 'key' })
@@ -135,13 +135,13 @@ describe('a spawnChild agent inside of a run', () => {
     expect(made.againBytes).toBe(made.parentBytes)
   })
 
-  it('A166: on another channel it has the prompt of that channel', async () => {
+  it('A166: on another channel it uses the prompt of that channel', async () => {
     const instructions = { system: 'You help.', platform: { chat: 'Chat.', mail: 'Mail.' } }
     const { childBytes, parentBytes } = await askInside({ instructions }, { channel: 'chat' }, { channel: 'mail' })
     expect(childBytes).toBe(parentBytes.replace('Chat.', 'Mail.'))
   })
 
-  it('A166: has the remote tools and the params of the run', async () => {
+  it('A166: uses the remote tools and the params of the run', async () => {
     const remoteTools = [{ name: 'browser', description: 'elsewhere', inputSchema: { type: 'object' as const } }]
     const made = await askInside({ instructions: 'You help.' }, { remoteTools, runtimeParams: { systemPrompt: 'For this run.', temperature: 0.25 } })
     expect(made.parentBytes).toContain('browser')
@@ -150,7 +150,7 @@ describe('a spawnChild agent inside of a run', () => {
     expect(made.child?.temperature).toBe(0.25)
   })
 
-  it('A183: has the pinned prompt, schemas and model of the run', async () => {
+  it('A183: uses the pinned prompt, schemas and model of the run', async () => {
     const [small, big] = [model([call('ask'), { text: 'from the child' }, { text: 'ok' }]), model([])]
     const models = createModels({ providers: { test: { languageModel: (id) => Object.assign(Object.create(id === 'small' ? small : big) as typeof small, { provider: 'test', modelId: id }) } } })
     const ask = (description: string) =>
@@ -165,7 +165,7 @@ describe('a spawnChild agent inside of a run', () => {
     expect(child).toBe(parent)
   })
 
-  it('A166: an extension spawns them too, before the prompt is built and behind the end', async () => {
+  it('A166: an extension spawns one too, before the prompt is built and after the end', async () => {
     const texts: string[] = []
     const ask = async (_event: unknown, { spawnChild }: { spawnChild: (options?: SpawnChildOptions) => Agent }) =>
       void texts.push((await spawnChild().run('side').result()).text)
@@ -181,7 +181,7 @@ describe('a spawnChild agent inside of a run', () => {
     expect([first, last]).toEqual([answer, answer])
   })
 
-  it('its tools know the session and the context of the run, and may not do more than its list', async () => {
+  it('its tools get the session and the context of the run, and may use only the tools on its list', async () => {
     const a = echo('a')
     const talk = conversation()
     const ask = defineTool({ name: 'ask', description: 'x', inputSchema: { type: 'object' }, execute: async (_input, { spawnChild }) => (await spawnChild({ tools: ['a'] }).run('side').result()).text })

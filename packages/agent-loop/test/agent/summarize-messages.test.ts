@@ -10,7 +10,7 @@ const messages = [
 ] as const
 
 describe('a summary of messages', () => {
-  it('A132: is one call with the words of compactions, in no journal', async () => {
+  it('A132: is one model call with the wording of compactions, and is stored in no journal', async () => {
     const scripted = model([{ text: 'SUMMARY', usage: { input: 7, output: 2 } }])
     const agent = defineAgent({ model: scripted, compaction: false, instructions: 'You sell boats.' })
     expect(await summarizeMessages(agent, { messages, instructions: 'the boats' })).toMatchObject({ summary: 'SUMMARY', usage: { inputTokens: 7 } })
@@ -19,7 +19,7 @@ describe('a summary of messages', () => {
     expect(request).not.toContain('You sell boats.')
   })
 
-  it('A133: one that was cut, failed or stopped is a failure, with what it used', async () => {
+  it('A133: a summary that was cut, failed or stopped is a failure, with its usage', async () => {
     const failing = (agent: Agent) => summarizeMessages(agent, { messages })
     const cut = defineAgent({ model: model([{ text: 'SUMM', finish: 'length', usage: { input: 7, output: 2 } }]) })
     expect(await failing(cut)).toMatchObject({ failure: expect.stringContaining('cut'), usage: { inputTokens: 7 } })
@@ -28,7 +28,7 @@ describe('a summary of messages', () => {
     expect(await stopped).toHaveProperty('failure')
   })
 
-  it('A133: what has no model that could write one is a failure; what is no agent is misuse', async () => {
+  it('A133: fails without a model that could write it; throws as misuse if the argument is not an agent', async () => {
     const agent = defineAgent({ model: async () => [{ role: 'assistant', content: 'words' }] })
     expect(await summarizeMessages(agent, { messages })).toMatchObject({ failure: expect.stringContaining('compaction.model'), usage: {} })
     await expect(summarizeMessages({} as Agent, { messages })).rejects.toMatchObject({ code: 'invalid-config' })

@@ -7,7 +7,7 @@ import { eventsOf, playOut, refusal } from '../support/waiting.ts'
 
 const nothing = (names: readonly string[]): Record<string, undefined> => Object.fromEntries(names.map((name) => [name, undefined]))
 
-describe('S206: an option that is undefined is absent', () => {
+describe('S206: an option with the value undefined counts as absent', () => {
   it('S206: limits keep their defaults, or those of the agent', () => {
     const names = ['maxSteps', 'maxToolCalls', 'maxTotalTokens', 'maxDurationMs', 'maxDepth', 'maxQueuedInputs', 'maxCost']
     expect(limitsOf(nothing(names))).toEqual(limitsOf({}))
@@ -21,7 +21,7 @@ describe('S206: an option that is undefined is absent', () => {
     expect(retryPolicyOf({ maxRetries: 1, ...nothing(['jitter']) })).toStrictEqual({ ...retryPolicyOf(), maxRetries: 1 })
   })
 
-  it('S206: a run with undefined in its retries and limits waits and ends as one without', async () => {
+  it('S206: a run with undefined in its retries and limits waits and ends like a run without these options', async () => {
     const talk = conversation()
     const options = { retry: { jitter: 0, ...nothing(['maxRetries', 'baseDelayMs']) }, limits: nothing(['maxSteps', 'maxToolCalls']) }
     const agent = agentOf([{ error: refusal(503) }, { text: 'done' }], options)
@@ -29,7 +29,7 @@ describe('S206: an option that is undefined is absent', () => {
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ delayMs: 2_000 }])
   })
 
-  it('S206: only what is undefined is left out', () => {
+  it('S206: only undefined values are left out', () => {
     expect(definedFields({ a: undefined, b: null, c: false, d: 0, e: '' })).toStrictEqual({ b: null, c: false, d: 0, e: '' })
   })
 })

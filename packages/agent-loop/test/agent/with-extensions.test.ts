@@ -17,7 +17,7 @@ function family(own: readonly Extension[]): { readonly boss: Agent; readonly sen
 }
 
 describe('an agent with further extensions', () => {
-  it('D55: asks them after its own, and so do its subagents; the agent itself stays as it was', async () => {
+  it('D55: asks them after its own extensions, and so do its subagents; the agent itself stays unchanged', async () => {
     const seen: string[] = []
     const { boss } = family([listener('own', seen)])
     expect((await withExtensions(boss, [listener('more', seen)]).run('go').result()).text).toBe('done')
@@ -37,7 +37,7 @@ describe('an agent with further extensions', () => {
     expect(await more.fingerprint()).toEqual(await plain.boss.fingerprint())
   })
 
-  it('D55: refuses a name that is taken, and an agent for side work', () => {
+  it('D55: refuses a name that is already used, and an agent for side work', () => {
     const own = listener('own', [])
     const { boss } = family([own])
     expect(() => withExtensions(boss, [own])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('own') as string }))

@@ -17,13 +17,13 @@ describe('hashJson', () => {
 })
 
 describe('systemIds', () => {
-  it('gives the kind and a UUID of version 7, in order', () => {
+  it('returns the kind and a UUID of version 7, in order', () => {
     const [one, two] = [systemIds.next('run'), systemIds.next('run')]
     expect(one).toMatch(/^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/)
     expect(one < two).toBe(true)
   })
 
-  it('keeps the order of many in one millisecond, and when the clock goes back', () => {
+  it('keeps the order of many ids in one millisecond, and when the clock goes back', () => {
     const start = Date.now() + 1
     const now = vi.spyOn(Date, 'now')
     try {
@@ -40,7 +40,7 @@ describe('systemIds', () => {
 })
 
 describe('copyJson', () => {
-  it('copies what JSON can say and leaves out what is undefined', () => {
+  it('copies JSON values and leaves out undefined', () => {
     const given = { a: [1, null, { b: 'x' }], c: undefined, d: -0, ['__proto__']: { own: true } }
     const copy = copyJson(given)
     expect(JSON.stringify(copy)).toBe(JSON.stringify(given))
@@ -52,7 +52,7 @@ describe('copyJson', () => {
     expect(() => copyJson(value)).toThrow('JSON')
   })
 
-  it('refuses a cycle, and takes one object in two places', () => {
+  it('refuses a cycle, and accepts one object in two places', () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = { circle }
     expect(() => copyJson(circle)).toThrow('/self/circle')
@@ -60,12 +60,12 @@ describe('copyJson', () => {
     expect(copyJson([shared, shared])).toEqual([shared, shared])
   })
 
-  it('deepFreeze freezes all that is in it', () => {
+  it('deepFreeze freezes an object and everything in it', () => {
     const frozen = deepFreeze({ a: [{ b: 1 }] })
     expect([Object.isFrozen(frozen), Object.isFrozen(frozen.a), Object.isFrozen(frozen.a[0])]).toEqual([true, true, true])
   })
 
-  it('frozenJson freezes the copy with all that is in it, and not what it was made of', () => {
+  it('frozenJson freezes the copy deeply, and not the original', () => {
     const given = { list: [{ text: 'a' }], empty: {} }
     const copy = frozenJson(given) as unknown as typeof given
     expect(copy).toEqual(given)

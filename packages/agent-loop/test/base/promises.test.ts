@@ -14,8 +14,8 @@ function limited(options: Partial<TimeLimit> = {}) {
 
 const never = new Promise<never>(() => undefined)
 
-describe('A143: the wait for code of others', () => {
-  it('A143: what comes at once costs no timer, what throws has failed', async () => {
+describe('A143: waiting for code of plug-ins', () => {
+  it('A143: a value that is there at once costs no timer, and code that throws has failed', async () => {
     const { limit, left } = limited()
     expect(await settleWithin(limit, () => 5)).toEqual({ kind: 'value', value: 5 })
     const error = new Error('no')
@@ -27,7 +27,7 @@ describe('A143: the wait for code of others', () => {
     expect(left()).toEqual([0, 0])
   })
 
-  it('A143: a promise is waited for, and nothing is left behind', async () => {
+  it('A143: waits for a promise, and leaves no timer and no listener', async () => {
     const { limit, left } = limited()
     const gate = Promise.withResolvers<string>()
     const settled = settleWithin(limit, () => gate.promise)
@@ -40,7 +40,7 @@ describe('A143: the wait for code of others', () => {
     expect(left()).toEqual([0, 0])
   })
 
-  it('A143: it ends with its time, not before', async () => {
+  it('A143: a wait ends at its timeout, not before', async () => {
     const { clock, limit, left } = limited()
     let ended = false
     const settled = settleWithin(limit, () => never).finally(() => (ended = true))
@@ -51,7 +51,7 @@ describe('A143: the wait for code of others', () => {
     expect(left()).toEqual([0, 0])
   })
 
-  it('A143: an abort ends it, unless it is patient: then the last moment of the stop does', async () => {
+  it('A143: an abort ends a wait, unless it is patient: then the deadline of the stop ends it', async () => {
     const { stop, limit, left } = limited()
     const settled = settleWithin(limit, () => never)
     stop.abort()
@@ -69,7 +69,7 @@ describe('A143: the wait for code of others', () => {
     expect(patient.left()).toEqual([0, 0])
   })
 
-  it('A143: patient without a last moment, and impatient with one, end at the abort', async () => {
+  it('A143: a patient wait without a deadline, and an impatient one with a deadline, end at the abort', async () => {
     for (const options of [{ patient: true }, { patient: true, stopDeadline: () => undefined }, { stopDeadline: () => 1050 }]) {
       const { stop, limit } = limited(options)
       const settled = settleWithin(limit, () => never)
@@ -78,7 +78,7 @@ describe('A143: the wait for code of others', () => {
     }
   })
 
-  it('A143: a patient wait still ends with what comes, and with its own time', async () => {
+  it('A143: a patient wait still ends when its value comes, and at its own timeout', async () => {
     const gate = Promise.withResolvers<number>()
     const one = limited({ patient: true, stopDeadline: () => 1050 })
     const settled = settleWithin(one.limit, () => gate.promise)
@@ -94,7 +94,7 @@ describe('A143: the wait for code of others', () => {
     expect(two.left()).toEqual([0, 0])
   })
 
-  it('A143: behind an abort it has its own time, or what is left of the stop', async () => {
+  it('A143: after an abort a wait has its own timeout, or the time left until the deadline of the stop', async () => {
     const { clock, stop, limit } = limited()
     stop.abort()
     expect(await settleWithin(limit, () => Promise.resolve(1))).toEqual({ kind: 'value', value: 1 })
@@ -117,7 +117,7 @@ describe('A143: the wait for code of others', () => {
     expect(await both).toEqual({ kind: 'out-of-time' })
   })
 
-  it('A143: code that stops the run itself is not waited for, and its late failure is no unhandled one', async () => {
+  it('A143: code that stops the run itself is not waited for, and its late failure is no unhandled rejection', async () => {
     const { clock, stop, limit } = limited()
     const settled = await settleWithin(limit, () => {
       stop.abort()
@@ -128,13 +128,13 @@ describe('A143: the wait for code of others', () => {
     await new Promise((resolve) => setImmediate(resolve))
   })
 
-  it('A143: only what has a then is waited for', () => {
+  it('A143: waits only for values that have a then method', () => {
     const then = (): void => undefined
     expect([{ then }, Object.assign(() => 1, { then }), Promise.resolve()].map((each) => isThenable(each as object))).toEqual([true, true, true])
     expect([null, undefined, 5, 'then', {}, { then: 5 }, () => 1].map((each) => isThenable(each as object))).toEqual([false, false, false, false, false, false, false])
   })
 
-  it('untilAborted: the first of both counts, and no listener stays', async () => {
+  it('untilAborted: settles with whichever comes first, value or abort, and leaves no listener', async () => {
     const stop = new AbortController()
     expect(await untilAborted(Promise.resolve(3), stop.signal)).toBe(3)
     await expect(untilAborted(Promise.reject(new Error('no')), stop.signal)).rejects.toThrow('no')

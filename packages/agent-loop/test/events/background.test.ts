@@ -22,8 +22,8 @@ async function logWith(...placed: readonly (readonly [AgentEvent['type'], AgentE
 
 const viewOf = (events: readonly AgentEvent[]) => events.reduce(reduceEvents, emptyView)
 
-describe('what runs in the background ask', () => {
-  it('stands anywhere in the log, and is asked until it is answered, whatever turns begin and end', async () => {
+describe('questions of background tasks', () => {
+  it('may be anywhere in the log, and stays open until it is answered, whatever turns begin and end', async () => {
     const open = await logWith(['message-end', asks], ['tool-execution-start', waits('r', 'q')])
     expect(checkEvents(open)).toEqual([])
     expect(viewOf(open)).toMatchObject({ pendingApprovals: [{ approvalId: 'far_1', background: ['d'] }], pendingToolCalls: [{ toolCallId: 'r', background: ['d'] }, { toolCallId: 'q' }] })
@@ -32,7 +32,7 @@ describe('what runs in the background ask', () => {
     expect(viewOf(answered)).toMatchObject({ pendingApprovals: [], pendingToolCalls: [] })
   })
 
-  it('A164, S94: a task launched below another goes on asking, whatever the one above it asks', async () => {
+  it('A164, S94: a task started below another task still asks, whatever the task above it asks', async () => {
     const inner = { ...waits(), background: ['d', 'e'], pendingToolCalls: [{ toolCallId: 'r', toolName: 'far', input: {}, path: ['d', 'e'], agent: ['scout', 'scout'] }] } as const
     const below = { ...waits(), pendingToolCalls: [{ toolCallId: 'q', toolName: 'far', input: {}, path: ['d', 'f'], agent: ['scout', 'scout'] }] } as const
     const asked = async (...events: readonly AgentEvent[]) => viewOf(await logWith(...events.toReversed().map((event) => ['tool-execution-end', event] as const))).pendingToolCalls.map(({ toolCallId }) => toolCallId)
@@ -42,7 +42,7 @@ describe('what runs in the background ask', () => {
     expect(await asked(inner, waits())).toEqual(['r'])
   })
 
-  it('A35: that its definition has changed is told anywhere in the log, and leaves the view as it is', async () => {
+  it('A35: a changed definition may be reported anywhere in the log, and leaves the view unchanged', async () => {
     const held = { at: 0, runId: 'far', turn: 1, agent: ['scout'], path: ['d'], type: 'error', source: 'definition', message: 'It has changed.', fatal: false } as const
     const { seq: _seq, ...plain } = viewOf(await logWith())
     for (const type of ['user-message', 'message-end', 'tool-execution-start', 'turn-end', 'save-point'] as const) {
@@ -52,7 +52,7 @@ describe('what runs in the background ask', () => {
     }
   })
 
-  it('A35: a question that comes twice, and an answer without one, are found', async () => {
+  it('A35: finds a question that comes twice, and an answer without a question', async () => {
     expect(checkEvents(await logWith(['message-end', asks], ['message-end', asks]))).toEqual([expect.stringContaining('is used')])
     expect(checkEvents(await logWith(['message-end', decided]))).toEqual([expect.stringContaining('was not requested')])
   })

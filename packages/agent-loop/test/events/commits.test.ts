@@ -13,12 +13,12 @@ const commits = [
 ]
 
 describe('D55: the commits of a log', () => {
-  it('D55: begin at each mark, and say who wrote them under which claim', () => {
+  it('D55: begin at each mark, and name their writer and its claim', () => {
     expect(commitsOf(log)).toEqual(commits)
     expect(commitsOf([])).toEqual([])
   })
 
-  it('D55: are the same read in one go and in pieces, with deltas between, repeats, and an end in the middle', () => {
+  it('D55: are the same whether the log is read at once or in pieces, with deltas between, repeats, and an end in the middle', () => {
     for (let cut = 0; cut <= log.length; cut++) {
       const [head, tail] = [log.slice(0, cut), log.slice(cut)]
       expect(commitsOf([delta, ...tail, delta], commitsOf(head))).toEqual(commits)
@@ -27,7 +27,7 @@ describe('D55: the commits of a log', () => {
     expect(commitsOf(log.slice(0, 3)).at(-1)).toMatchObject({ firstSeq: 2, lastSeq: 3, at: 30 })
   })
 
-  it('D55: leave out what cannot be told: the rest of a commit that begins elsewhere, and a log without marks', () => {
+  it('D55: leave out parts that cannot be attributed: the rest of a commit that begins elsewhere, and a log without marks', () => {
     expect(commitsOf(log.slice(2))).toEqual(commits.slice(2))
     expect(commitsOf([...log.slice(0, 2), ...log.slice(3)])).toEqual([commits[0], { ...commits[1], lastSeq: 2, at: 20 }, ...commits.slice(2)])
     expect(commitsOf([event(1), event(2)])).toEqual([])
@@ -36,7 +36,7 @@ describe('D55: the commits of a log', () => {
     for (const none of [undefined, null, 1, {}]) expect(commitsOf(none as never, none as never)).toEqual([])
   })
 
-  it('D55: a mark without a claim names no run, and the end of a deleted session no process', () => {
+  it('D55: a mark without a claim names no run, and the end of a deleted session names no process', () => {
     const end: AgentEvent = { type: 'session-end', at: 70, seq: 7, sessionKey: 'k', reason: 'deleted', commit: {} }
     expect(commitsOf([end], commits).at(-1)).toEqual({ firstSeq: 7, lastSeq: 7, at: 70 })
   })

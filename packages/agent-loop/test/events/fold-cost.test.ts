@@ -31,7 +31,7 @@ function foldOne(view: RunView, event: AgentEvent): { next: RunView; messages: n
 }
 
 describe('the cost of folding', () => {
-  it('work per delta does not grow with the message, nor with the conversation', () => {
+  it('work per delta does not grow with the message or with the conversation', () => {
     let read = 0
     /** Counts how often its text is read. */
     const delta = { [Symbol.toPrimitive]: () => (read++, 'abcd') } as unknown as string
@@ -48,7 +48,7 @@ describe('the cost of folding', () => {
     expect(view.open?.blocks).toMatchObject([{ text: 'abcd'.repeat(1_000) }])
   })
 
-  it('an event of a step copies each list of a conversation once at most, and searches it from its end', () => {
+  it('an event of a step copies each list of a conversation at most once, and searches it from its end', () => {
     const log = drawnLog(`turn-start ${'step-start message-start message-end(x,y) tool-execution-start(x) tool-execution-start(y) tool-execution-end(y) tool-execution-end(x) step-end '.repeat(3)}`)
     let view = long
     for (const event of log) {

@@ -29,7 +29,7 @@ const rich = `
   usage(compaction,outside) compaction-end(d,failed) settled branch-switched session-end`
 
 describe('the fold of a log', () => {
-  it('A46: a durable event without a number, or with one that was there, gives the same view', () => {
+  it('A46: a durable event without a number, or with a number that was already read, gives the same view', () => {
     const log = drawnLog(rich)
     const end = fold(log)
     for (const event of log) {
@@ -46,7 +46,7 @@ describe('the fold of a log', () => {
     }
   })
 
-  it('A18: logs that differ only in their deltas fold to equal views at every boundary, live parts apart', () => {
+  it('A18: logs that differ only in their deltas fold to equal views at every boundary, except for live parts', () => {
     const log = drawnLog(rich)
     fc.assert(
       fc.property(fc.infiniteStream(fc.boolean()), (kept) => {
@@ -88,7 +88,7 @@ describe('the fold of a log', () => {
     }
   })
 
-  it('A46: gap: a jump, a switch of the branch, a transcript that came from elsewhere', () => {
+  it('A46: a jump, a switch of the branch and a transcript from elsewhere set the gap', () => {
     expect(view(`${start} ${answered}`).gap).toBe(false)
     expect(fold(drawnLog(`${start} ${answered}`).filter((event) => event.seq !== 2)).gap).toBe(true)
     expect(view(`${start} ${answered} branch-switched`).gap).toBe(true)
@@ -99,19 +99,19 @@ describe('the fold of a log', () => {
 })
 
 describe('the fold of messages', () => {
-  it('A45: what comes in while a turn runs enters the transcript, an overlay does not', () => {
+  it('A45: an input that comes while a turn runs enters the transcript, an overlay does not', () => {
     const drawing = `user-message turn-start runtime-input(turn-start) runtime-input(turn-start,overlay) step-start message-start message-end step-end runtime-input(step-end,notify)`
     expect(ids(view(drawing))).toEqual(['msg_1', 'msg_2', 'msg_4', 'msg_5'])
   })
 
-  it('A45: results enter with the last of them, in call order', () => {
+  it('A45: results enter the transcript together after the last one, in call order', () => {
     const calls = `${start} message-end(x,y) tool-execution-start(x) tool-execution-start(y) tool-execution-end(y)`
     expect(ids(view(calls))).toEqual(['msg_1', 'msg_2'])
     expect(ids(view(`${calls} tool-execution-end(x)`))).toEqual(['msg_1', 'msg_2', 'result_x', 'result_y'])
     expect(ids(view(`${calls} tool-execution-end(x) step-end`))).toEqual(['msg_1', 'msg_2', 'result_x', 'result_y'])
   })
 
-  it('A115: a withdrawn attempt leaves nothing, its tokens apart', () => {
+  it('A115: a withdrawn attempt leaves nothing but its tokens', () => {
     const at = view(`${start} · message-discarded(retry) usage(discarded-attempt)`)
     expect(ids(at)).toEqual(['msg_1'])
     expect(at).not.toHaveProperty('open')
@@ -127,7 +127,7 @@ describe('the fold of messages', () => {
     expect(at.usage.totalTokens).toBe(5)
   })
 
-  it('A123: a turn that is given up leaves the transcript as it was', () => {
+  it('A123: a turn that is given up leaves the transcript unchanged', () => {
     const before = view(`${start} ${answered}`)
     const at = view(`${start} ${answered} ${start} message-discarded(failed) message-discarded(failed,msg_3) step-end turn-end(error) ${closed}`)
     expect(at.messages).toEqual(before.messages)
@@ -150,7 +150,7 @@ describe('the fold of runs', () => {
     expect(view(`${announced} retry-end(false) step-end turn-end(aborted)`)).not.toHaveProperty('retry')
   })
 
-  it('A34: the phase is compaction outside of a turn only', () => {
+  it('A34: the phase is compaction only outside of a turn', () => {
     expect(view('user-message turn-start compaction-start(c)').phase).toBe('turn')
     expect(view('user-message turn-start compaction-start(c) compaction-end(c,done)').phase).toBe('turn')
     const behind = `${start} message-end step-end turn-end(completed) save-point compaction-start(c)`
@@ -166,14 +166,14 @@ describe('the fold of runs', () => {
     expect(view(`${start} message-end step-end compaction-start(c) compaction-end(c,done) compaction-start(d) compaction-end(d,failed)`).compaction?.compactionId).toBe('c')
   })
 
-  it('A44: counts each part once, and not what came behind the turn', () => {
+  it('A44: counts each part once, and nothing that came after the turn', () => {
     const turn = `${child} child-end(x,completed) usage(child) tool-execution-end(x) step-end compaction-start(c) usage(compaction) compaction-end(c,done) step-start message-start message-discarded(retry) usage(discarded-attempt) retry-start message-start message-end`
     expect(view(turn).usage).toEqual({ inputTokens: 15, outputTokens: 10, totalTokens: 25 })
     const behind = `${turn} retry-end(true) step-end turn-end(completed) save-point compaction-start(d) usage(compaction,outside) compaction-end(d,done) settled`
     expect(view(behind)).toMatchObject({ usage: { totalTokens: 25 }, cost: costOf('0.75') })
   })
 
-  it('A18: money is exact, and unknown when a part of it is', () => {
+  it('A18: money is exact, and unknown if one part of it is unknown', () => {
     const log = drawnLog(`${start} message-end step-end step-start message-start message-end`)
     const ends = log.filter((event) => event.type === 'message-end')
     const withCosts = (...costs: (ReturnType<typeof costOf> | undefined)[]): RunView =>
@@ -191,7 +191,7 @@ describe('the fold of runs', () => {
     }
   })
 
-  it('a run that never started ends without touching the one that runs or waits', () => {
+  it('a run that never started ends without a change to the run that is active or suspended', () => {
     const running = `${start}`
     expect(view(`${running} run-queued(run_b) lone-end(run_b)`)).toEqual({ ...view(running), seq: 6 })
     expect(view(`${asked} run-queued(run_b) lone-end(run_b)`)).toEqual({ ...view(asked), seq: 10 })
@@ -201,7 +201,7 @@ describe('the fold of runs', () => {
 })
 
 describe('the fold of calls', () => {
-  it('A77: shows what waits for a decision until there is one', () => {
+  it('A77: shows what waits for a decision until the decision is made', () => {
     expect(view(asked)).toMatchObject({
       status: 'waiting-for-user',
       outcome: 'awaiting-approval',
@@ -220,7 +220,7 @@ describe('the fold of calls', () => {
     expect(toolCallOf(at, 'r')?.state).toBe('remote')
   })
 
-  it('A164: what a child waits for is listed with its path, and goes with the call', () => {
+  it('A164: lists the pending work of a child with its path, and removes it with the call', () => {
     const at = view(`${child} approval-requested(x/y) awaiting-tools(x/z) turn-end(awaiting-tools) save-point`)
     expect(at.pendingApprovals).toMatchObject([{ toolCallId: 'y', path: ['x'] }])
     expect(at.pendingToolCalls).toMatchObject([{ toolCallId: 'z', path: ['x'] }])

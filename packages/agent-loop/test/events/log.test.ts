@@ -16,7 +16,7 @@ const mixed = () => agentOf(
 )
 
 describe('events', () => {
-  it('A28: with equal clock, ids and script two runs give equal events', async () => {
+  it('A28: two runs with equal clock, ids and script give equal events', async () => {
     const logs = await Promise.all([1, 2].map(async () => {
       const talk = conversation()
       await talk.play(mixed(), 'go')
@@ -25,7 +25,7 @@ describe('events', () => {
     expect(logs[0]).toEqual(logs[1])
   })
 
-  it('A36: no event carries the message so far', async () => {
+  it('A36: no event contains the message so far', async () => {
     const bytes = async (length: number): Promise<number> => {
       const talk = conversation()
       await talk.play(agentOf([{ text: 'x'.repeat(length), chunk: 1 }]), 'go')
@@ -36,7 +36,7 @@ describe('events', () => {
     expect(await bytes(400)).toBeLessThan(4.1 * (await bytes(100)))
   })
 
-  it('A37: the deltas of a block are the block, those of a call its input', async () => {
+  it('A37: the deltas of a block add up to the block, those of a call to its input', async () => {
     const talk = conversation()
     await talk.play(mixed(), 'go')
     const end = talk.journal.log.find((event) => event.type === 'message-end')
@@ -70,7 +70,7 @@ describe('events', () => {
     expect(stored.size).toBe(talk.journal.events.length)
   })
 
-  it('A39, A40, A41: every start has its end', async () => {
+  it('A39, A40, A41: every start event has its end event', async () => {
     const talk = conversation()
     await talk.play(mixed(), 'go')
     const of = (type: string) => talk.journal.log.filter((event) => event.type === type)
@@ -108,7 +108,7 @@ describe('events', () => {
     expect((await talk.memory.load()).open).toBeUndefined()
   })
 
-  it('A43: settled, once, when the last queued run goes between the commit with it and the one without', async () => {
+  it('A43: settled once, when the last queued run is removed between the commit with settled and the commit without', async () => {
     const refusals = ['runs-queued', 'nothing-queued'] as const
     let refused = 0
     const talk = conversation({
@@ -126,7 +126,7 @@ describe('events', () => {
     expect(talk.types().filter((type) => type === 'settled')).toHaveLength(1)
   })
 
-  it('A43: a queue that changes with each commit is a failure of the journal after 20 of them', async () => {
+  it('A43: a queue that changes with each commit is a failure of the journal after 20 commits', async () => {
     const expected: boolean[] = []
     const talk = conversation({
       unfinished: true,
@@ -155,7 +155,7 @@ describe('events', () => {
     expect(sum).toMatchObject({ inputTokens: 18, outputTokens: 5 })
   })
 
-  it('A44: the fold adds as the loop does', () => {
+  it('A44: the fold adds up usage as the loop does', () => {
     const samples: Usage[] = [{}, { inputTokens: 1 }, { outputTokens: 2, estimated: true }, { inputTokens: 3, cacheReadTokens: 0, raw: { a: 1 } }]
     for (const a of samples) for (const b of samples) expect(sumUsage(a, b)).toEqual(addUsage(a, b))
   })

@@ -70,7 +70,7 @@ describe('reduceEvents', () => {
     expect(view).toEqual(talk.view())
   })
 
-  it('shows the message being streamed, apart from the transcript', async () => {
+  it('shows the message being streamed, separate from the transcript', async () => {
     const { journal } = await twoTurns()
     const end = journal.log.findIndex((event) => event.type === 'message-end')
     const view = fold(journal.log.slice(0, end))
@@ -84,7 +84,7 @@ describe('reduceEvents', () => {
     expect(fold(journal.log.slice(0, end + 1)).open).toBeUndefined()
   })
 
-  it('keeps the references of messages that did not change', async () => {
+  it('keeps the references of unchanged messages', async () => {
     const { journal } = await twoTurns()
     let view = emptyView
     for (const event of journal.log) {
@@ -95,7 +95,7 @@ describe('reduceEvents', () => {
     }
   })
 
-  it('follows a tool from the call to its result', async () => {
+  it('follows a tool call from the call to its result', async () => {
     const { journal } = await twoTurns()
     const views: RunView[] = []
     journal.log.reduce<RunView>((view, event) => {
@@ -112,7 +112,7 @@ describe('reduceEvents', () => {
     expect(views.map((view) => toolCallOf(view, 'r')?.state)).toContain('remote')
   })
 
-  it('shows what waits, and that it was answered', async () => {
+  it('shows pending work, and that it was answered', async () => {
     const { journal } = await twoTurns()
     const suspended = journal.log.findIndex((event) => event.type === 'turn-end')
     const view = fold(journal.log.slice(0, suspended + 1))
@@ -138,7 +138,7 @@ describe('reduceEvents', () => {
     }
   })
 
-  it('a message that was withdrawn leaves the view', () => {
+  it('a withdrawn message leaves the view', () => {
     const base = { at: 0, runId: 'r', turn: 1, step: 1, messageId: 'm' } as const
     const started = fold([{ ...base, type: 'message-start', attempt: 1, model: { provider: 'p', modelId: 'm' }, seq: 1 }])
     expect(started.open?.messageId).toBe('m')

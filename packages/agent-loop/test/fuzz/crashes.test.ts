@@ -54,15 +54,15 @@ function compare(calm: Life, stormy: Life, name: string): void {
 }
 
 describe('crashes', () => {
-  it('A171–A175: a conversation with everything in it ends the same, at whichever commit its process dies', async () => {
+  it('A171–A175: a conversation with every feature ends the same, at whichever commit its process dies', async () => {
     expect(await explore(rich)).toBeGreaterThan(30)
   })
 
-  it('A171–A175: so does any other', async () => {
+  it('A171–A175: so does any other conversation', async () => {
     await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), randomRuns(6, 300))
   })
 
-  it('A171–A175: also when its processes die again and again', async () => {
+  it('A171–A175: also when several processes die one after the other', async () => {
     const death = fc.record({ commit: fc.integer({ min: 1, max: 8 }), when: fc.constantFrom('before', 'after') })
     await fc.assert(
       fc.asyncProperty(crashPlan, fc.array(death, { minLength: 2, maxLength: 5 }), async (plan, deaths) => {

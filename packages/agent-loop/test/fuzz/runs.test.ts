@@ -24,23 +24,23 @@ async function explore(emphasis: Emphasis, numRuns: number): Promise<void> {
 }
 
 describe('random conversations', () => {
-  it('A113: whatever models, tools, hooks, journals and people do, each run ends in time and leaves a right log and transcript', async () => {
+  it('A113: whatever models, tools, hooks, journals and people do, each run ends in time and leaves a valid log and transcript', async () => {
     await explore({}, 60)
   })
 
-  it('A7, A8, A107: whatever model functions do, also such that break every promise', async () => {
+  it('A7, A8, A107: whatever a model function does, even if it breaks every promise', async () => {
     await explore({ functions: true }, 60)
   })
 
-  it('A87, A162: a budget that a tree of runs shares is used by what was set aside, and by no call beside it', async () => {
+  it('A87, A162: a budget shared by a tree of runs is used only by calls that reserved from it', async () => {
     await explore({ budget: true }, 60)
   })
 
-  it('A166, A167: children that tools spawn use what they may, and leave nothing in the journal of the run', async () => {
+  it('A166, A167: children that tools spawn use only what they may, and leave nothing in the journal of the run', async () => {
     await explore({ sideWork: true, budget: true }, 60)
   })
 
-  it('A163, A164: whatever becomes of subagents that a journal runs', async () => {
+  it('A163, A164: a journal runs subagents to every possible outcome', async () => {
     await explore({ host: true, budget: true }, 60)
   })
 })

@@ -120,7 +120,7 @@ const scenarios: readonly [string, Scenario][] = [
 ]
 
 describe('a crash at every commit', () => {
-  it.each(scenarios)('A171, A172: with %s the transcript is that of a calm run, and once calls run at most once', async (_what, scenario) => {
+  it.each(scenarios)('A171, A172: with %s the transcript equals that of an undisturbed run, and once calls run at most once', async (_what, scenario) => {
     const calm = await live(scenario)
     expect(calm.open).toBeUndefined()
     for (const [life, commits] of calm.commits.entries()) {

@@ -21,7 +21,7 @@ function shape(records: readonly JournalRecord[]): readonly string[] {
 const shapes = (talk: Conversation) => talk.journal.commits.map(shape)
 
 describe('commits', () => {
-  it('A168: a turn of plain text is two commits', async () => {
+  it('A168: a turn of plain text makes two commits', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ text: 'x' }]), 'go')
     expect(shapes(talk)).toEqual([
@@ -30,7 +30,7 @@ describe('commits', () => {
     ])
   })
 
-  it('A28: the events of one commit carry one time, whatever the clock says between them', async () => {
+  it('A28: the events of one commit have one time, whatever the clock says between them', async () => {
     const talk = conversation()
     let now = 0
     const clock = { ...talk.clock, now: () => ++now }
@@ -42,7 +42,7 @@ describe('commits', () => {
     expect(new Set(times.flat()).size).toBe(4)
   })
 
-  it('A168: a step with tools is two more: intents before the tools, outcomes with the next call', async () => {
+  it('A168: a step with tools makes two more: intents before the tools, outcomes with the next call', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ toolCalls: [call('x'), call('y')] }, { text: 'x' }], { tools: [echo('a').tool] }), 'go')
     expect(shapes(talk).slice(1, 3)).toEqual([
@@ -55,7 +55,7 @@ describe('commits', () => {
     expect(shapes(talk)).toHaveLength(4)
   })
 
-  it('A168: calls that settle without running, and a suspension, join the commit of the answer', async () => {
+  it('A168: calls that settle without running, and a suspension, are stored in the commit of the answer', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ toolCalls: [call('x', 'nobody'), call('y', 'far')] }], { tools: [remote('far')] }), 'go')
     expect(shapes(talk).slice(1)).toEqual([
@@ -66,7 +66,7 @@ describe('commits', () => {
     ])
   })
 
-  it('A168: neither model nor tool begins before the commit of its boundary has resolved', async () => {
+  it('A168: model and tool begin only after the commit of their boundary has resolved', async () => {
     const order: string[] = []
     const gates: (() => void)[] = []
     const a = echo('a')
@@ -122,7 +122,7 @@ describe('commits', () => {
     expect(shapes(talk).slice(2, 5).map((records) => records.filter((entry) => entry.endsWith(' result')))).toEqual([['a result'], ['c result', 'b result'], ['d result']])
   })
 
-  it('a row says what was asked, and the outcome is in it', async () => {
+  it('a row contains the call, and later its outcome', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [echo('a', { effect: 'idempotent' }).tool] }), 'go')
     const rows = talk.journal.commits.flat().flatMap((record) => (record.type === 'call' ? [record.call] : []))
@@ -163,7 +163,7 @@ describe('commits', () => {
     return { tries, wrap }
   }
 
-  it.each([0, 1, 2])('A168: an end that the journal has refused %i times is given again whole, with settled for as long as nothing is queued', async (refusals) => {
+  it.each([0, 1, 2])('A168: an end that the journal has refused %i times is committed again in full, with settled while nothing is queued', async (refusals) => {
     const { tries, wrap } = busyQueue(refusals)
     const { result } = await conversation({ wrap }).play(agentOf([{ text: 'x' }]), 'go')
     expect(result).toMatchObject({ status: 'completed', text: 'x' })
@@ -172,7 +172,7 @@ describe('commits', () => {
     expect(tries).toEqual([withSettled, [{ noInputs: true, nothingQueued: false }, end], withSettled].slice(0, refusals + 1))
   })
 
-  it('A28: the events of an end that was refused carry the time of the commit that stores it, also if the journal freezes them', async () => {
+  it('A28: the events of a refused end get the time of the commit that stores it, also if the journal freezes them', async () => {
     const { wrap } = busyQueue(2, (records) => deepFreeze(records))
     const talk = conversation({ wrap })
     let now = 0
@@ -193,20 +193,20 @@ describe('commits', () => {
     expect((await talk.play(agentOf([]), 'go')).result).toMatchObject({ status: 'error', reason: 'journal-error', error })
   })
 
-  it.each([null, 1_000])('a call takes the time from its start to its outcome, with the limit %s', async (timeoutMs) => {
+  it.each([null, 1_000])('a call records the time from its start to its outcome, with the limit %s', async (timeoutMs) => {
     const talk = conversation()
     const slow = defineTool({ name: 'a', description: '', inputSchema: {}, timeoutMs, execute: async () => (await talk.clock.advance(300), 'x') })
     await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [slow] }), 'go')
     expect(talk.journal.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ durationMs: 300 })
   })
 
-  it('a journal may freeze what it is given', async () => {
+  it('a journal may freeze what the runtime passes to it', async () => {
     const memory = createMemoryJournal()
     const journal: Journal = { ...memory, commit: (records, expect) => memory.commit(deepFreeze(records), expect) }
     expect(await agentOf([{ text: 'x' }]).run('go', { journal }).result()).toMatchObject({ status: 'completed', text: 'x' })
   })
 
-  it('a journal whose publish throws is told of once, and the turn goes on', async () => {
+  it('a journal whose publish throws is reported once, and the turn goes on', async () => {
     let published = 0
     const wrap = (journal: Journal): Journal => ({
       ...journal,
@@ -221,7 +221,7 @@ describe('commits', () => {
     expect(published).toBe(1)
   })
 
-  it('A169: a rejected commit stops model call and tools, publishes nothing further as durable and ends as error', async () => {
+  it('A169: a rejected commit stops model call and tools, publishes no further durable event and ends the run as error', async () => {
     const signals: AbortSignal[] = []
     const slow = gated('slow')
     const tool = { ...slow.tool, execute: (_input: unknown, { abortSignal }: { abortSignal: AbortSignal }) => (signals.push(abortSignal), new Promise(() => {})) } as typeof slow.tool
@@ -254,7 +254,7 @@ describe('commits', () => {
     expect(near(sizes[2 * 10 + 2], sizes[2 * 50 + 2])).toBe(true)
   })
 
-  it('loads once per run, before anything else', async () => {
+  it('loads the journal once per run, before anything else', async () => {
     const order: string[] = []
     const inner = createMemoryJournal()
     const journal: Journal = {

@@ -24,8 +24,8 @@ async function faultsAfter(calm: Life, deaths: readonly CrashPoint[], onUnknownO
   return [...missed, ...checkLife(stormy), ...compareLives(calm, stormy)].map((fault) => `${name}: ${fault}`)
 }
 
-describe('a conversation with all that a turn can have in it', () => {
-  it('A171–A180: has what the explorer explores', async () => {
+describe('a conversation with every feature of a turn', () => {
+  it('A171–A180: has every feature that the explorer explores', async () => {
     const { log, logs, messages } = await calmLife('stop')
     const found = log.flatMap((event) => {
       if (event.type === 'compaction-start') return [`compaction ${event.trigger}`]
@@ -52,7 +52,7 @@ describe('a conversation with all that a turn can have in it', () => {
     const parts = onUnknownOutcome === 'stop' || rounds({ short: 1, long: 2 }) > 1 ? [1, 2, 3] : [1]
     const deaths = parts.flatMap((first) => moments.map((when) => ({ when, first })))
 
-    it.each(deaths)('A171–A180: ends the same when its process dies $when a commit, each third from $first', async ({ when, first }) => {
+    it.each(deaths)('A171–A180: ends the same when its process dies $when a commit, at every third commit from $first', async ({ when, first }) => {
       const calm = await calmLife(onUnknownOutcome)
       const faults: string[] = []
       for (let commit = first; commit <= calm.world.commits; commit += 3) faults.push(...(await faultsAfter(calm, [{ commit, when }], onUnknownOutcome)))

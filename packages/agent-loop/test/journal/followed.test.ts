@@ -14,19 +14,19 @@ function followed({ journal }: Conversation): readonly (true | undefined)[] {
 }
 
 describe('the row of the run at the end of a segment', () => {
-  it('says nothing of more when nobody looks on', async () => {
+  it('is not marked as followed if no hook listens to the end', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ text: 'x' }], watching({ onStepEnd: () => undefined })), 'go')
     expect(followed(talk)).toEqual([undefined])
   })
 
-  it.each<keyof Hooks>(['onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])('says that more may come when %s is heard', async (hook) => {
+  it.each<keyof Hooks>(['onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])('is marked as followed if the hook %s is there', async (hook) => {
     const talk = conversation()
     await talk.play(agentOf([{ text: 'x' }], watching({ [hook]: () => undefined })), 'go')
     expect(followed(talk)).toEqual([true])
   })
 
-  it('says so of a suspension, and of a turn that another one follows', async () => {
+  it('marks a turn that another turn follows, and not a suspension without hooks', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'ask', input: {} }] }, { text: 'x' }, { text: 'y' }], {
       tools: [remote('ask')],

@@ -21,7 +21,7 @@ function leavable(cause: AbortCause) {
 }
 
 describe('leaving', () => {
-  it('A179: a yield in the model call commits no end, and the turn goes on elsewhere', async () => {
+  it('A179: a yield in the model call commits no end, and the turn goes on in another process', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const run = talk.run(agentOf([{ text: 'one two', chunk: 2, hang: 'middle' }]), 'go')
     await until(() => talk.types().includes('text-delta'))
@@ -35,7 +35,7 @@ describe('leaving', () => {
     expect(rolesOf(agent.model.calls[0])).toEqual(['user'])
   })
 
-  it('A179: a yield while tools run commits the outcomes that arrive in the grace, and nothing else', async () => {
+  it('A179: a yield while tools run commits the outcomes that arrive in the grace period, and nothing else', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const wait = gated('wait', { effect: 'idempotent' })
     const steps = [{ toolCalls: [call('x', 'wait'), call('y', 'wait')] }]
@@ -57,7 +57,7 @@ describe('leaving', () => {
     expect(wait.started).toEqual(['x', 'y', 'y'])
   })
 
-  it('A179: with all outcomes in, their results are stored, and another process ends the step', async () => {
+  it('A179: after a yield with all outcomes in, their results are stored, and another process ends the step', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const wait = gated('wait')
     const run = talk.run(agentOf([{ toolCalls: [call('x', 'wait')] }], { tools: [wait.tool] }), 'go')
@@ -71,7 +71,7 @@ describe('leaving', () => {
     expect(wait.started).toEqual(['x'])
   })
 
-  it('fenced: nothing more is committed', async () => {
+  it('a fenced run commits nothing more', async () => {
     const { talk, leave } = leavable({ kind: 'fenced' })
     const wait = gated('wait')
     const run = talk.run(agentOf([{ toolCalls: [call('x', 'wait')] }], { tools: [wait.tool] }), 'go')
@@ -143,8 +143,8 @@ const journalElsewhere = ({ memory }: Conversation) => createMemoryJournal({ sna
 
 const shapeOf = (messages: readonly StoredMessage[]) => messages.map((message) => [message.role, message.role === 'tool-result' ? message.output : message.content])
 
-describe('leaving wherever the turn is', () => {
-  it.each(places)('A179: in %s: no end is stored, and the turn goes on as if nothing had been', async (_what, place) => {
+describe('leaving at any point of the turn', () => {
+  it.each(places)('A179: in %s: no end is stored, and the turn goes on as if it had never been interrupted', async (_what, place) => {
     const calm = await leaveAt(place, false)
     const { first, second, types, runs, messages } = await leaveAt(place, true)
     expect(first).toMatchObject({ status: 'aborted', reason: 'yielded' })
@@ -155,7 +155,7 @@ describe('leaving wherever the turn is', () => {
     expect(runs.length).toBeLessThanOrEqual(1)
   })
 
-  it('A179: before anything: the input is stored, and nothing is called', async () => {
+  it('A179: before anything: the input is stored, and no model or tool is called', async () => {
     const talk = conversation()
     const first = await talk.run(agentOf([]), 'go', { abortSignal: AbortSignal.abort({ kind: 'yield' }) }).result()
     expect(first).toMatchObject({ reason: 'yielded' })
@@ -163,7 +163,7 @@ describe('leaving wherever the turn is', () => {
     expect((await talk.play(agentOf([{ text: 'done' }]), undefined)).result).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('A179: in a retry wait: the rest of it is waited elsewhere', async () => {
+  it('A179: in a retry wait: another process waits for the rest of it', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const busy: Step = { error: Object.assign(new Error('busy'), { statusCode: 503 }) }
     const retry = { jitter: 0, baseDelayMs: 2_000 }
@@ -182,7 +182,7 @@ describe('leaving wherever the turn is', () => {
     expect(await elsewhere.result()).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('A179: in a compaction: it is cancelled, and the turn goes on elsewhere', async () => {
+  it('A179: in a compaction: it is cancelled, and the turn goes on in another process', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const agentWith = (steps: readonly Step[], compact: () => Promise<undefined>) => {
       const scripted = scriptedModel(steps)
@@ -196,7 +196,7 @@ describe('leaving wherever the turn is', () => {
     expect(await elsewhere.run(undefined, { journal: journalElsewhere(talk), clock: talk.clock }).result()).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('A179: while somebody is asked to approve: the question stays open', async () => {
+  it('A179: while an approval is pending in place: the question stays open', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const t = defineTool({ name: 't', description: '', inputSchema: {}, needsApproval: true, execute: () => 'ran' })
     const run = talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [t] }), 'go', { onApproval: () => (leave(), new Promise(() => {})) })
@@ -206,7 +206,7 @@ describe('leaving wherever the turn is', () => {
     expect(await agent.run(answers, { journal: journalElsewhere(talk) }).result()).toMatchObject({ status: 'completed' })
   })
 
-  it('A179: while a tool is asked what has become of a call: it is asked again', async () => {
+  it('A179: while a tool reconciles a call: it is asked again', async () => {
     const tool = (execute: () => Promise<string>, reconcile: ToolOptions<object>['reconcile']) =>
       defineTool({ name: 't', description: '', inputSchema: {}, execute, ...(reconcile && { reconcile }) })
     const never = (): Promise<never> => new Promise(() => {})

@@ -22,7 +22,7 @@ function failingAt(isLost: (types: readonly string[]) => boolean) {
   })
 }
 
-describe('what stands between two commits', () => {
+describe('moments between two commits', () => {
   it.each(['afterModelCall', 'onToolCall', 'onToolResult'] as const)('I4: an open call is stored with its row, also when %s is asked first', async (hook) => {
     const talk = conversation()
     const steps = [{ toolCalls: [call('x', 'nobody'), call('y', 'a')] }, { text: 'done' }]
@@ -32,7 +32,7 @@ describe('what stands between two commits', () => {
     expect(stored?.flatMap((record) => (record.type === 'call' ? [record.call.toolCallId] : []))).toEqual(expect.arrayContaining(['x', 'y']))
   })
 
-  it('A44: what a withdrawn attempt is booked with is in the sums of a turn that is left right behind it', async () => {
+  it('A44: the usage booked for a withdrawn attempt is in the sums of a turn that is yielded right after it', async () => {
     const talk = conversation({ unfinished: true, wrap: failingAt((types) => types.includes('message-end')) })
     const agent = agentOf([{ text: 'lost' }, { text: 'done' }])
     await talk.run(agent, 'go').result()
@@ -47,7 +47,7 @@ describe('what stands between two commits', () => {
     expect(talk.journal.events.findLast((event) => event.type === 'turn-end')).toMatchObject({ status: 'completed', usage: { estimated: true } })
   })
 
-  it('A107: nobody is asked for a call that is stopped before its request', async () => {
+  it('A107: a call that is stopped before its request is not asked about', async () => {
     const stop = new AbortController()
     const stopping = (journal: Journal): Journal => ({ ...journal, commit: (records, expect) => (stop.abort(), journal.commit(records, expect)) })
     const talk = conversation({ wrap: stopping })
@@ -57,7 +57,7 @@ describe('what stands between two commits', () => {
     expect(asked).toBe(0)
   })
 
-  it('A169: a journal that fails behind a stop ends the calls that had their grace', async () => {
+  it('A169: a journal that fails after a stop ends the calls that were in their grace period', async () => {
     const talk = conversation({ unfinished: true, wrap: failingAt((types) => types.includes('tool-execution-end')) })
     const late = defineTool({
       ...{ name: 'late', description: '', inputSchema: {}, effect: 'pure' },
@@ -78,7 +78,7 @@ describe('what stands between two commits', () => {
     expect(talk.clock.pendingTimers).toBe(0)
   })
 
-  it('A80: a denial that is stored counts, though its process died before the outcome', async () => {
+  it('A80: a stored denial counts, though its process died before the outcome', async () => {
     const talk = conversation({ unfinished: true, wrap: failingAt((types) => types.includes('tool-execution-end')) })
     const asks = defineTool({ name: 'asks', description: '', inputSchema: {}, needsApproval: true, execute: () => 'never' })
     const agent = agentOf([{ toolCalls: [call('x', 'asks')] }, { text: 'done' }], { tools: [asks], extensions: [watching('onToolResult')] })

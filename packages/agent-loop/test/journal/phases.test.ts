@@ -5,7 +5,7 @@ import { agentOf, conversation } from '../support/conversation.ts'
 import { gated, remote, until } from '../support/tools.ts'
 
 describe('phases', () => {
-  it('A29, A31: of two runs on one journal one runs, the other throws busy and disturbs nothing', async () => {
+  it('A29, A31: if two runs use one journal, one runs, and the other throws busy and changes nothing', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'x' }])
     const first = talk.run(agent, 'one')
@@ -44,7 +44,7 @@ describe('phases', () => {
     expect([good, failing, broken, suspended].map(phaseOf)).toEqual(['idle', 'idle', 'idle', 'idle'])
   })
 
-  it('A33: a run that is refused at once leaves the phase idle', () => {
+  it('A33: the phase is idle after a run that is refused at once', () => {
     const journal = createMemoryJournal()
     const circle: { self?: unknown } = {}
     circle.self = circle

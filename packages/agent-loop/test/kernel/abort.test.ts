@@ -39,7 +39,7 @@ describe('abort', () => {
     expect(talk.journal.commits).toHaveLength(1)
   })
 
-  it('A105, A110: an abort in the model call stores what had arrived, and the next request has it', async () => {
+  it('A105, A110: an abort in the model call stores what had arrived, and the next request contains it', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one two three', chunk: 4, hang: 'middle' }, { text: 'fine' }])
     const run = talk.run(agent, 'go')
@@ -60,7 +60,7 @@ describe('abort', () => {
     expect(textOfRequest(agent.model.calls[1])).toContain(result.text)
   })
 
-  it('A107: a tool whose schema is never read holds no run that is stopped', async () => {
+  it('A107: a tool whose schema never loads does not keep a stopped run from ending', async () => {
     const talk = conversation()
     const reading = latch()
     const inputSchema = jsonSchema(() => {
@@ -75,7 +75,7 @@ describe('abort', () => {
     expect(agent.model.calls).toEqual([])
   })
 
-  it('A105: complete calls of an answer that was stopped are cancelled', async () => {
+  it('A105: complete calls of a stopped answer are cancelled', async () => {
     const talk = conversation()
     const a = echo('a')
     const agent = agentOf([{ toolCalls: [call('x', 'a')], hang: 'end', finish: false }], { tools: [a.tool] })
@@ -106,7 +106,7 @@ describe('abort', () => {
     expect(await run.result()).toBe(result)
   })
 
-  it('A107: a run ends within its grace when a tool never settles, and makes no model call', async () => {
+  it('A107: a run ends within its grace period when a tool never settles, and makes no model call', async () => {
     const talk = conversation()
     const never = stubborn('never', 'pure')
     const agent = agentOf([{ toolCalls: [call('x', 'never')] }], { tools: [never.tool], abortGraceMs: 300 })
@@ -121,7 +121,7 @@ describe('abort', () => {
     expect(agent.model.calls).toHaveLength(1)
   })
 
-  it('A108: each started call gets its real outcome in the grace, else cancelled, or unknown for once', async () => {
+  it('A108: each started call gets its real outcome if it comes in the grace period, else cancelled, or unknown for once', async () => {
     const talk = conversation()
     const wait = gated('wait', { sequential: true })
     const tools = [
@@ -143,7 +143,7 @@ describe('abort', () => {
     expect(result.messages.flatMap((message) => (message.role === 'tool-result' ? [`${message.toolCallId}:${message.status}`] : []))).toEqual(outcomes)
   })
 
-  it('A110: after an abort while tools ran the transcript accepts new input', async () => {
+  it('A110: after an abort while tools ran, the transcript accepts new input', async () => {
     const talk = conversation()
     const once = stubborn('once', 'once')
     const agent = agentOf([{ toolCalls: [call('o', 'once')] }, { text: 'fine' }], { tools: [once.tool], abortGraceMs: 0 })
@@ -156,7 +156,7 @@ describe('abort', () => {
     expect(textOfRequest(agent.model.calls[1])).toContain('may or may not have happened')
   })
 
-  it('A111: an abort error of the provider while nobody stopped is an error', async () => {
+  it('A111: an abort error from the provider is an error if the run was not stopped', async () => {
     const talk = conversation()
     const error = new DOMException('aborted by the other side', 'AbortError')
     const { result } = await talk.play(agentOf([{ error }]), 'go')
@@ -193,7 +193,7 @@ describe('abort', () => {
   it.each([
     ['toModelOutput', defineTool({ ...facts, inputSchema: {}, execute: () => 'done', toModelOutput: () => never as never }), 'unknown'],
     ['schema', defineTool({ ...facts, inputSchema: z.object({}).refine(() => never), execute: () => 'done' }), 'cancelled'],
-  ] as const)('A107: a %s that never answers does not hold the run', async (_what, tool, status) => {
+  ] as const)('A107: a %s that never answers does not keep the run from ending', async (_what, tool, status) => {
     const talk = conversation()
     const run = talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [tool], abortGraceMs: 50 }), 'go')
     await until(() => talk.types().includes('message-start'))

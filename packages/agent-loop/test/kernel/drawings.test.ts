@@ -26,7 +26,7 @@ describe('event order', () => {
     ])
   })
 
-  it('A35: a call that is not executed has only its end', async () => {
+  it('A35: a call that is not executed has only its end event', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [{ name: 'nobody', input: {} }] }, { text: 'done' }])
     await talk.play(agent, 'go')

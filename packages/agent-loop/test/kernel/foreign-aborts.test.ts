@@ -28,7 +28,7 @@ describe('an AbortError that no stop of the run caused', () => {
       'gives a stream that breaks with it',
       () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(foreignAbort()) }) }),
     ],
-  ] as const)('A115: a model function that %s has failed: it is asked again', async (_how, fail) => {
+  ] as const)('A115: a model function that %s has failed: the runtime retries it', async (_how, fail) => {
     const talk = conversation()
     const agent = defineAgent({ model: failingOnce(fail as () => ReturnType<ModelFunction>), retry: { jitter: 0 } })
     const result = await outwait(talk, talk.run(agent, 'go'))

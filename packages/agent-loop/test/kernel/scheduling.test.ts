@@ -31,7 +31,7 @@ describe('scheduling', () => {
     expect(rows(talk).filter((row) => row.startsWith('c'))).toEqual(['c:pending', 'c:started', 'c:result'])
   })
 
-  it('A55: at most concurrency of one tool at once, others pass', async () => {
+  it('A55: at most concurrency calls of one tool run at once, and calls of other tools pass them', async () => {
     const [one, two] = [gated('one', { concurrency: 1 }), gated('two')]
     const talk = conversation()
     const calls = [call('a', 'one'), call('b', 'one'), call('c', 'two')]
@@ -45,7 +45,7 @@ describe('scheduling', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  it('A55: the end of another call starts none of a tool that is at its concurrency', async () => {
+  it('A55: the end of another call starts no call of a tool that is at its concurrency', async () => {
     const [one, two] = [gated('one', { concurrency: 1 }), gated('two')]
     const talk = conversation()
     const calls = [call('a', 'one'), call('b', 'one'), call('c', 'two')]
@@ -80,7 +80,7 @@ describe('scheduling', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  it('A57: results stand in call order in the transcript and in the request', async () => {
+  it('A57: results are in call order in the transcript and in the request', async () => {
     const wait = gated('wait')
     const talk = conversation()
     const agent = agentOf([{ toolCalls: ['a', 'b', 'c'].map((id) => call(id, 'wait')) }, { text: 'done' }], { tools: [wait.tool] })

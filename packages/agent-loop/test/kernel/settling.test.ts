@@ -34,7 +34,7 @@ describe('tool calls', () => {
     expect(JSON.stringify((await talk.memory.load()).messages)).not.toContain('changed')
   })
 
-  it('A49: invalid arguments give an error that names each path and the input, and nothing runs', async () => {
+  it('A49: invalid arguments give an error that names each path and the input, and no tool runs', async () => {
     const ran: string[] = []
     const tool = defineTool({ name: 'weather', description: 'w', inputSchema: city, execute: () => void ran.push('x') as never })
     const { results } = await outcomes([tool], [call('a', 'weather', { city: 7, days: 'many' })])
@@ -61,7 +61,7 @@ describe('tool calls', () => {
     expect(a.calls).toHaveLength(1)
   })
 
-  it('A48: a copy of its context has all that the context has', async () => {
+  it('A48: a copy of its context has every field of the context', async () => {
     const seen: unknown[] = []
     const look = defineTool({ name: 'look', description: 'l', inputSchema: {}, execute: (_input, context) => { seen.push(Object.keys({ ...context }).toSorted(), { ...context }.messages.length); return 'x' } })
     await outcomes([look], [call('x', 'look')])
@@ -88,7 +88,7 @@ describe('tool calls', () => {
     expect(result.status).toBe('completed')
   })
 
-  it('A58: the idempotency key differs for any two calls', async () => {
+  it('A58: the idempotency keys of any two calls differ', async () => {
     const a = echo('a')
     const { talk } = await outcomes([a.tool], [call('x', 'a'), call('y', 'a')])
     expect(a.calls.map((context) => context.idempotencyKey)).toEqual(['run_1/1/x', 'run_1/1/y'])
@@ -135,7 +135,7 @@ describe('tool calls', () => {
     expect(textOfRequest(agent.model.calls[1])).not.toContain('chart')
   })
 
-  it('A64: when every call ends with terminate, no further model call is made', async () => {
+  it('A64: if every call ends with terminate, no further model call is made', async () => {
     const stop = defineTool({ name: 'stop', description: '', inputSchema: {}, execute: () => ({ output: 'bye', terminate: true }) })
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('x', 'stop'), call('y', 'stop')] }], { tools: [stop] })
@@ -162,7 +162,7 @@ describe('tool calls', () => {
     expect(deltas).toEqual(['x', 'x~2', 'x~2~2'])
   })
 
-  it('passes context and session to the tool, and toModelOutput to the model', async () => {
+  it('passes context and session to the tool, and the result of toModelOutput to the model', async () => {
     const seen: unknown[] = []
     const tool = defineTool({
       ...{ name: 'a', description: '', inputSchema: {} },

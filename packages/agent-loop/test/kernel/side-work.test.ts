@@ -26,13 +26,13 @@ async function playBeside(start: SideWork['start']) {
   return { result, begun, phase: phaseOf(talk.journal), timers: talk.clock.pendingTimers }
 }
 
-describe('work of a plug-in beside a call', () => {
+describe('work of a plug-in that runs beside a call', () => {
   it.each<[string, SideWork['start']]>([
     ['rejects', () => Promise.reject(new Error('the work broke'))],
     ['throws', () => { throw new Error('the work broke') }],
     ['resolves to what throws', () => Promise.resolve(() => { throw new Error('the work broke') })],
     ['resolves to what rejects', () => Promise.resolve(() => Promise.reject(new Error('the work broke')))],
-  ])('fails the turn if it %s, and nothing is left behind', async (_how, start) => {
+  ])('fails the turn if it %s, and leaves no unhandled rejection', async (_how, start) => {
     const { result, begun, phase, timers } = await playBeside(start)
     expect(begun).toBe(true)
     expect(result).toMatchObject({ status: 'error', error: { message: 'the work broke' } })

@@ -5,7 +5,7 @@ import { StopSwitch } from '../../src/kernel/stop-switch.ts'
 const listenersOf = ({ signal }: AbortController): number => getEventListeners(signal, 'abort').length
 
 describe('the stop switch', () => {
-  it('the first cause counts', () => {
+  it('the first cause wins', () => {
     const stop = new StopSwitch(() => 0)
     stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'time is up' })
     stop.stop({ kind: 'stop', reason: 'later' })
@@ -15,14 +15,14 @@ describe('the stop switch', () => {
     expect(stop.signal.reason).toMatchObject({ name: 'AbortError', message: 'time is up' })
   })
 
-  it('A169: fenced counts whatever came before', () => {
+  it('A169: fenced wins over any earlier cause', () => {
     const stop = new StopSwitch(() => 0)
     stop.stop({ kind: 'stop' })
     stop.stop({ kind: 'fenced' })
     expect([stop.stopped, stop.leaving, stop.cause?.kind]).toEqual([false, true, 'fenced'])
   })
 
-  it('says how the turn ends: as its cause says, else aborted', () => {
+  it('tells how the turn ends: as its cause says, else aborted', () => {
     const plain = new StopSwitch(() => 0)
     plain.stop({ kind: 'stop', reason: 'enough' })
     expect(plain.ending).toEqual({ status: 'aborted', reason: 'abort' })
@@ -33,7 +33,7 @@ describe('the stop switch', () => {
     expect(failed.ending).toEqual({ status: 'error', reason: 'policy-error', error })
   })
 
-  it('takes the cause from the signals that it follows', () => {
+  it('takes the cause of the stop from the signals that it follows', () => {
     const causes = [{ kind: 'yield', reason: 'drain' }, { kind: 'fenced' }, 'words', new Error('a message'), undefined, 7].map((reason) => {
       const stop = new StopSwitch(() => 0)
       const controller = new AbortController()
@@ -47,13 +47,13 @@ describe('the stop switch', () => {
     ])
   })
 
-  it('A104: follows a signal that was aborted before', () => {
+  it('A104: follows a signal that was already aborted', () => {
     const stop = new StopSwitch(() => 0)
     stop.follow(AbortSignal.abort('before'))
     expect(stop.cause).toEqual({ kind: 'stop', reason: 'before' })
   })
 
-  it('A112: follows each signal once, and lets go of all', () => {
+  it('A112: follows each signal once, and removes all its listeners', () => {
     const stop = new StopSwitch(() => 0)
     const [one, two] = [new AbortController(), new AbortController()]
     for (const { signal } of [one, one, two]) stop.follow(signal)

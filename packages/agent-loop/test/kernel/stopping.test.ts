@@ -22,8 +22,8 @@ const busy = defineTool({
   },
 })
 
-describe('when the loop goes on', () => {
-  it('A82: whether tools run is decided by the content, not by the stop reason', async () => {
+describe('when the loop continues', () => {
+  it('A82: the content decides whether tools run, not the stop reason', async () => {
     const a = echo('a')
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('x')], finish: 'stop' }, { text: 'done' }], { tools: [a.tool] })
@@ -31,7 +31,7 @@ describe('when the loop goes on', () => {
     expect(a.calls).toHaveLength(1)
   })
 
-  it('A83: a truncated answer runs none of its calls, and each is told so', async () => {
+  it('A83: no call of a truncated answer runs, and each result says so', async () => {
     const a = echo('a')
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('x'), call('y')], finish: 'length' }, { text: 'done' }], { tools: [a.tool] })
@@ -57,7 +57,7 @@ describe('when the loop goes on', () => {
     expect(result).toMatchObject({ status: 'completed', reason: 'length', text: 'half' })
   })
 
-  it('A85: a paused answer leads to one more call with nothing added between', async () => {
+  it('A85: a paused answer leads to one more call with no message added between', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }])
     const { result } = await talk.play(agent, 'go')
@@ -65,7 +65,7 @@ describe('when the loop goes on', () => {
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'assistant'])
   })
 
-  it('A85: nor is anything ephemeral', async () => {
+  it('A85: a paused answer adds no ephemeral message either', async () => {
     const talk = conversation()
     const steps = [{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }] as const
     const agent = agentOf(steps, { ephemeral: () => [{ role: 'user', content: 'now' }] })
@@ -73,7 +73,7 @@ describe('when the loop goes on', () => {
     expect(agent.model.calls.map(rolesOf)).toEqual([['user', 'user'], ['user', 'assistant']])
   })
 
-  it('A85: what is given meanwhile waits until the model has gone on', async () => {
+  it('A85: an input that is given meanwhile waits until the model has gone on', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }, { text: 'and more' }])
     const run = talk.run(agent, 'go')
@@ -119,7 +119,7 @@ describe('when the loop goes on', () => {
     expect((await talk.play(agent, 'more')).result.text).toBe('fine')
   })
 
-  it('A91: a model and tools that answer at once do not starve timers: a run that holds the thread lets go of it', async () => {
+  it('A91: a model and tools that answer at once do not starve timers: a run that blocks the thread yields it', async () => {
     const talk = conversation()
     let timers = 0
     const steps = Array.from({ length: 20 }, (_, step) => ({ toolCalls: [call(`c${step}`)] }))
@@ -133,7 +133,7 @@ describe('when the loop goes on', () => {
     expect(timers).toBeGreaterThan(0)
   })
 
-  it('A91: short runs one after the other let go of the thread together: once in ten milliseconds, not once each', async () => {
+  it('A91: short runs one after the other yield the thread together: once in ten milliseconds, not once per run', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const letGo = vi.spyOn(globalThis, 'setImmediate')
     onTestFinished(() => void (vi.useRealTimers(), letGo.mockRestore()))
@@ -176,7 +176,7 @@ describe('a failed model call', () => {
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'user'])
   })
 
-  it('A122: a broken stream keeps what had come, and its calls are cancelled', async () => {
+  it('A122: a broken stream keeps what had arrived, and its calls are cancelled', async () => {
     const talk = conversation()
     const a = echo('a')
     const broken = { text: 'so far', toolCalls: [call('x')], finish: false } as const
@@ -189,7 +189,7 @@ describe('a failed model call', () => {
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'user'])
   })
 
-  it.each([400, 503])('A128: a provider that fails with %i sees one call of this layer', async (status) => {
+  it.each([400, 503])('A128: the runtime calls a provider that fails with %i exactly once', async (status) => {
     const agent = agentOf([{ error: refused(status) }])
     expect((await conversation().play(agent, 'go')).result.status).toBe('error')
     expect(agent.model.calls).toHaveLength(1)

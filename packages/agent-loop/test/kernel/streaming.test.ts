@@ -19,7 +19,7 @@ async function streamed(tool: Tool) {
 }
 
 describe('streaming tools', () => {
-  it('A53: chunks become deltas in order, the return value is the output', async () => {
+  it('A53: chunks become deltas in order, and the return value is the output', async () => {
     const { deltas, output } = await streamed(streaming(async function* () {
       yield 'a'
       yield { type: 'delta', delta: 'b' }
@@ -31,7 +31,7 @@ describe('streaming tools', () => {
     expect(output).toEqual({ type: 'json', value: { n: 1 } })
   })
 
-  it('A53: complete is the output and ends the call', async () => {
+  it('A53: a complete chunk is the output and ends the call', async () => {
     let closed = false
     const { deltas, output } = await streamed(streaming(async function* () {
       try {
@@ -45,7 +45,7 @@ describe('streaming tools', () => {
     expect([deltas, output, closed]).toEqual([['a'], { type: 'text', value: 'whole' }, true])
   })
 
-  it('A54: a generator without output gives its joined deltas', async () => {
+  it('A54: the output of a generator that yields only deltas is the joined deltas', async () => {
     const { output } = await streamed(streaming(async function* () {
       yield 'old'
       yield { type: 'delta', delta: 'a', replace: true }
@@ -62,7 +62,7 @@ describe('streaming tools', () => {
     expect([deltas, output]).toEqual([['a'], { type: 'error-text', value: 'lost' }])
   })
 
-  it('A60: what a tool emits after its outcome is dropped', async () => {
+  it('A60: chunks that a tool emits after its outcome are dropped', async () => {
     let late = (): void => {}
     const tool = defineTool({
       ...{ name: 'stream', description: '', inputSchema: {} },
@@ -83,7 +83,7 @@ describe('streaming tools', () => {
     expect(talk.journal.log.flatMap((event) => (event.type === 'tool-execution-delta' ? [event.delta] : []))).toEqual(['early'])
   })
 
-  it('A60: a generator that goes on after its time is up is closed at its next chunk', async () => {
+  it('A60: a generator that goes on after its timeout is closed at its next chunk', async () => {
     const closed = latch()
     const next = latch()
     const tool = defineTool({

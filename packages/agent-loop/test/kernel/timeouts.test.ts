@@ -44,13 +44,13 @@ async function outOfTime(effect: ToolEffect, options: Partial<AgentOptions> = {}
 }
 
 describe('time limits', () => {
-  it('A59: a tool past its time gets its signal and ends as error within the grace', async () => {
+  it('A59: a tool past its timeout gets its signal and ends as error within the grace period', async () => {
     const { outcome, result } = await outOfTime('pure')
     expect(outcome).toMatchObject({ status: 'error', output: { value: 'timed out after 500 ms' } })
     expect(result.status).toBe('completed')
   })
 
-  it('A59: a once tool that settles in the grace is an error', async () => {
+  it('A59: a once tool that settles in the grace period is an error', async () => {
     const { outcome } = await outOfTime('once', {}, true)
     expect(outcome).toMatchObject({ status: 'error', output: { value: 'timed out after 500 ms' } })
   })
@@ -68,7 +68,7 @@ describe('time limits', () => {
   it.each([
     ['pure', {}, 'error', 'the tool has run, but toModelOutput returned no answer: timed out after 500 ms'],
     ['once', { onUnknownOutcome: 'tell-model' }, 'unknown', 'may or may not have happened: timed out after 500 ms'],
-  ] as const)('A59: a toModelOutput that hangs is named, and its late rejection is dropped: %s', async (effect, options, status, value) => {
+  ] as const)('A59: the error names a toModelOutput that hangs, and its late rejection is dropped: %s', async (effect, options, status, value) => {
     const talk = conversation()
     const shown = Promise.withResolvers<never>()
     let asked = 0
@@ -88,7 +88,7 @@ describe('time limits', () => {
     expect(talk.clock.pendingTimers).toBe(0)
   })
 
-  it('A52: a tool whose time limit cannot be set is an error, and the turn goes on', async () => {
+  it('A52: a tool whose time limit cannot be set ends as error, and the turn goes on', async () => {
     const talk = conversation()
     const clock: Clock = {
       now: () => talk.clock.now(),

@@ -20,7 +20,7 @@ it('exports these names', () => {
   expect(Object.keys(node).sort()).toEqual(['loadGuardrails', 'loadSkills'])
 })
 
-it('A159: without this entry a file and docs are left out with an error that says what to import', async () => {
+it('A159: without this entry a file and docs are left out with an error that names the import to add', async () => {
   const { path, write } = await temporaryFolder()
   const sections = { system: 'one', append: { file: await write('a.md', 'two') }, docs: { folder: path } }
   const message = "a file needs the file reader; add: import '@bowline/agent-loop/node'"

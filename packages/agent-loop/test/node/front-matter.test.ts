@@ -20,10 +20,10 @@ it.each([
   expect(head(...lines)).toEqual(expected)
 })
 
-it('lines may end as on Windows', () => {
+it('accepts line ends of Windows', () => {
   expect(readFrontMatter('---\r\nname: a\r\n---\r\nbody')?.get('name')).toBe('a')
 })
 
-it.each(['', 'name: a', '---\nname: a', 'text\n---\nname: a\n---', '----\nname: a\n---'])('%j has no head', (text) => {
+it.each(['', 'name: a', '---\nname: a', 'text\n---\nname: a\n---', '----\nname: a\n---'])('%j has no front matter', (text) => {
   expect(readFrontMatter(text)).toBeUndefined()
 })

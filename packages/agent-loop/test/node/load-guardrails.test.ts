@@ -11,7 +11,7 @@ const reasons = (guardrails: Awaited<ReturnType<typeof loadGuardrails>>) =>
   Promise.all(guardrails.map(async (one) => (await one.beforeCall?.({} as never, {} as never))?.reason))
 
 describe('loadGuardrails', () => {
-  it('A156: takes the exports of .js, .mjs and .ts files in the order of folders and names; the first of a name wins', async () => {
+  it('A156: imports the exports of .js, .mjs and .ts files in the order of folders and names; the first of a name wins', async () => {
     const [builtIn, user, project] = [await temporaryFolder(), await temporaryFolder(), await temporaryFolder()]
     await builtIn.write('b.mjs', `export const guardrails = [${guard('two')}, ${guard('three')}]`)
     const winner = await builtIn.write('a.mjs', `export const guardrail = ${guard('one', 'built-in')}`)
@@ -24,7 +24,7 @@ describe('loadGuardrails', () => {
     expect(guardrails.diagnostics).toEqual([{ kind: 'guardrail', name: 'one', message: `the one in ${loser} is not used: ${winner} has one with the same name` }])
   })
 
-  it('A156: passes over names that begin with _ or a dot, types, folders and other files', async () => {
+  it('A156: skips names that begin with _ or a dot, types, folders and other files', async () => {
     const folder = await temporaryFolder()
     for (const name of ['_helper.mjs', '.hidden.mjs', 'types.d.ts', 'folder.js/x.mjs', 'data.json', 'old.cjs', 'README.md']) {
       await folder.write(name, 'throw new Error("was loaded")')
@@ -33,7 +33,7 @@ describe('loadGuardrails', () => {
     expect([guardrails.length, guardrails.diagnostics]).toEqual([0, []])
   })
 
-  it('what is wrong is a diagnostic that names the file, and the others are there', async () => {
+  it('a file with a mistake gives a diagnostic that names it, and the other files are loaded', async () => {
     const folder = await temporaryFolder()
     const wrong: Readonly<Record<string, readonly [code: string, message: unknown]>> = {
       'broken.mjs': ['export const =', expect.any(String)],
@@ -55,7 +55,7 @@ describe('loadGuardrails', () => {
     ])
   })
 
-  it('reload loads what has changed, and keeps what has not as it is', async () => {
+  it('reload loads changed files again, and keeps unchanged guardrails as they are', async () => {
     const folder = await temporaryFolder()
     await folder.write('a.mjs', `export const guardrail = ${guard('a', 'first')}`)
     await folder.write('b.mjs', `export const guardrail = ${guard('b')}`)
@@ -67,7 +67,7 @@ describe('loadGuardrails', () => {
     expect(after[1]).toBe(before[1])
   })
 
-  it('a file that no longer loads keeps what it gave before, and loses it when it is gone', async () => {
+  it('a file that no longer loads keeps its earlier guardrails, and loses them when the file is gone', async () => {
     const folder = await temporaryFolder()
     const file = await folder.write('a.mjs', `export const guardrail = ${guard('a')}`)
     const first = await loadGuardrails({ folders: [folder.path] })
@@ -82,7 +82,7 @@ describe('loadGuardrails', () => {
     expect(await third.reload()).toHaveLength(1)
   })
 
-  it('A156: outside of a test runner files are loaded and loaded again in the same way', async () => {
+  it('A156: outside of a test runner files are loaded and reloaded in the same way', async () => {
     const folder = await temporaryFolder()
     await folder.write('a.ts', `interface Named { name: string }\nexport const b: Named = ${guard('b')}\nexport const a: Named = ${guard('a')}`)
     const script = `import { loadGuardrails } from '@bowline/agent-loop/node'
@@ -97,7 +97,7 @@ console.log(JSON.stringify({ names: [names(first), names(second)], same: first[0
     expect(JSON.parse(stdout)).toEqual({ names: [['a', 'b'], ['a', 'b', 'c']], same: true, wrong: [] })
   })
 
-  it('A156: what files do when they load has the order of their names', async () => {
+  it('A156: files run in the order of their names when they load', async () => {
     const folder = await temporaryFolder()
     const mark = (name: string) => `(globalThis.loadOrder ??= []).push('${name}')\nexport const guardrail = ${guard(name)}`
     for (const name of ['c', 'a', 'b']) await folder.write(`${name}.mjs`, `await null;${mark(name)}`)

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const skillFile = (name: string, description: string) => `---\nname: ${name}\ndescription: ${description}\n---\n# How`
 
 describe('loadSkills', () => {
-  it('gives name, description and absolute place of each skill, in the order of folders and names', async () => {
+  it('returns name, description and absolute path of each skill, in the order of folders and names', async () => {
     const [user, project] = [await temporaryFolder(), await temporaryFolder()]
     await project.write('b/SKILL.md', skillFile('beta', 'Second'))
     const a = await project.write('a/SKILL.md', skillFile('alpha', 'First'))
@@ -22,7 +22,7 @@ describe('loadSkills', () => {
     expect(skills.diagnostics).toEqual([])
   })
 
-  it('passes over files, and folders whose names begin with _ or a dot', async () => {
+  it('skips files, and folders whose names begin with _ or a dot', async () => {
     const folder = await temporaryFolder()
     for (const name of ['_draft', '.hidden']) await folder.write(`${name}/SKILL.md`, skillFile('x', 'y'))
     await folder.write('README.md', 'x')
@@ -37,7 +37,7 @@ describe('loadSkills', () => {
     expect((await loadSkills({ folders: [folder.path] })).map(({ name }) => name)).toEqual(['linked'])
   })
 
-  it('a name counts once: the earlier folder wins, the loser is a diagnostic', async () => {
+  it('of two skills with one name the earlier folder wins, and the other one is a diagnostic', async () => {
     const [user, project] = [await temporaryFolder(), await temporaryFolder()]
     const winner = await user.write('pdf/SKILL.md', skillFile('pdf', 'of the user'))
     const loser = await project.write('pdf/SKILL.md', skillFile('pdf', 'of the project'))
@@ -46,7 +46,7 @@ describe('loadSkills', () => {
     expect(skills.diagnostics).toEqual([{ kind: 'skill', name: 'pdf', message: `${loser} is not used: ${winner} has the same name` }])
   })
 
-  it('what is wrong is a diagnostic, and the others are there', async () => {
+  it('a skill with a mistake gives a diagnostic, and the other skills are loaded', async () => {
     const folder = await temporaryFolder()
     await folder.write('good/SKILL.md', skillFile('good', 'x'))
     await folder.write('headless/SKILL.md', '# How')
@@ -64,7 +64,7 @@ describe('loadSkills', () => {
     ])
   })
 
-  it('reload gives a new list of what is there now', async () => {
+  it('reload returns a new list of the skills that are there now', async () => {
     const folder = await temporaryFolder()
     await folder.write('a/SKILL.md', skillFile('a', 'x'))
     const before = await loadSkills({ folders: [folder.path] })

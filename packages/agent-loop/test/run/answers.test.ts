@@ -43,7 +43,7 @@ async function waitingFor(far: ReturnType<typeof remote>, options: Partial<Agent
 const approve: ApprovalDecision = { approvalId: 'approval_1', decision: 'approve' }
 
 describe('answers', () => {
-  it('A69: an answer with calls of every kind: each has what is its own, and pending calls win over approvals', async () => {
+  it('A69: an answer with calls of every kind: each is treated as its kind, and pending calls win over approvals', async () => {
     const talk = conversation()
     const [near, { tool }] = [echo('near'), sender()]
     const strict = defineTool({ name: 'strict', description: '', inputSchema: z.object({ n: z.number() }), execute: () => 'never' })
@@ -63,7 +63,7 @@ describe('answers', () => {
     expect(near.calls).toHaveLength(1)
   })
 
-  it('A72: results and decisions in one submission are judged together', async () => {
+  it('A72: results and decisions in one submission are checked together', async () => {
     const { talk, agent, sent } = await waiting()
     const before = talk.memory.snapshot()
     const wrong = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'q', output: 1 }], approvals: [{ ...approve, inputHash: 'x' }] })
@@ -80,7 +80,7 @@ describe('answers', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('S209: a pending call may be handed back with its answer, when it is that of the call', async () => {
+  it('S209: a pending call may be sent back with its answer, if it belongs to the call', async () => {
     const { talk, agent, result } = await waiting()
     const [a, b] = result.pendingToolCalls
     if (!a || !b) throw new Error('two calls wait')
@@ -92,7 +92,7 @@ describe('answers', () => {
     expect(answered.result).toMatchObject({ status: 'completed', submission: { accepted: ['a', 'b', 'approval_1'], missing: [] } })
   })
 
-  it('S209: a pending call alone answers nothing, also one that says of itself that its outcome is unknown', async () => {
+  it('S209: a pending call without an answer is refused, also if it is marked as unknown', async () => {
     const { talk, agent, result } = await waiting([])
     const [pending] = result.pendingToolCalls
     for (const given of [{ ...pending }, { ...pending, unknown: true }]) {
@@ -100,13 +100,13 @@ describe('answers', () => {
     }
   })
 
-  it('S208: answers without the journal of their turn are refused, and say so', () => {
+  it('S208: answers without the journal of their turn are refused, and the error says so', () => {
     expect(() => agentOf([]).run({ approvals: [approve] })).toThrow(
       expect.objectContaining({ code: 'invalid-config', message: 'run.options.journal must be the journal of the turn that waits for these answers; received undefined' }),
     )
   })
 
-  it('S208: an edited input that misses the schema is refused by its path', async () => {
+  it('S208: an edited input that does not fit the schema is refused by its path', async () => {
     const { talk, agent } = await waiting([])
     const { result } = await talk.play(agent, { approvals: [{ ...approve, input: { to: 5 } }] })
     expect(result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: expect.stringMatching(/^approval_1: the edited input is not valid; input\.to: /) as string } })
@@ -117,7 +117,7 @@ describe('answers', () => {
     ['another input', [{ ...approve, inputHash: 'x' }], 'approval-conflict', ['approval_1']],
     ['two decisions', [approve, { ...approve, decision: 'deny' }], 'approval-conflict', ['approval_1']],
     ['an edited input that is not valid', [{ ...approve, input: {} }], 'invalid-input', ['approval_1']],
-  ])('A78: %s refuses all of the submission', async (_what, approvals, code, ids) => {
+  ])('A78: %s refuses the whole submission', async (_what, approvals, code, ids) => {
     const { talk, agent } = await waiting([])
     const before = talk.memory.snapshot()
     const { result, events } = await talk.play(agent, { approvals, toolResults: [{ toolCallId: 'a', output: 1 }] })
@@ -126,7 +126,7 @@ describe('answers', () => {
     expect(talk.memory.snapshot()).toEqual(before)
   })
 
-  it('A72, A78: the same answer twice in one submission is one answer', async () => {
+  it('A72, A78: the same answer twice in one submission counts as one', async () => {
     const { talk, agent, sent } = await waiting([])
     const result = { toolCallId: 'a', output: 1 }
     const { result: taken } = await talk.play(agent, { toolResults: [result, result], approvals: [approve, approve] })
@@ -134,20 +134,20 @@ describe('answers', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('S208: an edited input that is no object at all is refused by that', async () => {
+  it('S208: an edited input that is not an object is refused as such', async () => {
     const { talk, agent } = await waiting([])
     const { result } = await talk.play(agent, { approvals: [{ ...approve, input: 'a text' }] })
     expect(result.error?.message).toMatch(/^approval_1: the edited input is not valid; input: /)
   })
 
-  it('A108: with a stop an edited input is checked and stored all the same', async () => {
+  it('A108: with a stop an edited input is still checked and stored', async () => {
     const { talk, agent } = await waiting([])
     const { result, events } = await talk.play(agent, { approvals: [{ ...approve, input: { to: 'c@d' } }] }, { abortSignal: AbortSignal.abort() })
     expect(result).toMatchObject({ status: 'aborted', submission: { accepted: ['approval_1'] } })
     expect(events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'approve', editedInput: { to: 'c@d' } })
   })
 
-  it('A107: a schema that says nothing about an edited input does not hold a run that is stopped', async () => {
+  it('A107: a schema that hangs on an edited input does not keep a stopped run from ending', async () => {
     let asked = false
     const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => void (asked = true)))
     const talk = conversation()
@@ -159,7 +159,7 @@ describe('answers', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted' })
   })
 
-  it('A72: a call that may run again here is nobody else\'s to answer', async () => {
+  it('A72: refuses an answer to a call that the runtime may run again', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const pure = echo('pure', { effect: 'pure' })
     const tools = [pure.tool, remote('far')]
@@ -169,7 +169,7 @@ describe('answers', () => {
     expect(result).toMatchObject({ reason: 'refused', error: { code: 'unknown-tool-call', refused: [{ id: 'p' }] } })
   })
 
-  it('A78: the same decision is a repeat and another one a conflict, also after the turn has gone on', async () => {
+  it('A78: the same decision is a repeat and a different one a conflict, also after the turn has gone on', async () => {
     const { talk, agent, result } = await waiting()
     const { inputHash = '' } = result.pendingApprovals[0] ?? {}
     const edited = { ...approve, input: { to: 'c@d' }, reason: 'fine' }
@@ -198,7 +198,7 @@ describe('answers', () => {
     ['is shown to the model in another form', {}, { toModelOutput: () => ({ type: 'text', value: 'shown' }) }, { toolCallId: 'a', output: { n: 1 } }, { toolCallId: 'a', output: 'shown' }],
     ['was too long', {}, { maxOutputCharacters: 100 }, { toolCallId: 'a', output: long }, { toolCallId: 'a', output: long.slice(1) }],
     ['is an error', {}, {}, { toolCallId: 'a', error: 'no' }, { toolCallId: 'a', output: 'no' }],
-  ])('A72: the repeat of a result that %s is known as one, also after the turn has gone on', async (_what, options, toolOptions, answer, other) => {
+  ])('A72: the repeat of a result that %s is recognized, also after the turn has gone on', async (_what, options, toolOptions, answer, other) => {
     const far = defineTool({ name: 'far', description: '', inputSchema: {}, ...toolOptions })
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('a', 'far'), call('b', 'far')] }, { text: 'done' }], { tools: [far], ...options })
@@ -210,14 +210,14 @@ describe('answers', () => {
     expect([await repeated(answer), await repeated(other)]).toEqual([['a'], undefined])
   })
 
-  it('A72: an error is short for an output with isError', async () => {
+  it('A72: error is a short form of output with isError', async () => {
     const { talk, agent } = await waitingFor(remote('far'))
     await talk.play(agent, { toolResults: [{ toolCallId: 'a', error: 'no' }] })
     const again = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 'no', isError: true }] })
     expect(again.result.submission).toMatchObject({ repeated: ['a'] })
   })
 
-  it('A72: the result of a call that ran here is nobody else\'s to give', async () => {
+  it('A72: refuses a result for a call that ran here', async () => {
     const talk = conversation()
     const near = echo('near')
     const agent = agentOf([{ toolCalls: [call('n', 'near'), call('a', 'far')] }], { tools: [near.tool, remote('far')] })
@@ -234,7 +234,7 @@ describe('answers', () => {
     expect(events).toEqual([])
   })
 
-  it('A73: what is past its deadline is not missing: it has its outcome in the run that takes the others', async () => {
+  it('A73: a call past its deadline is not missing: it gets its outcome in the run that takes the other answers', async () => {
     const talk = conversation()
     const { tool } = sender({ approvalTimeoutMs: 500 })
     const tools = [remote('far', { timeoutMs: 500 }), remote('patient'), tool]
@@ -246,7 +246,7 @@ describe('answers', () => {
     expect(resultsOf(agent.model.calls[1]).map(({ output }) => (output as { type: string }).type)).toEqual(['error-text', 'execution-denied', 'json'])
   })
 
-  it('A70: results reach onToolResult and guardrails as all others do', async () => {
+  it('A70: results reach onToolResult and guardrails like all others', async () => {
     const seen: unknown[] = []
     const watch = extension('watch', { onToolResult: ({ call: { toolCallId }, status, result }) => void seen.push([toolCallId, status, result.executed]) })
     const { talk, agent } = await waiting(undefined, { extensions: [watch] })
@@ -266,7 +266,7 @@ describe('answers to a turn whose subagent waits', () => {
     return { talk, agent, listed }
   }
 
-  it('A72: the call of a subagent is not answered itself, and is not missing', async () => {
+  it('A72: the call of a subagent cannot be answered itself, and is not missing', async () => {
     const { talk, agent } = await waitingBelow()
     const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'f', output: 'made up' }] })
     expect(result).toMatchObject({ reason: 'refused', error: { code: 'unknown-tool-call', refused: [{ id: 'f' }] } })
@@ -274,7 +274,7 @@ describe('answers to a turn whose subagent waits', () => {
     expect(answered.result.submission).toEqual({ accepted: ['r'], repeated: [], missing: ['o'] })
   })
 
-  it('S209: a pending call of a subagent is handed back as the root lists it, and must be one of this subagent', async () => {
+  it('S209: a pending call of a subagent is sent back as the root lists it, and must belong to this subagent', async () => {
     const { talk, agent, listed } = await waitingBelow()
     for (const wrong of [[], ['near'], ['far', 'far']]) {
       const refused = await talk.play(agent, { toolResults: [{ ...listed, agent: wrong, output: 'fetched' }] })
@@ -286,7 +286,7 @@ describe('answers to a turn whose subagent waits', () => {
 })
 
 describe('answers to a turn that must not go on', () => {
-  it('A108: with a stop they are stored all the same, and the rest is cancelled', async () => {
+  it('A108: with a stop they are still stored, and the other calls are cancelled', async () => {
     const { talk, agent, sent } = await waiting([])
     const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 'kept' }], approvals: [approve] }, { abortSignal: AbortSignal.abort() })
     expect(result).toMatchObject({ status: 'aborted', submission: { accepted: ['a', 'approval_1'] } })
@@ -294,7 +294,7 @@ describe('answers to a turn that must not go on', () => {
     expect(sent).toEqual([])
   })
 
-  it('A179: with a yield they are stored, and nothing else', async () => {
+  it('A179: with a yield they are stored, and nothing else happens', async () => {
     const { talk, agent, sent } = await waiting([])
     const leaving = AbortSignal.abort({ kind: 'yield' })
     const answers = { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'b', output: 1 }], approvals: [approve] }
@@ -324,7 +324,7 @@ describe('answers to a turn that must not go on', () => {
     expect(sent).toEqual([])
   })
 
-  it('A75: an input that cannot be stored closes nothing', async () => {
+  it('A75: an input that cannot be stored cancels no open call', async () => {
     const { talk, agent } = await waiting([])
     const before = talk.memory.snapshot()
     const input = { role: 'user' as const, id: 'msg_1', content: 'again' }

@@ -37,7 +37,7 @@ async function readBehind(...events: readonly AgentEvent[]): Promise<readonly st
 }
 
 describe('the event log', () => {
-  it('A17: readers that wait see every event, and one that comes late sees the same in fewer deltas', async () => {
+  it('A17: waiting readers see every event, and a late reader sees the same in fewer deltas', async () => {
     const log = new EventLog()
     const early = [read(log), read(log), read(log, { deltas: false }), read(log, { afterSeq: 1 })]
     await Promise.resolve()
@@ -52,7 +52,7 @@ describe('the event log', () => {
     expect(await read(log, { deltas: false, afterSeq: 1 })).toEqual(['#2'])
   })
 
-  it('A17: questions that are asked ahead are answered in their order', async () => {
+  it('A17: several pending calls of next are answered in order', async () => {
     const log = new EventLog()
     const reader = log.read()
     const asked = [reader.next(), reader.next(), reader.next(), reader.next()]
@@ -64,7 +64,7 @@ describe('the event log', () => {
     expect(wordsOf(await Promise.all(asked))).toEqual(['#1', 'a', '#2', 'end', 'end'])
   })
 
-  it('A17: a reader of durable events alone waits on while deltas come', async () => {
+  it('A17: a reader of durable events alone keeps waiting while deltas come', async () => {
     const log = new EventLog()
     const reader = log.read({ deltas: false })
     const asked = reader.next()
@@ -73,7 +73,7 @@ describe('the event log', () => {
     expect(wordsOf([await asked])).toEqual(['#1'])
   })
 
-  it('A17: each reader has results of its own', async () => {
+  it('A17: each reader gets its own result objects', async () => {
     const log = new EventLog()
     const asked = [log.read().next(), log.read().next()]
     add(log, savePoint(1))
@@ -82,7 +82,7 @@ describe('the event log', () => {
     expect(one?.value).toBe(two?.value)
   })
 
-  it('A18: a reader in the middle of a message that ends goes on behind it', async () => {
+  it('A18: a reader in the middle of a message that ends goes on after it', async () => {
     const log = new EventLog()
     const reader = log.read()
     const asked = reader.next()
@@ -94,7 +94,7 @@ describe('the event log', () => {
     expect(wordsOf([...before, ...after])).toEqual(['#1', 'a', '#2', '#3', 'd', 'end'])
   })
 
-  it('A18: readers at every place find their way when deltas leave again and again', async () => {
+  it('A18: readers at every position continue correctly when deltas are removed again and again', async () => {
     const events = Array.from({ length: 6 }, (_, message) => [
       savePoint(2 * message + 1),
       ...Array.from({ length: message }, (_none, piece) => textDelta(`m${message}`, `${message}.${piece}`)),
@@ -114,29 +114,29 @@ describe('the event log', () => {
     }
   })
 
-  it('A19: deltas of messages and calls that have ended leave, those of open ones stay in their order', async () => {
+  it('A19: deltas of ended messages and calls are removed, those of open ones stay in order', async () => {
     const before = [toolDelta('a', 'a1'), toolDelta('b', 'b1'), toolDelta('a', 'a2'), savePoint(2), toolDelta('b', 'b2')]
     expect(await readBehind(...before, toolEnd('a', 3), toolDelta('b', 'b3'), toolEnd('c', 4))).toEqual(['b1', '#2', 'b2', '#3', 'b3', '#4'])
   })
 
-  it('A19: a message that ends twice, as in a rewind, disturbs no other', async () => {
+  it('A19: a message that ends twice, as in a rewind, changes no other', async () => {
     const events = [textDelta('m'), textDelta('m'), discarded('m', 2), discarded('m', 3)]
     const later = [textDelta('n', 'a'), toolDelta('c', 'b'), textDelta('n', 'c'), toolEnd('c', 4), savePoint(5), savePoint(6)]
     expect(await readBehind(...events, ...later)).toEqual(['#2', '#3', 'a', 'c', '#4', '#5', '#6'])
   })
 
-  it('A19: what comes under the id of a call that has ended is open anew', async () => {
+  it('A19: an event with the id of a call that has ended opens a new one', async () => {
     const log = new EventLog()
     add(log, toolDelta('a', 'old'), toolEnd('a', 1), toolDelta('a', 'new'))
     log.close()
     expect(await read(log)).toEqual(['#1', 'new'])
   })
 
-  it('A19: a message and a call of the same id are not mistaken for each other', async () => {
+  it('A19: a message and a call with the same id are kept apart', async () => {
     expect(await readBehind(textDelta('x', 'm'), toolDelta('x', 'c'), discarded('x', 2))).toEqual(['c', '#2'])
   })
 
-  it('A19: deltas leave when their own call ends, whatever else is open', () => {
+  it('A19: deltas are removed when their own call ends, whatever else is open', () => {
     const log = new EventLog()
     void log.read().next()
     for (let piece = 0; piece < 10; piece++) add(log, toolDelta('a'), textDelta('m'), toolDelta('b'))
@@ -149,7 +149,7 @@ describe('the event log', () => {
     expect(log.length).toBe(3)
   })
 
-  it('A19: what is held is bounded by the open message and the durable events, also for a reader that stops asking', () => {
+  it('A19: memory is bounded by the open message and the durable events, also with a reader that stops asking', () => {
     const log = new EventLog()
     void log.read().next()
     for (let message = 1; message <= 100; message++) {
@@ -160,7 +160,7 @@ describe('the event log', () => {
     }
   })
 
-  it('A19: deltas are not held as events while no reader wants them', async () => {
+  it('A19: deltas are not held as events while no reader asks for them', async () => {
     const log = new EventLog()
     log.read()
     void log.read({ deltas: false }).next()
@@ -178,7 +178,7 @@ describe('the event log', () => {
     expect(await read(log)).toEqual(['xxxx', 'xx'])
   })
 
-  it('A17: a reader that waits is woken once by the events of one commit, and given them one by one', async () => {
+  it('A17: a waiting reader is woken once for the events of one commit, and gets them one by one', async () => {
     const log = new EventLog()
     const reader = log.read()
     const wake = vi.spyOn(reader, 'wake')
@@ -188,7 +188,7 @@ describe('the event log', () => {
     expect(wordsOf([...(await Promise.all(asked)), await reader.next()])).toEqual(['#1', '#2', '#3'])
   })
 
-  it('A26: leaving ends the questions that wait, and nothing else', async () => {
+  it('A26: leaving resolves the pending calls of next, and nothing else', async () => {
     const log = new EventLog()
     const [leaving, staying] = [log.read(), log.read()]
     const [asked, stays] = [[leaving.next(), leaving.next()], staying.next()]
@@ -198,7 +198,7 @@ describe('the event log', () => {
     expect(wordsOf(await Promise.all([stays, leaving.next()]))).toEqual(['#1', 'end'])
   })
 
-  it('A26: a reader that leaves before it has asked changes nothing for others', async () => {
+  it('A26: a reader that leaves before its first call of next does not affect others', async () => {
     const log = new EventLog()
     const [staying, leaving] = [log.read(), log.read()]
     const asked = staying.next()
@@ -208,7 +208,7 @@ describe('the event log', () => {
     expect(wordsOf([await asked, await staying.next()])).toEqual(['a', 'b'])
   })
 
-  it('A27: a reader ends behind the last event, and stays ended', async () => {
+  it('A27: a reader ends after the last event, and stays ended', async () => {
     const log = new EventLog()
     const waiting = log.read()
     const asked = [waiting.next(), waiting.next()]
@@ -217,7 +217,7 @@ describe('the event log', () => {
     expect(wordsOf([...(await Promise.all(asked)), await waiting.next()])).toEqual(['#1', 'end', 'end'])
   })
 
-  it('knows the number of the latest durable event', () => {
+  it('returns the number of the latest durable event', () => {
     const log = new EventLog()
     expect(log.lastSeq).toBe(0)
     add(log, savePoint(3))

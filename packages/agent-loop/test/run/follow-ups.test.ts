@@ -27,7 +27,7 @@ describe('follow-ups', () => {
     expect([run.runId, result.runId, result.text, result.steps]).toEqual(['run_1', 'run_3', 'three', 1])
   })
 
-  it.each([true, false])('A97: answers are none, whoever keeps them (a queue in the journal: %s)', async (enqueues) => {
+  it.each([true, false])('A97: answers are refused as follow-ups, also with a queue in the journal (%s)', async (enqueues) => {
     const wrap = (journal: Journal): Journal => (enqueues ? { ...journal, enqueue: () => Promise.resolve({ ok: true, inputId: 'x' }) } : journal)
     const talk = conversation({ wrap })
     const run = talk.run(agentOf([{ text: 'one' }]), 'go')
@@ -35,7 +35,7 @@ describe('follow-ups', () => {
     await run.result()
   })
 
-  it('A16: the messages of the result are those of all its turns, text and usage those of the last', async () => {
+  it('A16: the result has the messages of all its turns, and text and usage of the last one', async () => {
     const talk = conversation()
     const steps = [3, 5].map((tokens) => ({ text: `${tokens} tokens`, usage: { output: tokens } }))
     const run = talk.run(agentOf(steps), 'go')
@@ -46,7 +46,7 @@ describe('follow-ups', () => {
     expect([text, usage.outputTokens]).toEqual(['5 tokens', 5])
   })
 
-  it('A97: its user message says which input it was, and steering goes on', async () => {
+  it('A97: its user message has the id of the input, and steering goes on', async () => {
     const talk = conversation()
     const wait = gated('wait')
     const agent = agentOf([{ text: 'one' }, call('w'), { text: 'two' }], { tools: [wait.tool] })
@@ -61,7 +61,7 @@ describe('follow-ups', () => {
     expect(userTexts(agent.model.calls[2])).toEqual(['go', 'then', 'hurry'])
   })
 
-  it('A97: its limits are fresh', async () => {
+  it('A97: its limits start anew', async () => {
     const talk = conversation()
     const a = echo('a')
     const script = [call('x', 'a'), { text: 'one' }, call('y', 'a'), { text: 'two' }]
@@ -81,7 +81,7 @@ describe('follow-ups', () => {
     expect(talk.journal.events.flatMap((event) => (event.type === 'turn-end' ? [event.overlaysExpired] : []))).toEqual([1, 0])
   })
 
-  it('A97: an input that an extension handles goes on to the next one', async () => {
+  it('A97: an input that an extension handles is followed by the next one', async () => {
     const talk = conversation()
     const extension = defineExtension({
       name: 'filter',
@@ -94,7 +94,7 @@ describe('follow-ups', () => {
     expect(agent.model.calls.map(userTexts)).toEqual([['go'], ['go', 'then']])
   })
 
-  it('A43: settled only behind the last turn', async () => {
+  it('A43: settled comes only after the last turn', async () => {
     const talk = conversation()
     const run = talk.run(agentOf([{ text: 'one' }, { text: 'two' }]), 'go')
     await run.followUp('then')
@@ -121,7 +121,7 @@ describe('follow-ups', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'one', unusedInputs: [asMessage('then')] })
   })
 
-  it('A97: in a journal that queues they become runs of their own, and this run ends', async () => {
+  it('A97: in a journal with a queue they become runs of their own, and this run ends', async () => {
     const queued: AgentInput[] = []
     const wrap = (journal: Journal): Journal => ({
       ...journal,

@@ -28,7 +28,7 @@ function setUp(options: { driverTimeoutMs?: number } = {}) {
 }
 
 describe('the gate of a synchronized run', () => {
-  it('A20: is passed when the driver asks for the event behind the boundary, and not when it is given the boundary', async () => {
+  it('A20: opens when the driver asks for the event after the boundary, and not when it gets the boundary', async () => {
     const run = setUp()
     const driver = run.iterator()
     const asked = driver.next()
@@ -50,7 +50,7 @@ describe('the gate of a synchronized run', () => {
     expect(await run.passes()).toBe(1)
   })
 
-  it('A21: waits at each boundary, for the driver to have read what stands before it', async () => {
+  it('A21: waits at each boundary until the driver has read everything before it', async () => {
     const run = setUp()
     const driver = run.iterator()
     run.boundary(1)
@@ -67,7 +67,7 @@ describe('the gate of a synchronized run', () => {
     expect(await run.passes()).toBe(2)
   })
 
-  it('A21: deltas behind a boundary change nothing', async () => {
+  it('A21: deltas after a boundary change nothing', async () => {
     const run = setUp()
     const driver = run.iterator()
     run.boundary(1)
@@ -80,7 +80,7 @@ describe('the gate of a synchronized run', () => {
     expect(await run.passes()).toBe(1)
   })
 
-  it('A21: a run that comes late to the gate is not held by deltas that the driver has had since', async () => {
+  it('A21: deltas that the driver has read since do not hold a run that comes late to the gate', async () => {
     const run = setUp()
     const driver = run.iterator()
     run.events.append([savePoint(1)])
@@ -91,7 +91,7 @@ describe('the gate of a synchronized run', () => {
     await run.gate.passed()
   })
 
-  it('A21: a driver that has asked already when the run comes to the gate does not hold it', async () => {
+  it('A21: a driver that has already asked when the run reaches the gate does not hold it', async () => {
     const run = setUp()
     const driver = run.iterator()
     run.events.append([savePoint(1)])
@@ -100,7 +100,7 @@ describe('the gate of a synchronized run', () => {
     await run.gate.passed()
   })
 
-  it('A21: a driver that asks ahead is not waited for', async () => {
+  it('A21: does not wait for a driver that asks ahead', async () => {
     const run = setUp()
     const driver = run.iterator()
     const asked = [driver.next(), driver.next(), driver.next()]
@@ -121,7 +121,7 @@ describe('the gate of a synchronized run', () => {
     expect(() => run.iterator()).not.toThrow()
   })
 
-  it('A23: a driver that leaves frees the run, and says so once', async () => {
+  it('A23: a driver that leaves frees the run, and is reported once', async () => {
     const run = setUp()
     const driver = run.iterator()
     run.boundary(1)
@@ -135,7 +135,7 @@ describe('the gate of a synchronized run', () => {
     expect(await driver.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('A23: a driver that has seen the end has not left early', async () => {
+  it('A23: a driver that has read the end has not left early', async () => {
     const run = setUp()
     const driver = run.iterator()
     run.events.close()
@@ -144,7 +144,7 @@ describe('the gate of a synchronized run', () => {
     expect(run.breaks).toEqual([])
   })
 
-  it('A24: without a driver the run is made live', async () => {
+  it('A24: without a driver the run becomes live', async () => {
     const run = setUp()
     run.boundary(1)
     run.gate.openUnlessDriven()
@@ -152,7 +152,7 @@ describe('the gate of a synchronized run', () => {
     expect(run.gate.isOpen).toBe(true)
   })
 
-  it('A24: a run that is driven goes on waiting for its driver', async () => {
+  it('A24: a driven run keeps waiting for its driver', async () => {
     const run = setUp()
     run.iterator()
     run.boundary(1)
@@ -160,7 +160,7 @@ describe('the gate of a synchronized run', () => {
     expect(await run.passes()).toBe(0)
   })
 
-  it('A25: an abort opens it for good, also one from before', async () => {
+  it('A25: an abort opens it permanently, also an earlier abort', async () => {
     const run = setUp()
     run.boundary(1)
     run.stop.abort()
@@ -171,7 +171,7 @@ describe('the gate of a synchronized run', () => {
     expect(new Gate({ events, clock, signal: AbortSignal.abort() }).isOpen).toBe(true)
   })
 
-  it('goes live when the driver keeps it waiting for longer than it may', async () => {
+  it('goes live if the driver takes longer than its limit', async () => {
     const run = setUp({ driverTimeoutMs: 100 })
     const driver = run.iterator()
     run.boundary(1)
@@ -183,7 +183,7 @@ describe('the gate of a synchronized run', () => {
     expect(run.gate.isOpen).toBe(true)
   })
 
-  it('A112: leaves neither timer nor listener behind', async () => {
+  it('A112: leaves no timer and no listener', async () => {
     const run = setUp({ driverTimeoutMs: 100 })
     const listeners = (): number => getEventListeners(run.stop.signal, 'abort').length
     expect(listeners()).toBe(1)

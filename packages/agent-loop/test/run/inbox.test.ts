@@ -20,7 +20,7 @@ function setUp(maxQueuedInputs = 100) {
 }
 
 describe('the inbox', () => {
-  it('A94: a window takes its inputs in the order of their acceptance, whatever their kind', async () => {
+  it('A94: an input slot takes its inputs in the order of their acceptance, whatever their kind', async () => {
     const { inbox, offer } = setUp()
     const given = await Promise.all([offer('overlay', 'a'), offer('steer', 'b'), offer('notify', 'c'), offer('overlay', 'd')])
     expect(given.flat()).toEqual([1, 2, 3, 4].map(accepted))
@@ -33,7 +33,7 @@ describe('the inbox', () => {
     expect(inbox.take('all')).toEqual([])
   })
 
-  it('A94: one at a time is for what steers; overlays come all', async () => {
+  it('A94: one-at-a-time applies to steering inputs; all overlays are taken', async () => {
     const { offer, taken } = setUp()
     for (const [kind, text] of [['steer', 'a'], ['overlay', 'b'], ['notify', 'c'], ['overlay', 'd']] as const) await offer(kind, text)
     expect(taken('one-at-a-time')).toEqual(['a', 'b', 'd'])
@@ -42,7 +42,7 @@ describe('the inbox', () => {
     expect(taken('one-at-a-time')).toEqual(['c'])
   })
 
-  it('A97: follow-ups are taken one by one, and by no window', async () => {
+  it('A97: follow-ups are taken one by one, and never by an input slot', async () => {
     const { inbox, offer, taken } = setUp()
     await offer('follow-up', 'a', 'b')
     await offer('steer', 'c')
@@ -53,7 +53,7 @@ describe('the inbox', () => {
     expect([inbox.takeFollowUp(), inbox.hasFollowUps]).toEqual([undefined, false])
   })
 
-  it('A10: misuse throws at once', () => {
+  it('A10: an invalid input throws at once', () => {
     const { inbox } = setUp()
     const refusal = expect.objectContaining({ code: 'invalid-input' }) as Error
     expect(() => inbox.offer('steer', [])).toThrow(refusal)
@@ -71,7 +71,7 @@ describe('the inbox', () => {
     expect(taken()).toEqual(['before'])
   })
 
-  it('A95: it holds no more than it may, those that wait for the end of the turn included', async () => {
+  it('A95: holds no more than its limit, including inputs that wait for the end of the turn', async () => {
     const { inbox, offer } = setUp(3)
     expect(await offer('steer', 'a')).toEqual([accepted(1)])
     expect(await offer('follow-up', 'b')).toEqual([accepted(2)])
@@ -86,7 +86,7 @@ describe('the inbox', () => {
     expect(await offer('steer', 'e')).toEqual([accepted(4)])
   })
 
-  it('A95: what is offered while the turn ends is accepted when the end is taken back', async () => {
+  it('A95: an input offered while the turn ends is accepted when the end is refused', async () => {
     const { inbox, offer, taken } = setUp()
     inbox.close()
     const waiting = Promise.all([inbox.offer('steer', 'a'), inbox.offer('overlay', 'b')])
@@ -97,7 +97,7 @@ describe('the inbox', () => {
     expect(taken()).toEqual(['a', 'b', 'c'])
   })
 
-  it('A95: what is offered while the turn ends, or after it, is told that it has ended, and strands nowhere', async () => {
+  it('A95: an input offered while the turn ends, or after it, is refused as run-ended, and never lost', async () => {
     const { inbox, offer, unused } = setUp()
     inbox.close()
     const waiting = inbox.offer('steer', 'a')
@@ -120,7 +120,7 @@ describe('the inbox', () => {
     expect(await offer('steer', 'e')).toEqual([runEnded])
   })
 
-  it('A95: a run that ends under way leaves no offer without an answer', async () => {
+  it('A95: a run that ends early answers every open offer', async () => {
     const { inbox } = setUp()
     inbox.close()
     const waiting = inbox.offer('steer', 'a')
@@ -128,7 +128,7 @@ describe('the inbox', () => {
     expect(await waiting).toEqual(runEnded)
   })
 
-  it('A96: unused is what was accepted and not stored, in order; taking alone uses nothing', async () => {
+  it('A96: unused is what was accepted and not stored, in order; taking an input does not use it', async () => {
     const { inbox, offer, unused } = setUp()
     await offer('follow-up', 'a')
     await offer('steer', 'b', 'c')
@@ -136,7 +136,7 @@ describe('the inbox', () => {
     expect(unused()).toEqual(['a', 'b', 'c'])
   })
 
-  it('A96: what is stored is not unused, and behind the list of the unused nothing is accepted', async () => {
+  it('A96: stored inputs are not unused, and nothing is accepted after the list of the unused', async () => {
     const { inbox, offer, unused } = setUp()
     await offer('steer', 'a', 'b')
     inbox.take('all')

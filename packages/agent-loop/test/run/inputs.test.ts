@@ -8,7 +8,7 @@ import { gated, until } from '../support/tools.ts'
 const waitStep = { toolCalls: [{ id: 'w', name: 'wait', input: {} }] }
 const asMessage = (content: string) => ({ role: 'user', content })
 
-describe('inputs of a run that is under way', () => {
+describe('inputs of a run in progress', () => {
   it('A94: inputs that are given in one tick are stored and shown in that order', async () => {
     const talk = conversation()
     const wait = gated('wait')
@@ -36,7 +36,7 @@ describe('inputs of a run that is under way', () => {
     expect(await Promise.all(late)).toEqual(late.map(() => ({ ok: false, reason: 'run-ended' })))
   })
 
-  it('A95: whenever it is given, an input is used, or unused, or refused, and never lost', async () => {
+  it('A95: whenever it is given, an input is used, unused or refused, and never lost', async () => {
     for (let ticks = 0; ticks < 60; ticks++) {
       const talk = conversation()
       const run = talk.run(agentOf([{ text: 'x' }]), 'hi', { limits: { maxSteps: 1 } })
@@ -63,7 +63,7 @@ describe('inputs of a run that is under way', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', unusedInputs: [] })
   })
 
-  it('I1: a follow-up with the id of an earlier message gets one of its own', async () => {
+  it('I1: a follow-up with the id of an earlier message gets a new id', async () => {
     const talk = conversation()
     const message = { role: 'user', id: 'mine', content: 'again' } as const
     const run = talk.run(agentOf([{ text: 'one' }, { text: 'two' }]), message)
@@ -73,7 +73,7 @@ describe('inputs of a run that is under way', () => {
     expect(result.messages.map(({ id }) => id === 'mine')).toEqual([true, false, false, false])
   })
 
-  it('A96: an aborted run gives back what it did not use, follow-ups included, in order', async () => {
+  it('A96: an aborted run gives back its unused inputs, follow-ups included, in order', async () => {
     const talk = conversation()
     const wait = gated('wait')
     const run = talk.run(agentOf([waitStep], { tools: [wait.tool], abortGraceMs: 0 }), 'hi')

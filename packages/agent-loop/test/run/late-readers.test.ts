@@ -60,7 +60,7 @@ describe.each([['while nothing reads', false], ['beside another reader', true]])
     expect(await take(log.read(), 3)).toEqual([toolEnd('gone', 1), toolDelta('a', 'a1a2'), toolDelta('b', 'b1b2')])
   })
 
-  it('A18: gets the text of a call that began anew since then', async () => {
+  it('A18: gets the text of a call that was restarted since then', async () => {
     const log = logWith(isKept)
     publish(log, toolDelta('a', 'old'), { ...toolDelta('a', 'new'), replace: true } as DeltaEvent)
     const replaced = { ...toolDelta('a', 'new'), replace: true }
@@ -69,7 +69,7 @@ describe.each([['while nothing reads', false], ['beside another reader', true]])
     expect(await take(log.read(), 1)).toEqual([{ ...replaced, delta: 'newer' }])
   })
 
-  it('A18: gets one part in the place of the block that it replaced', async () => {
+  it('A18: gets one part in place of the block that it replaced', async () => {
     const log = logWith(isKept)
     publish(log, { ...start(2) }, text(2, 'a'), part)
     const late = log.read()
@@ -78,7 +78,7 @@ describe.each([['while nothing reads', false], ['beside another reader', true]])
     expect((await late.next()).done).toBe(true)
   })
 
-  it('A18: misses a message that is closed before it has read so far', async () => {
+  it('A18: skips a message that is closed before the reader reaches it', async () => {
     const log = logWith(isKept)
     log.append([savePoint(1)])
     publish(log, start(0), text(0, 'a'), toolDelta('c', 'b'))
@@ -90,7 +90,7 @@ describe.each([['while nothing reads', false], ['beside another reader', true]])
     expect([...first, ...(await take(late, 4))]).toEqual([savePoint(1), toolDelta('c', 'b'), discarded('m', 2), textDelta('n', 'd'), undefined])
   })
 
-  it('A18: gets so far what has come since the latest late reader too', async () => {
+  it('A18: also gets what has come since the latest late reader', async () => {
     const log = logWith(isKept)
     publish(log, text(0, 'a'), text(0, 'b'))
     for (const [more, soFar] of [['c', 'ab'], ['d', 'abc'], ['e', 'abcd']] as const) {
@@ -99,7 +99,7 @@ describe.each([['while nothing reads', false], ['beside another reader', true]])
     }
   })
 
-  it('A18: is given frozen events', async () => {
+  it('A18: gets frozen events', async () => {
     const log = logWith(isKept)
     publish(log, text(0, 'a'), text(0, 'b'))
     expect((await take(log.read(), 1)).every(Object.isFrozen)).toBe(true)
@@ -201,8 +201,8 @@ async function play(moves: readonly Move[]): Promise<void> {
   expect(log.length).toBeLessThanOrEqual(seq + pieces)
 }
 
-describe('readers at every place', () => {
-  it('A17, A18: see every durable event once, and the whole text of what is open', async () => {
+describe('readers at every position', () => {
+  it('A17, A18: see every durable event once, and the whole text of open messages', async () => {
     await fc.assert(fc.asyncProperty(fc.array(move, { maxLength: 100, size: 'max' }), play), randomRuns(300))
   })
 })

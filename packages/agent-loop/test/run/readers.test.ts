@@ -91,7 +91,7 @@ describe('readers', () => {
     expect(rest.filter(isDurable).map((event) => event.seq)).toEqual(Array.from({ length: 100 }, (_, place) => place + 2))
   })
 
-  it('A19: a reader that never asks does not delay the run', async () => {
+  it('A19: a reader that never calls next does not delay the run', async () => {
     const talk = conversation()
     const run = talk.run(agentOf(toolSteps, { tools: [echo('a').tool] }), 'hi')
     const idle = run.events()[Symbol.asyncIterator]()

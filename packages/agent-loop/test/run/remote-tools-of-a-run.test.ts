@@ -11,7 +11,7 @@ const locate: ToolDeclaration = {
 }
 
 describe('remote tools of a run', () => {
-  it('A181: they are offered beside the tools of the agent, and a call of one suspends the run', async () => {
+  it('A181: the model can call them beside the tools of the agent, and such a call suspends the run', async () => {
     const talk = conversation()
     const calls = [{ toolCalls: [{ id: 'x', name: 'a', input: {} }, { id: 'y', name: 'locate', input: { precise: true } }] }]
     const agent = agentOf([...calls, { text: 'there' }], { tools: [echo('a').tool] })
@@ -23,7 +23,7 @@ describe('remote tools of a run', () => {
     expect(second.result).toMatchObject({ status: 'completed', text: 'there' })
   })
 
-  it('A181: what the model gives one of them is checked by its schema', async () => {
+  it('A181: their schema checks the input from the model', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [{ id: 'y', name: 'locate', input: { precise: 'very' } }] }, { text: 'sorry' }])
     const { result } = await talk.play(agent, 'go', { remoteTools: [locate] })
@@ -43,7 +43,7 @@ describe('remote tools of a run', () => {
     ['a tool of the agent', [{ ...locate, name: 'a' }]],
     ['another one of them', [locate, locate]],
     ['the tool of a subagent', [{ ...locate, name: 'delegate_to_helper' }]],
-  ])('A181: a name that hides %s is refused', (_what, remoteTools) => {
+  ])('A181: refuses a name that hides %s', (_what, remoteTools) => {
     const helper = defineAgent({ name: 'helper', description: 'Helps', model: model([]) })
     const agent = defineAgent({ model: model([]), tools: [echo('a').tool], subagents: [helper] })
     expect(() => agent.run('go', { remoteTools })).toThrow(expect.objectContaining({ code: 'invalid-config' }))

@@ -51,7 +51,7 @@ describe('remote tools', () => {
     expect(talk.view().status).toBe('completed')
   })
 
-  it('A71: submitting some stores those, ends as awaiting-tools and lists the rest', async () => {
+  it('A71: submitting some results stores those, ends as awaiting-tools and lists the rest', async () => {
     const { talk, agent } = await suspended()
     const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 'two' }] })
     expect(result).toMatchObject({ status: 'awaiting-tools', submission: { accepted: ['b'], missing: ['a'] } })
@@ -67,7 +67,7 @@ describe('remote tools', () => {
     ['two answers to one call', [{ toolCallId: 'a', output: 1 }, { toolCallId: 'a', output: 2 }], 'tool-result-conflict', ['a']],
     ['a path that leads nowhere', [{ toolCallId: 'a', path: ['p'], output: 1 }], 'unknown-tool-call', ['a']],
     ['unknown for a remote call', [{ toolCallId: 'a', unknown: true }], 'invalid-input', ['a']],
-  ])('A72: %s refuses all of the submission and changes nothing', async (_what, toolResults, code, ids) => {
+  ])('A72: %s refuses the whole submission and changes nothing', async (_what, toolResults, code, ids) => {
     const { talk, agent } = await suspended(undefined, [])
     const before = talk.memory.snapshot()
     const { result, events } = await talk.play(agent, { toolResults })
@@ -88,7 +88,7 @@ describe('remote tools', () => {
     }
   })
 
-  it('A72: an identical repeat is accepted, makes no event and no commit, and has the status of the open turn', async () => {
+  it('A72: an identical repeat is accepted, makes no event and no commit, and returns the status of the open turn', async () => {
     const { talk, agent } = await suspended()
     const answer = { toolCallId: 'a', output: { b: 1, a: 2 }, details: { d: 1 } }
     await talk.play(agent, { toolResults: [answer] })
@@ -128,7 +128,7 @@ describe('remote tools', () => {
     expect(near.calls).toHaveLength(1)
   })
 
-  it('A75: new input while calls are pending is refused as pending-calls', async () => {
+  it('A75: refuses new input while calls are pending as pending-calls', async () => {
     const { talk, agent } = await suspended(undefined, [])
     const before = talk.memory.snapshot()
     const { result, events } = await talk.play(agent, 'never mind')
@@ -137,7 +137,7 @@ describe('remote tools', () => {
     expect(talk.memory.snapshot()).toEqual(before)
   })
 
-  it('A76: a suspended journal resumes in another process from its JSON with the same events as in this one', async () => {
+  it('A76: a suspended journal resumes in another process from its JSON with the same events', async () => {
     const talk = conversation()
     const { result } = await talk.play(waitingAgent(), 'go')
     expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }], pendingApprovals: [{ toolCallId: 'x' }] })

@@ -72,7 +72,7 @@ describe('a synchronized run', () => {
     await run.result()
   })
 
-  it('A21: the end of a step that has no answer is waited for too', async () => {
+  it('A21: the run also waits at the end of a step without an answer', async () => {
     const { run, talk } = synchronized([{ error: refusal(503) }], { onFailedTurn: 'rewind' })
     const driver = run[Symbol.asyncIterator]()
     await driveTo(driver, 'step-end')
@@ -83,7 +83,7 @@ describe('a synchronized run', () => {
     await run.result()
   })
 
-  it('A21: a turn that handled its input, or makes room for another one, waits where each turn does', async () => {
+  it('A21: a turn that handled its input, or is replaced by another one, waits where each turn does', async () => {
     const filter = defineExtension({ name: 'filter', hooks: { onInput: () => ({ action: 'handled' }) } })
     const handled = synchronized([], {}, { extensions: [filter] })
     const driver = handled.run[Symbol.asyncIterator]()
@@ -113,7 +113,7 @@ describe('a synchronized run', () => {
     expect(driven).toEqual(events)
   })
 
-  it('A92: what is steered while the run waits at step-start is in that very call', async () => {
+  it('A92: an input steered while the run waits at step-start is in that very call', async () => {
     const { run, agent } = synchronized([{ text: 'x' }])
     for await (const event of run) if (event.type === 'step-start') await run.steer('and this')
     expect(JSON.stringify(agent.model.calls[0]?.prompt)).toContain('and this')
@@ -127,14 +127,14 @@ describe('a synchronized run', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  it('A23: breaking out of the driver lets the run go on live', async () => {
+  it('A23: breaking out of the driver loop lets the run go on live', async () => {
     const { run } = synchronized(toolSteps, {}, { tools: [echo('a').tool] })
     for await (const event of run) if (event.type === 'step-start') break
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
     expect((await readAll(run)).at(-1)?.type).toBe('settled')
   })
 
-  it('A23: or stops it, with onBreak: abort, also by a throw in the loop', async () => {
+  it('A23: breaking out stops the run with onBreak: abort, also by a throw in the loop', async () => {
     const { run, calls } = synchronized([], { onBreak: 'abort' })
     const driven = (async () => {
       for await (const event of run) if (event.type === 'step-start') throw new Error('enough')
@@ -167,7 +167,7 @@ describe('a synchronized run', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted' })
   })
 
-  it('A25: abort() frees it when nobody consumes', async () => {
+  it('A25: abort() frees it when no reader consumes', async () => {
     const { run, talk } = synchronized([])
     await rest()
     run.abort()
@@ -184,7 +184,7 @@ describe('a synchronized run', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted' })
   })
 
-  it('goes live when its driver does not come in time', async () => {
+  it('becomes live when its driver does not come in time', async () => {
     const { run, talk } = synchronized([{ text: 'x' }], { driverTimeoutMs: 500 })
     await rest()
     await talk.clock.advance(499)
@@ -194,7 +194,7 @@ describe('a synchronized run', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'x' })
   })
 
-  it('A112: leaves no listener and no timer behind', async () => {
+  it('A112: leaves no listener and no timer', async () => {
     const controller = new AbortController()
     const { run, talk } = synchronized([{ text: 'x' }], { driverTimeoutMs: 500, abortSignal: controller.signal })
     await readAll(run)

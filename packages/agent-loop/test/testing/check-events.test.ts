@@ -27,7 +27,7 @@ const changed = (type: string, change: object) => log.map((event) => (event.type
 const repeated = (type: string) => renumbered(log.toSpliced(at(type), 0, ...log.slice(at(type), at(type) + 1)))
 
 describe('checkEvents', () => {
-  it('A35: finds nothing in a right log', () => {
+  it('A35: finds no mistake in a valid log', () => {
     expect(log.length).toBeGreaterThan(20)
     expect(checkEvents(log, { allDeltas: true })).toEqual([])
     expect(checkEvents(log.filter((event) => event.seq !== undefined))).toEqual([])
@@ -36,12 +36,12 @@ describe('checkEvents', () => {
   it.each([
     ...['user-message', 'turn-start', 'step-start', 'message-start', 'message-end', 'step-end', 'tool-execution-start'],
     ...['tool-execution-end', 'awaiting-tools', 'turn-end', 'save-point', 'text-start', 'tool-call-start', 'tool-call-end'],
-  ])('A35: finds a log without %s', (type) => {
+  ])('A35: reports a log without %s', (type) => {
     expect(checkEvents(without(type), { allDeltas: true })).not.toEqual([])
   })
 
   it.each(['user-message', 'step-start', 'message-start', 'message-end', 'tool-execution-start', 'tool-execution-end', 'step-end', 'turn-end', 'save-point', 'settled', 'text-start', 'text-end'])(
-    'A35: finds %s twice',
+    'A35: reports %s twice',
     (type) => {
       expect(checkEvents(repeated(type), { allDeltas: true })).not.toEqual([])
     },
@@ -66,7 +66,7 @@ describe('checkEvents', () => {
     expect(checkEvents(make(), { allDeltas: true })).not.toEqual([])
   })
 
-  it('a log may stop anywhere when that is said', () => {
+  it('accepts a log that stops anywhere, with the option for it', () => {
     for (let length = 0; length < log.length; length++) expect(checkEvents(log.slice(0, length), { unfinished: true, allDeltas: true })).toEqual([])
   })
 })

@@ -74,7 +74,7 @@ const numbered = (events: readonly AgentEvent[]): readonly AgentEvent[] => {
 }
 
 describe('the grammar of events', () => {
-  it.each(Object.entries(drawings))('A35: takes %s', (_name, drawing) => {
+  it.each(Object.entries(drawings))('A35: accepts %s', (_name, drawing) => {
     const log = drawnLog(drawing)
     expect(checkEvents(log, { allDeltas: true })).toEqual([])
     for (let length = 0; length < log.length; length++) expect(checkEvents(log.slice(0, length), { unfinished: true })).toEqual([])
@@ -141,7 +141,7 @@ describe('the grammar of events', () => {
     expect(checkEvents(log.map((event) => (event.type === type ? ({ ...event, ...change } as AgentEvent) : event)))).not.toEqual([])
   })
 
-  it('takes the failure of a journal without a number', () => {
+  it('accepts the failure of a journal without a number', () => {
     const log = drawnLog(`${start} error`).map((event): AgentEvent => {
       if (event.type !== 'error') return event
       const { seq: _seq, ...unnumbered } = event
@@ -150,14 +150,14 @@ describe('the grammar of events', () => {
     expect(checkEvents(log, { unfinished: true })).toEqual([])
   })
 
-  it('takes a log from a later segment on', () => {
+  it('accepts a log from a later segment on', () => {
     const whole = drawnLog(drawings['a part of the results'] ?? '')
     const from = whole.findIndex((event) => event.type === 'turn-start' && event.resumed)
     expect(from).toBeGreaterThan(0)
     expect(checkEvents(whole.slice(from))).toEqual([])
   })
 
-  it('A35: finds any event of a drawing that is left out, but for those that may be missing', () => {
+  it('A35: reports any event left out of a drawing, except those that may be missing', () => {
     const mayBeMissing = new Set(['settled', 'usage', 'user-message', 'runtime-input', 'error', 'orchestration-step', 'run-queued', 'lone-end'])
     const log = drawnLog(`${drawings['a retry']} ${drawings['a part of the results']}`)
     for (const [place, event] of log.entries()) {

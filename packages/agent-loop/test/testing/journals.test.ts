@@ -40,7 +40,7 @@ describe.each([
   ['recordingJournal', (journal: Journal): Journal => recordingJournal(journal)],
   ['crashingJournal', (journal: Journal): Journal => crashingJournal(journal, { commit: 99, when: 'before' })],
 ])('%s', (_name, wrap) => {
-  it('passes through what a journal may have', async () => {
+  it('passes on the optional methods of a journal', async () => {
     const inner = new FullJournal()
     const outer = wrap(inner)
     expect(outer.schedulesCompaction).toBe(true)
@@ -51,14 +51,14 @@ describe.each([
     expect(await outer.child?.('k', meta).commit([settled])).toEqual({ ok: true, firstSeq: 1 })
   })
 
-  it('has no more than the journal has', () => {
+  it('has no method that the journal lacks', () => {
     const bare: Journal = { load: () => Promise.reject(new Error('no')), commit: () => Promise.reject(new Error('no')) }
     for (const name of ['drainInputs', 'enqueue', 'schedulesCompaction', 'child', 'children', 'abortSignal']) expect(wrap(bare)).not.toHaveProperty(name)
   })
 })
 
 describe('recordingJournal', () => {
-  it('records child journals by their key, one for each', async () => {
+  it('records child journals by key, one per key', async () => {
     const recording = recordingJournal(new FullJournal())
     const child = recording.child?.('k', meta)
     await child?.commit([settled])
@@ -69,7 +69,7 @@ describe('recordingJournal', () => {
 })
 
 describe('crashingJournal', () => {
-  it('a process dies with its child runs, wherever the commit is', async () => {
+  it('a process dies with its child runs, at any commit', async () => {
     const crashing = crashingJournal(new FullJournal(), { commit: 2, when: 'after' })
     const child = crashing.child?.('k', meta)
     await crashing.commit([settled])

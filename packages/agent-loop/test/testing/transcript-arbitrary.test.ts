@@ -8,7 +8,7 @@ import { checkPrompt, promptProviders } from '../support/check-prompt.ts'
 const runs = randomRuns(150)
 
 describe('transcriptArbitrary', () => {
-  it('A12: its transcripts are right, and are stored as they are', () => {
+  it('A12: its transcripts are valid, and are stored unchanged', () => {
     fc.assert(
       fc.property(transcriptArbitrary(fc), (messages) => {
         expect(checkTranscript(messages)).toEqual([])
@@ -18,7 +18,7 @@ describe('transcriptArbitrary', () => {
     )
   })
 
-  it.each(promptProviders)('A113: a prompt of what is shown of them is right without a repair: %s', (provider) => {
+  it.each(promptProviders)('A113: a prompt made from them is valid without a repair: %s', (provider) => {
     fc.assert(
       fc.property(transcriptArbitrary(fc, { maxTurns: 3 }), (messages) => {
         let failed = false
@@ -32,7 +32,7 @@ describe('transcriptArbitrary', () => {
     )
   })
 
-  it.each(promptProviders)('A113: a result that is left out, moved or repeated is found: %s', (provider) => {
+  it.each(promptProviders)('A113: a result that is left out, moved or repeated is reported: %s', (provider) => {
     // A cut call of a stopped answer is not shown, with or without its result.
     const withResults = transcriptArbitrary(fc).filter(
       (messages) => messages.some(({ role }) => role === 'tool-result') && !messages.some((message) => message.role === 'assistant' && message.stopReason === 'aborted'),
@@ -52,7 +52,7 @@ describe('transcriptArbitrary', () => {
     )
   })
 
-  it('has all that a transcript can have', () => {
+  it('has every feature of a transcript', () => {
     const seen = new Set<string>()
     for (const messages of fc.sample(transcriptArbitrary(fc), { numRuns: 300, seed: 7 })) {
       for (const message of messages) {
@@ -63,7 +63,7 @@ describe('transcriptArbitrary', () => {
     expect([...seen].sort()).toEqual(['aborted', 'cancelled', 'denied', 'error', 'length', 'result', 'stop', 'tool-calls', 'unknown'])
   })
 
-  it('keeps to its bounds', () => {
+  it('stays within its bounds', () => {
     for (const messages of fc.sample(transcriptArbitrary(fc, { maxTurns: 1, maxCalls: 0 }), { numRuns: 50, seed: 8 })) {
       expect(messages.filter((message) => message.role === 'tool-result')).toEqual([])
       expect(messages.filter((message) => message.role === 'assistant').length).toBeLessThanOrEqual(1)

@@ -47,7 +47,7 @@ function contextOf(fields: Partial<ToolContext> = {}): ToolContext {
 }
 
 describe('tools of the AI SDK', () => {
-  it('A66: one with execute works unchanged', async () => {
+  it('A66: a tool with execute works unchanged', async () => {
     const seen: unknown[] = []
     const w = tool({
       description: 'weather',
@@ -63,7 +63,7 @@ describe('tools of the AI SDK', () => {
     expect(agent.model.calls[0]?.tools).toMatchObject([{ name: 'w', description: 'weather' }])
   })
 
-  it('A66: options.messages are those above the answer, as the AI SDK writes them', async () => {
+  it('A66: options.messages are those before the answer, in the format of the AI SDK', async () => {
     const messages: unknown[] = []
     const w = tool({ inputSchema, execute: (_input, options) => messages.push(...options.messages) })
     await own('w', w).execute?.(oslo, contextOf())
@@ -79,14 +79,14 @@ describe('tools of the AI SDK', () => {
     expect(await own('w', counted).execute?.({}, contextOf({ context: { user: 'u' } }))).toEqual({ output: [3, { user: 'u' }] })
   })
 
-  it('A66: one without execute suspends the run', async () => {
+  it('A66: a tool without execute suspends the run', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'w', input: oslo }] }], { tools: { w: tool({ inputSchema }) } })
     const { result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x', toolName: 'w' }] })
   })
 
-  it('A66: a dynamic one works too', async () => {
+  it('A66: a dynamic tool works too', async () => {
     const w = dynamicTool({ inputSchema: z.unknown(), execute: (input) => ({ got: input }) })
     const { outcome } = await call({ w })
     expect(outcome?.output).toEqual({ type: 'json', value: { got: oslo } })
@@ -106,7 +106,7 @@ describe('tools of the AI SDK', () => {
     expect(talk.journal.log.flatMap((event) => (event.type === 'tool-execution-delta' ? [[event.delta, event.replace]] : []))).toEqual(deltas)
   })
 
-  it('A66: toModelOutput and nothing as output are kept', async () => {
+  it('A66: toModelOutput and an empty output are kept', async () => {
     const w = tool({
       inputSchema,
       execute: (): number | undefined => 3,
@@ -118,7 +118,7 @@ describe('tools of the AI SDK', () => {
     expect(silent.outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'done' } })
   })
 
-  it('A66: output that JSON can write is sent as the AI SDK sends it', async () => {
+  it('A66: JSON output is sent in the same form as the AI SDK sends it', async () => {
     const at = new Date(0)
     class Point { x = 1; #y = 2; get sum() { return this.x + this.#y } }
     const row = { at, link: new URL('https://files.test/a'), seen: undefined, point: new Point() }
@@ -129,7 +129,7 @@ describe('tools of the AI SDK', () => {
     expect(streamed.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } } })
   })
 
-  it('A66: toModelOutput is given what the tool returned, JSON or not', async () => {
+  it('A66: toModelOutput gets the value that the tool returned, JSON or not', async () => {
     const w = tool({
       inputSchema,
       execute: () => ({ png: new Uint8Array([1, 2, 255]), at: new Date(0) }),
@@ -145,20 +145,20 @@ describe('tools of the AI SDK', () => {
     ['a number that JSON lacks', [1, Number.NaN], '/1 is not a JSON value (NaN)'],
     ['a value in itself', (() => { const ring: Record<string, unknown> = {}; ring['me'] = ring; return ring })(), '/me contains itself'],
     ['what its own toJSON does not make JSON', { at: { toJSON: () => 1n } }, '/at is not a JSON value (bigint)'],
-  ])('A62, A190: %s fails the call, and its path is named', async (_what, value, named) => {
+  ])('A62, A190: %s fails the call, and the error names its path', async (_what, value, named) => {
     for (const w of [tool({ inputSchema, execute: () => value }), tool({ inputSchema, async *execute() { yield value } })]) {
       const { outcome } = await call({ w })
       expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining(named) as string } })
     }
   })
 
-  it('A66: a toModelOutput that takes its time is waited for', async () => {
+  it('A66: the runtime waits for a slow toModelOutput', async () => {
     const w = tool({ inputSchema, execute: () => 3, toModelOutput: ({ output }) => Promise.resolve({ type: 'text' as const, value: `${output}!` }) })
     const { outcome } = await call({ w })
     expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: '3!' } })
   })
 
-  it('A66: content of toModelOutput is taken over, bytes and old names included', () => {
+  it('A66: content of toModelOutput is converted, including bytes and old names', () => {
     const value = [
       { type: 'text', text: 'see', providerOptions: { p: { a: 1 } } },
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: new Uint8Array([1, 2, 255]) }, filename: 'a.png' },
@@ -189,18 +189,18 @@ describe('tools of the AI SDK', () => {
     ['an unknown output', { type: 'hologram' }],
     ['a text output without text', { type: 'text' }],
     ['no output', undefined],
-  ])('A62: %s from toModelOutput makes an error outcome', async (_what, output) => {
+  ])('A62: %s from toModelOutput gives an error outcome', async (_what, output) => {
     const w = { inputSchema, execute: () => 1, toModelOutput: () => output }
     const { outcome } = await call({ w })
     expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining('cannot be used') } })
   })
 
-  it('A66: what looks like content, and is none, is JSON', async () => {
+  it('A66: a value that only looks like content is sent as JSON', async () => {
     const { outcome } = await call({ w: tool({ inputSchema, execute: () => ({ type: 'content', value: ['a'] }) }) })
     expect(outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { type: 'content', value: ['a'] } } })
   })
 
-  it('A66: needsApproval is asked with input and options', async () => {
+  it('A66: needsApproval is called with input and options', async () => {
     const seen: unknown[] = []
     const w = tool({ inputSchema, execute: () => 1, needsApproval: (input, { toolCallId, messages, context }) => { seen.push(input, toolCallId, messages.length, context); return true } })
     const { needsApproval } = own('w', w)
@@ -210,21 +210,21 @@ describe('tools of the AI SDK', () => {
     expect(own('w', tool({ inputSchema, needsApproval: true })).needsApproval).toBe(true)
   })
 
-  it('A66: the declaration carries what it can, and the title is the label', () => {
+  it('A66: the declaration carries all it can, and the title is the label', () => {
     const fields = { description: 'd', strict: true, inputExamples: [{ input: oslo }], providerOptions: { p: { a: 1 } } }
     const made = own('w', tool({ inputSchema, title: 'Weather', ...fields }))
     expect(declarationOf(made)).toEqual({ name: 'w', inputSchema, ...fields })
     expect(made.label).toBe('Weather')
   })
 
-  it('A66: a description that is a function is asked once, without a context', () => {
+  it('A66: a description that is a function is called once, without a context', () => {
     const describe = ({ context }: { context?: unknown }) => `for ${String(context)}`
     expect(own('w', { inputSchema, description: describe }).description).toBe('for undefined')
     const picky = ({ context }: { context: { user: string } }) => context.user
     expect(() => own('w', { inputSchema, description: picky })).toThrow('description of w')
   })
 
-  it('A66: adoptTool gives one an effect, and what it says wins', async () => {
+  it('A66: adoptTool sets the effect of a tool, and its options win', async () => {
     const sdkTool = tool({ inputSchema, description: 'old', execute: ({ city }) => city, needsApproval: true })
     const w = adoptTool({ from: sdkTool, name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
     expect(w).toMatchObject({ name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
@@ -238,7 +238,7 @@ describe('tools that a provider defines', () => {
   const search = { type: 'provider', isProviderExecuted: true, id: 'p.search', args: { max: 3 }, inputSchema: jsonSchema({}) } as const
   const shell = { type: 'provider', isProviderExecuted: false, id: 'p.shell', args: { os: 'linux' }, inputSchema, execute: ({ city }: { city: string }) => city } as const
 
-  it('A66: one that it runs is passed to the model call, and its result is not run here', async () => {
+  it('A66: a tool that the provider runs is passed to the model call, and its result is not run here', async () => {
     const talk = conversation()
     const used = [
       { type: 'tool-call' as const, toolCallId: 's', toolName: 'search', input: '{}', providerExecuted: true },
@@ -251,7 +251,7 @@ describe('tools that a provider defines', () => {
     expect(talk.types()).not.toContain('tool-execution-end')
   })
 
-  it('A66: one that runs here is declared as its provider knows it', async () => {
+  it('A66: a tool that runs here is declared as its provider knows it', async () => {
     const { outcome, agent } = await call({ w: shell })
     expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'Oslo' } })
     expect(agent.model.calls[0]?.tools).toEqual([{ type: 'provider', id: 'p.shell', name: 'w', args: { os: 'linux' } }])
@@ -259,7 +259,7 @@ describe('tools that a provider defines', () => {
     expect([adopted.effect, declarationOf(adopted)]).toEqual(['pure', { type: 'provider', id: 'p.shell', name: 'sh', args: { os: 'linux' } }])
   })
 
-  it('A4: both kinds share the names', () => {
+  it('A4: names must be unique over both kinds', () => {
     const { tools, providerTools } = toolSetOf({ search, shell })
     expect([[...tools.keys()], [...providerTools.keys()]]).toEqual([['shell'], ['search']])
   })

@@ -18,14 +18,14 @@ function refusal(make: () => unknown): string {
 }
 
 describe('defineTool', () => {
-  it('has its defaults: once, in parallel, a time limit exactly when it runs here', () => {
+  it('has its defaults: once, in parallel, and a time limit only if it runs here', () => {
     expect(defineTool(plain)).toMatchObject({ effect: 'once', sequential: false, timeoutMs: null, maxOutputCharacters: 50_000 })
     expect(defineTool({ ...plain, execute: () => 'x' })).toMatchObject({ timeoutMs: 120_000 })
     expect(defineTool({ ...plain, execute: () => 'x', timeoutMs: null })).toMatchObject({ timeoutMs: null })
     expect(Object.isFrozen(defineTool(plain))).toBe(true)
   })
 
-  it('holds what it was given', () => {
+  it('holds the given options', () => {
     const given = {
       ...{ ...plain, label: 'Weather', effect: 'pure' as const, onUnknownOutcome: 'tell-model' as const, timeoutMs: 5, sequential: true, concurrency: 2 },
       ...{ needsApproval: () => true, approvalTimeoutMs: null, maxOutputCharacters: 9, strict: true },
@@ -85,7 +85,7 @@ describe('adoptTool', () => {
 })
 
 describe('tools of an agent', () => {
-  it('A4: no name may stand twice, whoever runs the tool', () => {
+  it('A4: refuses two tools with one name, whichever side runs them', () => {
     expect(refusal(() => toolSetOf([echo('a').tool, echo('a').tool]))).toContain('"a"')
     expect([...toolSetOf([echo('b').tool, echo('a').tool]).tools.keys()]).toEqual(['b', 'a'])
   })
@@ -100,7 +100,7 @@ describe('tools of an agent', () => {
     ['execute', { e: { inputSchema: jsonSchema({}), execute: 'ls' } }],
     ['magic', { f: { type: 'magic', inputSchema: {} } }],
     ['id', { g: { type: 'provider', inputSchema: {} } }],
-  ])('refuses what is no tool, and names it: %s', (named, tools) => {
+  ])('refuses a value that is not a tool, and names it: %s', (named, tools) => {
     expect(refusal(() => toolSetOf(tools as never))).toContain(named)
   })
 })

@@ -18,20 +18,20 @@ function chunks(values: readonly unknown[]) {
 
 const emitAll = (): boolean => true
 
-describe('generators of tools', () => {
-  it.each([[7], [null], [undefined], [{ type: 'delta' }], [{ type: 'done' }], [['a']]])('A53: %j is no chunk: it ends the call with an error, and the generator is closed', async (value) => {
+describe('tools that are generators', () => {
+  it.each([[7], [null], [undefined], [{ type: 'delta' }], [{ type: 'done' }], [['a']]])('A53: %j is not a chunk: it ends the call with an error, and the generator is closed', async (value) => {
     const { state, generator } = chunks(['a', value, 'b'])
     await expect(drainGenerator(generator, emitAll)).rejects.toThrow('must yield')
     expect(state).toEqual({ taken: 2, closed: true })
   })
 
-  it('A60: the generator is closed at the first chunk behind the outcome', async () => {
+  it('A60: the generator is closed at the first chunk after the outcome', async () => {
     const { state, generator } = chunks(['a', 'b', 'c'])
     expect(await drainGenerator(generator, () => false)).toBe('a')
     expect(state).toEqual({ taken: 1, closed: true })
   })
 
-  it('A53: any async iterable will do, also one that cannot be closed', async () => {
+  it('A53: any async iterable works, also one that cannot be closed', async () => {
     let left = 2
     const iterable = { [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: left-- === 0, value: left < 0 ? undefined : 'x' }) }) }
     expect(isGenerator(iterable)).toBe(true)

@@ -86,7 +86,7 @@ const refused: readonly [what: string, value: unknown, named: string][] = [
   ['what throws in an output', { output: hostile }, 'hostile'],
 ]
 
-describe('what a tool returns', () => {
+describe('the return value of a tool', () => {
   it.each(returned)('A190: %s has its outcome', async (_what, value, outcome) => {
     const { status, output, details } = (await outcomeOfValue(value)) ?? {}
     expect({ status, output, ...(details !== undefined && { details }) }).toEqual(outcome)
@@ -97,7 +97,7 @@ describe('what a tool returns', () => {
     expect(await outcomeOf({ async *execute() { yield 'a'; return await Promise.resolve(value as string) } })).toMatchObject(value === undefined ? { output: text('a') } : outcome)
   })
 
-  it.each(refused)('A190: what is no JSON fails the call and is named: %s', async (_what, value, named) => {
+  it.each(refused)('A190: a value that is not JSON fails the call and is named: %s', async (_what, value, named) => {
     const error = { status: 'error', output: { type: 'error-text', value: expect.stringMatching(/^the tool has run, but its output cannot be used: /) as string } }
     for (const execute of [() => value as string, () => Promise.resolve(value as string), async function* () { yield 'a'; return await Promise.resolve(value as string) }] satisfies Options['execute'][]) {
       const outcome = await outcomeOf({ execute })
@@ -115,11 +115,11 @@ describe('what a tool returns', () => {
     ['completes with no JSON', [{ type: 'complete', output: { at: 1n } }], { status: 'error', output: { value: expect.stringContaining('/output/at') as string } }],
     ['completes without output', [{ type: 'complete' }], { status: 'error', output: { value: expect.stringContaining('a complete chunk must have output') as string } }],
     ['completes with an unknown key', [{ type: 'complete', output: 1, foo: 2 }], { status: 'error', output: { value: expect.stringContaining('a complete chunk must have output') as string } }],
-  ])('A190: of a generator that %s', async (_what, chunks, outcome) => {
+  ])('A190: the output of a generator that %s', async (_what, chunks, outcome) => {
     expect(await outcomeOf({ async *execute() { await Promise.resolve(); yield* chunks as readonly string[] } })).toMatchObject(outcome)
   })
 
-  it('A190: toModelOutput gets the output of a plain object, and what it gives must be JSON', async () => {
+  it('A190: toModelOutput gets the output of a plain object, and its result must be JSON', async () => {
     const seen: ToolReturnValue[] = []
     const execute = () => ({ output: 1, foo: 2 })
     expect(await outcomeOf({ execute, toModelOutput: (value) => { seen.push(value); return { type: 'text', value: 'shown' } } })).toMatchObject({ output: text('shown') })
@@ -157,11 +157,11 @@ async function storedOutcome(value: unknown, point: CrashPoint, options: Options
   return results[0]
 }
 
-describe('what a tool has returned before a crash', () => {
+describe('the return value of a tool before a crash', () => {
   const kinds = ['nothing', 'an object', 'an output with all that may stand beside it', 'an output with an unknown key', 'content parts', 'a date', 'details']
   const cases = [...returned, ...refused].flatMap(([what, value]) => (kinds.includes(what) ? [[what, value] as const] : []))
 
-  it.each(cases)('A190, A171: a crash at any commit changes nothing of the outcome of %s', async (_what, value) => {
+  it.each(cases)('A190, A171: a crash at any commit does not change the outcome of %s', async (_what, value) => {
     const { status, output, details } = (await outcomeOfValue(value)) ?? {}
     const reconcile: Options['reconcile'] = () => Promise.resolve({ happened: true, result: value as string })
     for (const options of [{ effect: 'pure' as const }, { effect: 'once' as const, reconcile }]) {

@@ -10,7 +10,7 @@ function estimate(): ContextEstimate {
 }
 
 describe('the estimate of the context', () => {
-  it('counts characters until there is a real usage, those of the prompt too', () => {
+  it('counts characters until there is a real usage, also those of the prompt', () => {
     const context = estimate()
     context.usePrompt(400)
     context.append(user('u1', long(40)))
@@ -33,7 +33,7 @@ describe('the estimate of the context', () => {
     expect(context.tokens).toBe(Math.ceil((40 + 'read'.length + JSON.stringify({ path: 'abc' }).length + 400) / 4))
   })
 
-  it('A130: the last real usage counts, cached tokens and output included, and what came since by its characters', () => {
+  it('A130: the last real usage counts, cached tokens and output included, plus later messages by their characters', () => {
     const context = estimate()
     context.append(user('u1', long(400)))
     context.append(answer('a1', 'yes', { usage: { inputTokens: 5_000, cacheReadTokens: 4_000, noCacheTokens: 1_000, outputTokens: 100 } }))
@@ -42,7 +42,7 @@ describe('the estimate of the context', () => {
     expect(context.tokens).toBe(5_110)
   })
 
-  it('A130: a prompt that grew since counts too', () => {
+  it('A130: a prompt that grew since then counts too', () => {
     const context = estimate()
     context.usePrompt(400)
     context.append(user('u1'))
@@ -51,7 +51,7 @@ describe('the estimate of the context', () => {
     expect(context.tokens).toBe(1_100)
   })
 
-  it('A130: usage of another model is not used, and is there again with that model', () => {
+  it('A130: usage of another model is ignored, and is used again with that model', () => {
     const context = estimate()
     context.append(user('u1', long(400)))
     context.append(answer('a1', long(40), { ...other, ...used(5_000, 100) }))
@@ -63,7 +63,7 @@ describe('the estimate of the context', () => {
     expect(context.tokens).toBe(120)
   })
 
-  it('A130: usage of failed answers, estimated usage and none are not used', () => {
+  it('A130: usage of failed answers and estimated or missing usage is ignored', () => {
     const context = estimate()
     context.append(user('u1', long(400)))
     context.append(answer('a1', '', { stopReason: 'error', ...used(5_000, 1) }))
@@ -72,7 +72,7 @@ describe('the estimate of the context', () => {
     expect(context.tokens).toBe(100)
   })
 
-  it('A130: usage from before the last compaction is not used, also when the conversation is loaded again', () => {
+  it('A130: usage from before the last compaction is ignored, also when the conversation is loaded again', () => {
     const messages = [user('u1', long(400)), answer('a1', '', used(9_000, 1)), user('u2', long(40)), answer('a2', '', used(9_100, 1))]
     const compaction = {
       ...{ compactionId: 'k', summary: long(100), firstKeptMessageId: 'u2', lastMessageId: 'a2', tokensBefore: 9_101, tokensAfter: 60 },
@@ -106,7 +106,7 @@ describe('the estimate of the context', () => {
     expect(context.tokens).toBe(5_010)
   })
 
-  it('tokens per character are learned without the prompt from what came since the first request', () => {
+  it('tokens per character are learned from what came after the first request, without the prompt', () => {
     const context = estimate()
     context.append(user('u1', long(2_000)))
     context.append(answer('a1', '', used(90_000, 1)))
@@ -127,7 +127,7 @@ describe('the estimate of the context', () => {
     expect(context.tokensPerCharacter).toBe(0.25)
   })
 
-  it('tokens per character follow real usage, images apart, and stay within reason', () => {
+  it('tokens per character follow real usage, without images, and stay within bounds', () => {
     const context = estimate()
     context.usePrompt(0)
     context.append({ role: 'user', id: 'u1', content: [{ type: 'text', text: long(2_000) }, { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://x.test/i' } }] })
@@ -137,7 +137,7 @@ describe('the estimate of the context', () => {
     expect(context.tokensPerCharacter).toBe(2)
   })
 
-  it('a short request says nothing about tokens per character', () => {
+  it('a short request does not change tokens per character', () => {
     const context = estimate()
     context.usePrompt(0)
     context.append(user('u1', 'hi'))
@@ -145,7 +145,7 @@ describe('the estimate of the context', () => {
     expect(context.tokensPerCharacter).toBe(0.25)
   })
 
-  it('what is shown besides counts in the call that sends it, and not twice behind its answer', () => {
+  it('ephemeral messages count in the call that sends them, and not twice after its answer', () => {
     const context = estimate()
     context.usePrompt(0)
     context.append(user('u1', long(4_000)))

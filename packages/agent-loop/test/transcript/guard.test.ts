@@ -37,14 +37,14 @@ const wrong: readonly [string, readonly StoredMessage[], string][] = [
 ]
 
 describe('transcript guard', () => {
-  it.each(wrong)('A114: %s is stopped', (_name, messages, named) => {
+  it.each(wrong)('A114: rejects %s', (_name, messages, named) => {
     const guard = new TranscriptGuard()
     for (const message of messages.slice(0, -1)) guard.append(message)
     const last = messages.at(-1)
     expect(() => last && guard.append(last)).toThrow(expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error)
   })
 
-  it.each(wrong)('A12: a given transcript with %s is refused', (_name, messages, named) => {
+  it.each(wrong)('A12: refuses a given transcript with %s', (_name, messages, named) => {
     const given = [...messages]
     expect(() => defineAgent({ model: model([]) }).run('hi', { messages: given })).toThrow(
       expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error,
@@ -52,7 +52,7 @@ describe('transcript guard', () => {
     expect(checkTranscript(given)).not.toEqual([])
   })
 
-  it('A114: what was refused changes nothing', () => {
+  it('A114: a refused message changes nothing', () => {
     const guard = new TranscriptGuard()
     guard.append(answer('a', [call('c')]))
     for (const wrongOne of [user('b'), result('r', 'd'), result('a', 'c'), answer('b', [call('c')])]) {
@@ -63,14 +63,14 @@ describe('transcript guard', () => {
     expect([guard.openCalls, guard.hasCall('c'), guard.hasCall('d'), guard.hasMessage('b')]).toEqual([[], true, false, true])
   })
 
-  it('I1: calls that the provider ran are not ours to pair', () => {
+  it('I1: does not pair calls that the provider ran', () => {
     const guard = new TranscriptGuard()
     guard.append(answer('a', [{ ...call('c'), providerExecuted: true }]))
     guard.append(answer('b', [{ ...call('c'), providerExecuted: true }]))
     expect([guard.openCalls, guard.hasCall('c')]).toEqual([[], false])
   })
 
-  it('A65: a used call id becomes the first copy that is free', () => {
+  it('A65: a used call id becomes the first free copy', () => {
     const guard = new TranscriptGuard()
     guard.append(answer('a', [call('c'), call('c~2')]))
     expect(guard.freeCallId('d')).toBe('d')
@@ -100,25 +100,25 @@ describe('transcript guard', () => {
     ['a result without output', [answer('a', [call('c')]), { ...result('r', 'c'), output: 'x' }], 'r'],
     ['a result without call id', [answer('a', [call('c')]), { ...result('r', 'c'), toolCallId: undefined }], 'r'],
     ['two open calls at its end', [answer('a', [call('c'), call('d')])], 'c, d'],
-  ])('A12: a given transcript with %s is refused', (_what, given, named) => {
+  ])('A12: earlierMessages refuses %s', (_what, given, named) => {
     expect(() => earlierMessages(given as never)).toThrow(
       expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error,
     )
   })
 
-  it('A12: ids that are missing are filled in beside those that are there', () => {
+  it('A12: missing ids are filled in beside existing ones', () => {
     const stored = earlierMessages([{ role: 'user', content: 'x' }, user('earlier_1'), answer('a', [call('c')], 'aborted'), { role: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: '' } }])
     expect(stored.map(({ id }) => id)).toEqual(['earlier_1~2', 'earlier_1', 'a', 'earlier_4'])
     expect(stored.at(-1)).toMatchObject({ at: 0, status: 'cancelled', index: 0 })
   })
 
-  it('A12: a transcript with an open call at its end, or a live object, is refused', () => {
+  it('A12: refuses a transcript with an open call at its end, and a live object', () => {
     expect(() => createMemoryJournal({ messages: [answer('a', [call('c')])] })).toThrow('c')
     const live = [{ ...user('a'), when: new Date(0) }] as unknown as Message[]
     expect(() => createMemoryJournal({ messages: live })).toThrow(AgentError)
   })
 
-  it('A12: a right transcript is gone on with', async () => {
+  it('A12: a run continues from a valid transcript', async () => {
     const messages: Message[] = [
       { role: 'user', content: 'before' },
       answer('a', [call('c')]),
@@ -139,7 +139,7 @@ describe('transcript guard', () => {
     expect(journal.snapshot()).toMatchObject({ seq: 3, turns: 1 })
   })
 
-  it('A114: an input whose id is taken is refused', async () => {
+  it('A114: refuses an input whose id is already used', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ text: 'a' }]), { role: 'user', id: 'mine', content: 'x' })
     const { result: outcome } = await talk.play(agentOf([]), { role: 'user', id: 'mine', content: 'y' })

@@ -38,7 +38,7 @@ describe('input', () => {
     expect(stored[0]).toMatchObject({ role: 'user', id: 'msg_1', at: 1_000 })
   })
 
-  it('A9: every form of any texts or parts gives the same message, frozen', () => {
+  it('A9: every form of the same texts or parts gives the same message, frozen', () => {
     const texted = fc.string().filter((text) => text.trim() !== '')
     const part: fc.Arbitrary<ContentPart> = fc.oneof(
       texted.map((text): ContentPart => ({ type: 'text', text })),
@@ -62,7 +62,7 @@ describe('input', () => {
     }), randomRuns(100))
   })
 
-  it('A9: what others have added to a user message is kept', () => {
+  it('A9: keeps fields of a user message that other software has added', () => {
     const message = { role: 'user', id: 'mine', at: 7, content: 'x', providerOptions: { p: { a: 1 } }, mood: 'good' } as const
     expect(userMessageFor(message)).toEqual(message)
   })
@@ -131,7 +131,7 @@ describe('input', () => {
     expect((await talk.memory.load()).messages).toEqual([])
   })
 
-  it('A11: input is copied at acceptance', async () => {
+  it('A11: copies input when it is accepted', async () => {
     const input = { role: 'user' as const, content: [{ type: 'text' as const, text: 'before' }] }
     const talk = conversation()
     const run = talk.run(agentOf([{ text: 'ok' }]), input)
@@ -151,7 +151,7 @@ describe('input', () => {
     expect(orderOf(undefined)).toEqual({ kind: 'resume' })
   })
 
-  it('S208: an input that says nothing is refused by its place; one text or a file says something', () => {
+  it('S208: refuses an empty input by its path; one text or file makes it valid', () => {
     const wanted = 'must be a text that is not blank, or parts with one or a file'
     expect(() => parseInput(' ')).toThrow(new AgentError('invalid-input', `input ${wanted}; received a text of 1 character`))
     expect(() => parseInput({ role: 'user', content: [{ type: 'text', text: '' }] })).toThrow(new AgentError('invalid-input', `input.content ${wanted}; received a list of 1`))
@@ -165,14 +165,14 @@ describe('input', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  it('A10: answers are no message, and nothing is no input', () => {
+  it('A10: refuses answers as a message, and an empty value as input', () => {
     const code = expect.objectContaining({ code: 'invalid-input' }) as Error
     expect(() => userMessageFor({ toolResults: [{ toolCallId: 'a', output: 1 }] })).toThrow(code)
     expect(() => userMessageFor(undefined as never)).toThrow(code)
     expect(() => parseInput(undefined as never)).toThrow(code)
   })
 
-  it('parseInput gives the one stored form of an input, or refuses it', () => {
+  it('parseInput returns the stored form of an input, or refuses it', () => {
     expect(parseInput(['a'])).toEqual({ role: 'user', content: [{ type: 'text', text: 'a' }] })
     expect(parseInput({ toolResults: [{ toolCallId: 'a', output: 1 }] })).toEqual({ toolResults: [{ toolCallId: 'a', output: 1 }] })
     expect(() => parseInput([])).toThrow(AgentError)

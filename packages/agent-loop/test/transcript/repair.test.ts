@@ -149,13 +149,13 @@ function accepted(messages: readonly Message[]): void {
 }
 
 describe('repairTranscript', () => {
-  it.each(cases)('A12: it repairs %s, and leaves what it was given', (_name, given, messages, repairs) => {
+  it.each(cases)('A12: repairs %s, and leaves the given list unchanged', (_name, given, messages, repairs) => {
     const repaired = repairTranscript(deepFreeze(given) as readonly Message[])
     expect(repaired).toEqual({ messages, repairs })
     accepted(repaired.messages)
   })
 
-  it('A12: any list is repaired to a transcript that is accepted, and then there is nothing to repair', () => {
+  it('A12: repairs any list to an accepted transcript, and a second repair changes nothing', () => {
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 12 }), (given) => {
         const { messages } = repairTranscript(given as readonly Message[])
@@ -166,7 +166,7 @@ describe('repairTranscript', () => {
     )
   })
 
-  it('A12: a right transcript, also one as it is stored, comes back as it was', () => {
+  it('A12: returns a valid transcript unchanged, also in its stored form', () => {
     const right = [user('a'), answer('b', [call('c'), call('d')]), result('r', 'c'), result('s', 'd', { status: 'denied', index: 1, at: 3, details: { n: 1 } }), user('e')]
     expect(repairTranscript(right)).toEqual({ messages: right, repairs: [] })
     const stored = [...earlierMessages(right)]
@@ -174,7 +174,7 @@ describe('repairTranscript', () => {
     expect(JSON.stringify(earlierMessages(stored))).toBe(JSON.stringify(stored))
   })
 
-  it('A12: ten thousand calls of one id cost no search', () => {
+  it('A12: ten thousand calls with one id cost no search', () => {
     const calls = Array.from({ length: 10_000 }, () => call('c'))
     const { messages, repairs } = repairTranscript([answer('a', calls), ...calls.map((_call, place) => result(`r${place}`, 'c'))])
     expect([messages.length, repairs.length]).toEqual([10_001, 9_999])

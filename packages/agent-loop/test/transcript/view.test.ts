@@ -32,7 +32,7 @@ describe('the view', () => {
     expect(view.append(user('u4'))).toBe(true)
   })
 
-  it('shows one user message with the marked summary, the kept part, and what comes later', () => {
+  it('shows one user message with the marked summary, the kept part, and later messages', () => {
     const view = viewOf(conversation)
     view.setCompaction(compaction())
     view.append(user('u3'))
@@ -41,7 +41,7 @@ describe('the view', () => {
     expect(view.keptFrom).toBe(2)
   })
 
-  it('the summary names the facts by their kind, and is the same bytes each time', () => {
+  it('the summary lists the facts by their kind, and has the same bytes each time', () => {
     const facts = [
       { kind: 'file-read', value: 'a.ts' },
       { kind: 'file-modified', value: 'b.ts' },
@@ -57,7 +57,7 @@ describe('the view', () => {
     expect(bytes[0]).toContain('Files read: a.ts, c.ts\\nFiles changed: b.ts\\nticket: 42')
   })
 
-  it('A132: without the compaction the view is the old one', () => {
+  it('A132: without the compaction it equals the old view', () => {
     const view = viewOf(conversation)
     view.setCompaction(compaction())
     view.append(user('u3'))
@@ -67,7 +67,7 @@ describe('the view', () => {
     expect(view.compaction).toBeUndefined()
   })
 
-  it('a later compaction takes the place of the one before', () => {
+  it('a later compaction replaces the earlier one', () => {
     const view = viewOf(conversation)
     view.setCompaction(compaction())
     view.append(user('u3'))
@@ -75,7 +75,7 @@ describe('the view', () => {
     expect(idsOf(view)).toEqual(['k2', 'u3'])
   })
 
-  it('one that keeps nothing shows only what came later, also when the journal gives no more than that', () => {
+  it('a compaction that keeps nothing shows only later messages, also when the journal loads only these', () => {
     const nothing = compaction({ firstKeptMessageId: '', lastMessageId: 'a2' })
     const whole = viewOf([...conversation, user('u3')])
     whole.setCompaction(nothing)
@@ -85,7 +85,7 @@ describe('the view', () => {
     expect(idsOf(rest)).toEqual(['k1', 'u3'])
   })
 
-  it('A132: one whose first kept message was withdrawn shows the messages again', () => {
+  it('A132: a compaction whose first kept message was withdrawn shows the messages again', () => {
     const view = viewOf(conversation)
     view.setCompaction(compaction())
     view.discard(['u2', 'a2'])
@@ -93,14 +93,14 @@ describe('the view', () => {
     expect(view.compaction).toBeUndefined()
   })
 
-  it('withdrawn messages behind a compaction leave it in force', () => {
+  it('withdrawing messages after a compaction leaves it in force', () => {
     const view = viewOf([...conversation, user('u3')])
     view.setCompaction(compaction())
     view.discard(['u3'])
     expect(idsOf(view)).toEqual(['k1', 'u2', 'a2'])
   })
 
-  it('knows which messages came behind the compaction', () => {
+  it('knows which messages came after the compaction', () => {
     const view = viewOf([...conversation, user('u3')])
     expect(view.freshFrom).toBe(0)
     view.setCompaction(compaction({ lastMessageId: 'a2' }))
@@ -109,7 +109,7 @@ describe('the view', () => {
     expect(view.freshFrom).toBe(view.messages.length)
   })
 
-  it('appending does not build the list anew', () => {
+  it('appending does not rebuild the list', () => {
     const view = viewOf(conversation)
     view.setCompaction(compaction())
     const before = view.messages
@@ -119,7 +119,7 @@ describe('the view', () => {
 })
 
 describe('the transcript', () => {
-  it('A47: knows the newest user message, also after messages were taken out', () => {
+  it('A47: knows the newest user message, also after messages were removed', () => {
     const transcript = new Transcript(conversation, new ContextEstimate({ provider: 'p', modelId: 'm' }))
     expect(transcript.latestInput?.id).toBe('u2')
     transcript.append(user('u3'))

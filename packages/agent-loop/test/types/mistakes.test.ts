@@ -92,10 +92,10 @@ const compilers: Readonly<Record<string, () => Said | Promise<Said>>> = {
   'TypeScript 7': () => saidByCommand(join(require.resolve('typescript-7/package.json'), '../bin/tsc')),
 }
 
-describe.each(Object.entries(compilers))('a mistake in a tool, as %s names it', (_name, compile) => {
+describe.each(Object.entries(compilers))('a mistake in a tool, as %s reports it', (_name, compile) => {
   const compiled = Promise.resolve().then(compile)
 
-  it('A190: what is right is right', async () => {
+  it('A190: accepts correct code', async () => {
     const said = await compiled
     expect(right.flatMap((code, index) => said.get(head.length + index) ?? []).join('\n')).toBe('')
     expect([...said.keys()].filter((line) => line < head.length)).toEqual([])

@@ -123,7 +123,7 @@ function isFrom(type: ts.Type, pattern: RegExp): boolean {
 }
 
 describe('public types', () => {
-  it('the search finds any wherever it stands', () => {
+  it('the search finds any at every position', () => {
     const search = searchOf([example])
     expect(search.found.sort()).toEqual(['A.b.c<>', 'G?', 'f(x)<><>', 'i'])
   }, 60_000)

@@ -33,7 +33,7 @@ declare const handMade: HandMade
 
 // The compiler checks these types; running the tests only shows that none was left out.
 describe('types of tools', () => {
-  it('the input is what the schema lets through', () => {
+  it('the input has the output type of the schema', () => {
     expectTypeOf<InferInput<typeof weather>>().toEqualTypeOf<{ city: string; days: number }>()
     expectTypeOf<InferInput<HandMade>>().toEqualTypeOf<{ readonly city: string }>()
     const declared = jsonSchema<Weather>({ type: 'object' })
@@ -99,7 +99,7 @@ describe('types of tools', () => {
     expectTypeOf(check).toBeFunction()
   })
 
-  it('execute may return at once, later, or as a generator, and nothing but JSON or content', () => {
+  it('execute may return at once, later, or as a generator, and only JSON or content', () => {
     expectTypeOf(defineTool({ ...named, inputSchema: weather, execute: () => 'now' })).toEqualTypeOf<Tool<string, { city: string; days: number }, string>>()
     defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: [1, { a: null }], isError: true, terminate: true }) })
     defineTool({ ...named, inputSchema: weather, execute: () => ({ output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }) })
@@ -136,7 +136,7 @@ describe('types of tools', () => {
     expectTypeOf(check).toBeFunction()
   })
 
-  it('A190: a value of an interface is JSON when all of its parts are', () => {
+  it('A190: a value of an interface is JSON when all of its fields are', () => {
     interface Forecast {
       readonly city: string
       readonly days: readonly { readonly high?: number }[]
@@ -159,7 +159,7 @@ describe('types of tools', () => {
     expectTypeOf(check).toBeFunction()
   })
 
-  it('a tool of the AI SDK is taken as it is, and its input is known', () => {
+  it('accepts a tool of the AI SDK unchanged, and knows its input', () => {
     const sdkTool = tool({ inputSchema: weather, execute: ({ city }) => city })
     const _remote = tool({ inputSchema: weather })
     expectTypeOf<{ own: Tool; sdkTool: typeof sdkTool; remote: typeof _remote }>().toExtend<NonNullable<AgentOptions['tools']>>()
@@ -181,7 +181,7 @@ describe('types of tools', () => {
     expectTypeOf(check).toBeFunction()
   })
 
-  it('what a call hands to a tool is JSON', () => {
+  it('a call passes JSON to a tool', () => {
     expectTypeOf<Parameters<NonNullable<Tool['execute']>>[0]>().toEqualTypeOf<JSONValue>()
     expectTypeOf<ToolContext['messages']>().not.toBeAny()
   })

@@ -32,7 +32,7 @@ const named = { name: 'w', ...facts }
 
 // The compiler checks these types; running the tests only shows that none was left out.
 describe('types of an agent', () => {
-  it('A189: a tool carries its name, its input and what the model sees of its output', () => {
+  it('A189: a tool type carries its name, its input and its output for the model', () => {
     expectTypeOf(weather).toEqualTypeOf<Tool<'weather', { city: string }, Forecast>>()
     expectTypeOf(time).toEqualTypeOf<Tool<'time', { zone?: string | undefined }, string>>()
     expectTypeOf(ask).toEqualTypeOf<Tool<'ask', { city: string }, unknown>>()
@@ -42,7 +42,7 @@ describe('types of an agent', () => {
     expectTypeOf<typeof time>().not.toExtend<typeof weather>()
   })
 
-  it('A189: the output of a tool is known however it is returned', () => {
+  it('A189: the output type of a tool is known however it is returned', () => {
     const details = defineTool({ ...named, execute: async () => ({ output: { n: 1 }, details: { at: 5 } }) })
     expectTypeOf<OutputIn<typeof details>>().toEqualTypeOf<{ n: number }>()
     const nothing = defineTool({ ...named, execute: () => {} })
@@ -88,7 +88,7 @@ describe('types of an agent', () => {
     expectTypeOf(read).toBeFunction()
   })
 
-  it('A189: every typed agent is an agent, run and event of any agent', () => {
+  it('A189: a typed agent, its run and its events are assignable to those of any agent', () => {
     expectTypeOf(agent).toExtend<Agent>()
     expectTypeOf<ReturnType<typeof agent.run>>().toExtend<AgentRun>()
     expectTypeOf<Event>().toExtend<AgentEvent>()
@@ -102,7 +102,7 @@ describe('types of an agent', () => {
     expectTypeOf(agent).not.toExtend<typeof time2>()
   })
 
-  it('A189: an agent whose tools are not known is as before', () => {
+  it('A189: an agent with unknown tools has the same types as before', () => {
     const untyped: readonly Tool[] = [weather]
     for (const each of [defineAgent({ model }), defineAgent({ model, tools: untyped })]) {
       expectTypeOf(each).toEqualTypeOf<Agent>()
@@ -114,7 +114,7 @@ describe('types of an agent', () => {
     expectTypeOf<InferAgentEvent<Agent<(typeof weather | Tool)[]>>>().toEqualTypeOf<AgentEvent>()
   })
 
-  it('A189: input and output of all tools, as the log holds them', () => {
+  it('A189: input and output types of all tools match the log', () => {
     const given = defineAgent({ model, tools: { sdkTool, weather } })
     expectTypeOf<InferAgentTools<typeof given>>().toEqualTypeOf<{
       readonly sdkTool: { readonly input: { city: string }; readonly output: { name: string; at: string } }
@@ -124,7 +124,7 @@ describe('types of an agent', () => {
     expectTypeOf<keyof InferAgentTools<Agent<readonly [typeof weather]>>>().toEqualTypeOf<'weather'>()
   })
 
-  it('A191: the output of a result is of the type of the schema, that of a run first', () => {
+  it('A191: the output of a result has the type of the schema, the schema of the run first', () => {
     const asked = defineAgent({ model, tools: [weather], output: city })
     const untouched = () => {
       const own = asked.run('x')

@@ -18,17 +18,17 @@ function refusalOf(options: Partial<AgentOptions>): string {
 }
 
 describe('A200: two plug-ins of one name', () => {
-  it('are refused with the name if they are extensions', () => {
+  it('are refused by name if they are extensions', () => {
     const same = defineExtension({ name: 'same', hooks: {} })
     expect(refusalOf({ extensions: [same, defineExtension({ name: 'same', hooks: {} })] })).toBe('invalid-config: extensions has two extensions named "same"')
     expect(refusalOf({ extensions: [same, same] })).toBe('invalid-config: extensions has two extensions named "same"')
   })
 
-  it('are refused with the name if they are tools of the agent', () => {
+  it('are refused by name if they are tools of the agent', () => {
     expect(refusalOf({ tools: [tool('same', 'one'), tool('same', 'two')] })).toMatch(/^invalid-config: .*same/)
   })
 
-  it('leave the first one in use and the other one in the diagnostics if they are guardrails', async () => {
+  it('if they are guardrails, the first is used and diagnostics name the other', async () => {
     const guardrails = [blocks('the first'), blocks('the second')]
     const { diagnostics } = defineAgent({ model, guardrails })
     expect(diagnostics).toMatchObject([{ kind: 'guardrail', name: 'same', message: expect.stringContaining('is not used') as string }])
@@ -37,7 +37,7 @@ describe('A200: two plug-ins of one name', () => {
     expect(outputs).toEqual([{ type: 'execution-denied', reason: 'the first' }])
   })
 
-  it('leave the tool of the agent in use if the other one is of an extension', () => {
+  it('if one is a tool of the agent and one of an extension, the tool of the agent is used', () => {
     const { diagnostics } = defineAgent({ model, tools: [tool('same', 'one')], extensions: [defineExtension({ name: 'more', tools: [tool('same', 'two')], hooks: {} })] })
     expect(diagnostics).toMatchObject([{ name: 'same' }])
   })

@@ -57,7 +57,7 @@ describe('A200: a bad reconcile', () => {
     expect(stopped).toEqual({ end: 'needs-recovery/unknown-outcome', outcomes: [], ran: 1, asked: 1, waitedMs, problems: [] })
   })
 
-  it.each([7, null, [7], { unknown: 1 }, undefined])('leaves the outcome unknown if it says that it happened, with the result %j', async (result) => {
+  it.each([7, null, [7], { unknown: 1 }, undefined])('leaves the outcome unknown if it reports that the call happened with the result %j', async (result) => {
     const played = await playRecovery(() => ({ happened: 'perhaps', result }), 'tell-model')
     expect(played).toMatchObject({ outcomes: ['unknown'], ran: 1 })
   })

@@ -50,7 +50,7 @@ describe('the work of an agent without hooks', () => {
     expect(calls).toEqual({ knownCalls: 2, small: 100_000, waiting: 4 })
   })
 
-  it('A170: does as much in a late step as in an early one', () => {
+  it('A170: is as much in a late step as in an early one', () => {
     const { step, 'late step': late } = counted.works
     expect(late).toEqual(step)
   })

@@ -34,7 +34,7 @@ async function answeredBy(onApproval: RunOptions['onApproval'], steps: Parameter
 }
 
 describe('onApproval', () => {
-  it('A81: answers in place, after the question is committed and before the call runs', async () => {
+  it('A81: decides in place, after the question is committed and before the call runs', async () => {
     const seen: [ApprovalRequest, string | undefined][] = []
     const talk = conversation()
     const { tool, sent } = sender()
@@ -52,7 +52,7 @@ describe('onApproval', () => {
     expect(events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ editedInput: { to: 'c@d' }, by: 'eve' })
   })
 
-  it('A81: a denial in place is an outcome, and the turn goes on', async () => {
+  it('A81: a denial in place becomes the outcome of the call, and the turn goes on', async () => {
     const { result, agent, sent } = await answeredBy(({ approvalId }) => Promise.resolve({ approvalId, decision: 'deny', reason: 'not now' }))
     expect(result.status).toBe('completed')
     expect(sent).toEqual([])
@@ -79,7 +79,7 @@ describe('onApproval', () => {
     expect((await talk.play(agent, { approvals: [{ approvalId: 'approval_1', decision: 'approve' }] })).result.status).toBe('completed')
   })
 
-  it('A81: asked again at the next run, with the same question', async () => {
+  it('A81: is asked the same question again at the next run', async () => {
     const { talk, agent, sent } = await answeredBy(() => Promise.resolve(undefined))
     const asked: string[] = []
     const onApproval = ({ approvalId }: ApprovalRequest) => (asked.push(approvalId), Promise.resolve({ approvalId, decision: 'approve' as const }))
@@ -89,7 +89,7 @@ describe('onApproval', () => {
     expect(talk.types().filter((type) => type === 'approval-requested')).toHaveLength(1)
   })
 
-  it('A55: a question takes no place of the calls that run', async () => {
+  it('A55: a question takes no slot of the calls that run', async () => {
     const talk = conversation()
     const { tool, sent } = sender()
     const near = echo('near')
@@ -102,7 +102,7 @@ describe('onApproval', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('A81: several are asked at once, and each runs when it is approved', async () => {
+  it('A81: several questions are asked at once, and each call runs when it is approved', async () => {
     const talk = conversation()
     const { tool, sent } = sender()
     const answers = new Map<string, (decision: ApprovalDecision) => void>()
@@ -116,7 +116,7 @@ describe('onApproval', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  it('A81: a remote tool that is approved in place is given away', async () => {
+  it('A81: a remote tool that is approved in place becomes a pending call', async () => {
     const talk = conversation()
     const far = defineTool({ name: 'send', description: '', inputSchema: z.object({ to: z.string() }), needsApproval: true })
     const agent = agentOf([{ toolCalls: [call('x')] }, { text: 'done' }], { tools: [far] })
@@ -125,7 +125,7 @@ describe('onApproval', () => {
     expect((await talk.play(agent, { toolResults: [{ toolCallId: 'x', output: 'ok' }] })).result.status).toBe('completed')
   })
 
-  it('A78: a decision in place behind the deadline comes too late', async () => {
+  it('A78: a decision in place after the deadline comes too late', async () => {
     const talk = conversation()
     const { tool, sent } = sender({ approvalTimeoutMs: 500 })
     const answer = Promise.withResolvers<ApprovalDecision>()
@@ -140,7 +140,7 @@ describe('onApproval', () => {
     expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'deny' })
   })
 
-  it('A107: an abort does not wait for whoever is asked', async () => {
+  it('A107: an abort does not wait for a decision in place', async () => {
     const talk = conversation()
     const { tool } = sender()
     let asked = false
@@ -151,7 +151,7 @@ describe('onApproval', () => {
     expect(talk.journal.events.filter(({ type }) => type === 'error')).toEqual([])
   })
 
-  it('A107: of a run that is stopped while an edited input is checked nothing is decided, and nothing is said to be wrong', async () => {
+  it('A107: if the run is stopped while an edited input is checked, nothing is decided and no error is reported', async () => {
     const talk = conversation()
     const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => run.abort()))
     const { tool, sent } = sender({ inputSchema })
@@ -162,7 +162,7 @@ describe('onApproval', () => {
     expect(sent).toEqual([])
   })
 
-  it('A11: what a decision holds is copied', async () => {
+  it('A11: copies the decision', async () => {
     const input = { to: 'c@d' }
     const { talk } = await answeredBy(({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input }))
     expect(Object.isFrozen(input)).toBe(false)

@@ -63,7 +63,7 @@ describe('approvals', () => {
     expect(talk.view().pendingApprovals).toEqual([])
   })
 
-  it('A77: nothing of the tool happens when the commit with the approval fails', async () => {
+  it('A77: the tool does not run when the commit with the approval fails', async () => {
     let dead = false
     const talk = conversation({
       unfinished: true,
@@ -97,14 +97,14 @@ describe('approvals', () => {
     expect(sent).toHaveLength(status === 'completed' ? 1 : 0)
   })
 
-  it('A77: who cannot say that it needs none is asked', async () => {
+  it('A77: asks for approval if needsApproval throws', async () => {
     const { result, events, sent } = await asked({ needsApproval: () => { throw new Error('no idea') } }, [])
     expect(result.status).toBe('awaiting-approval')
     expect(sent).toEqual([])
     expect(events.filter(({ type }) => type === 'error')).toMatchObject([{ source: 'tool', name: 'send', hook: 'needsApproval', message: 'no idea' }])
   })
 
-  it('A107: a needsApproval that hangs does not hold a run that is stopped', async () => {
+  it('A107: a needsApproval that hangs does not keep a stopped run from ending', async () => {
     const talk = conversation()
     let waits = false
     const { tool } = sender({ needsApproval: () => ((waits = true), new Promise<boolean>(() => {})) })
@@ -116,7 +116,7 @@ describe('approvals', () => {
     expect(talk.types()).not.toContain('approval-requested')
   })
 
-  it('A79: an edited input is recorded, stored in the intent and the row, and given to the tool', async () => {
+  it('A79: an edited input is recorded, stored in the intent and the row, and passed to the tool', async () => {
     const { talk, agent, sent } = await asked()
     const { result, events } = await talk.play(agent, approve({ input: { to: 'c@d', extra: 1 } }))
     expect(result.status).toBe('completed')
@@ -147,7 +147,7 @@ describe('approvals', () => {
     expect(JSON.stringify(resultsOf(agent.model.calls[1]))).toContain(reason ?? 'denied')
   })
 
-  it('A78: past its deadline an approval counts as denied at the next run, and a decision comes too late', async () => {
+  it('A78: after its deadline an approval counts as denied at the next run, and a decision comes too late', async () => {
     const { talk, agent, result, sent } = await asked({ approvalTimeoutMs: 500 })
     expect(result.pendingApprovals).toMatchObject([{ deadlineAt: 1_500 }])
     expect(talk.journal.events.find(({ type }) => type === 'approval-requested')).toMatchObject({ deadlineAt: 1_500 })
@@ -163,7 +163,7 @@ describe('approvals', () => {
     expect(sent).toEqual([])
   })
 
-  it('A78: the time that a call waits for approval is not taken from its own', async () => {
+  it('A78: the time that a call waits for approval does not count towards its timeout', async () => {
     const { talk, agent } = await asked({ approvalTimeoutMs: 10_000, timeoutMs: 2_000 })
     await talk.clock.advance(5_000)
     expect((await talk.play(agent, approve())).result.status).toBe('completed')
@@ -182,7 +182,7 @@ describe('approvals', () => {
     expect((await talk.play(agent, 'next')).result.text).toBe('done')
   })
 
-  it('A66: needsApproval of an AI SDK tool', async () => {
+  it('A66: calls needsApproval of an AI SDK tool', async () => {
     const talk = conversation()
     const ran: string[] = []
     const execute = ({ to }: { to: string }) => (ran.push(to), Promise.resolve('sent'))
@@ -194,7 +194,7 @@ describe('approvals', () => {
     expect(ran).toEqual(['me', 'a@b'])
   })
 
-  it('A77: hooks and guardrails are asked before, and not again behind the approval', async () => {
+  it('A77: hooks and guardrails run before the approval, and not again after it', async () => {
     const seen: unknown[] = []
     const watch = extension('watch', { onToolCall: ({ input }) => (seen.push(input), { action: 'modify', input: { to: 'hook@d' } }) })
     const { talk, agent, sent, result } = await asked({}, [{ text: 'done' }], { extensions: [watch] })
@@ -206,7 +206,7 @@ describe('approvals', () => {
 })
 
 describe('approvals beside other calls', () => {
-  it('A77: the others run while one waits', async () => {
+  it('A77: other calls run while one waits for approval', async () => {
     const talk = conversation()
     const { tool } = sender()
     const near = echo('near')
@@ -218,7 +218,7 @@ describe('approvals beside other calls', () => {
     expect(resultsOf(agent.model.calls[1]).map(({ id }) => id)).toEqual(['x', 'n'])
   })
 
-  it('A56: sequential calls wait behind one that waits for a decision', async () => {
+  it('A56: sequential calls wait for an earlier one that waits for approval', async () => {
     const talk = conversation()
     const { tool } = sender()
     const last = echo('last', { sequential: true })
@@ -231,7 +231,7 @@ describe('approvals beside other calls', () => {
     expect(ends).toEqual(['x', 's'])
   })
 
-  it('a remote tool that was approved is given away and waits for its result', async () => {
+  it('a remote tool that was approved becomes a pending call and waits for its result', async () => {
     const talk = conversation()
     const far = defineTool({ name: 'send', description: '', inputSchema: z.object({ to: z.string() }), needsApproval: true, timeoutMs: 100, approvalTimeoutMs: 900 })
     const agent = agentOf([{ toolCalls: [call('x')] }, { text: 'done' }], { tools: [far] })

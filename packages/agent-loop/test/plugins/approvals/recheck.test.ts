@@ -36,7 +36,7 @@ describe('recheck', () => {
     ['needsApproval', { needsApproval: () => false }],
   ]
 
-  it.each(changes)('A198: an approved call is asked about again when the %s of its tool has changed', async (_name, change) => {
+  it.each(changes)('A198: asks about an approved call again when the %s of its tool has changed', async (_name, change) => {
     const talk = conversation()
     const first = await asked(talk, version(), 'go', [asks])
     const [question] = first.pendingApprovals
@@ -55,7 +55,7 @@ describe('recheck', () => {
     expect(talk.types().filter((type) => type.startsWith('approval'))).toEqual(['approval-requested', 'approval-resolved', 'approval-requested', 'approval-resolved'])
   })
 
-  it('A198: the same definition, made again, runs as approved, and so does a changed one without recheck', async () => {
+  it('A198: an approved call runs without a new question if its tool is defined again without a change, or has changed without recheck', async () => {
     for (const [before, after] of [[{}, {}], [{ recheck: false }, { recheck: false, description: 'Other.' }]] as const) {
       const talk = conversation()
       const [question] = (await asked(talk, version(before), 'go', [asks])).pendingApprovals
@@ -65,7 +65,7 @@ describe('recheck', () => {
     }
   })
 
-  it('A198: recheck counts by the version that asks and by the one that runs', async () => {
+  it('A198: recheck counts if the version that asked or the version that runs sets it', async () => {
     for (const [before, after] of [[{ recheck: true }, { recheck: false, description: 'Other.' }], [{ recheck: false }, { recheck: true }]] as const) {
       const talk = conversation()
       const [question] = (await asked(talk, version(before), 'go', [asks])).pendingApprovals
@@ -77,7 +77,7 @@ describe('recheck', () => {
     }
   })
 
-  it('A198: it is asked about the edited arguments, each change anew, and may be denied', async () => {
+  it('A198: the question has the edited arguments, is asked again after each change, and may be denied', async () => {
     const talk = conversation()
     const [question] = (await asked(talk, version(), 'go', [asks])).pendingApprovals
     const [second] = (await asked(talk, version({ description: 'b' }), approve(question?.approvalId, { input: { sum: 4 } }))).pendingApprovals
@@ -90,7 +90,7 @@ describe('recheck', () => {
     expect(last.paid).toEqual([])
   })
 
-  it('A198: arguments that the new schema refuses are not asked about, and do not run', async () => {
+  it('A198: a call whose arguments the new schema refuses runs no more, and is not asked about', async () => {
     const talk = conversation()
     const [question] = (await asked(talk, version(), 'go', [asks])).pendingApprovals
     const strict = version({ inputSchema: { type: 'object', properties: { sum: { type: 'string' } } } })
@@ -114,7 +114,7 @@ describe('recheck', () => {
     expect([result.status, requests, changed.paid]).toEqual(['completed', [question?.approvalId], [{ sum: 5 }]])
   })
 
-  it('A198: a process that dies between decision and execution changes nothing of it', async () => {
+  it('A198: a process that dies between decision and execution does not change the result', async () => {
     for (const description of ['Pays.', 'Other.']) {
       let dies = false
       const isStart = (record: JournalRecord): boolean => record.type === 'event' && (record.event.type === 'tool-execution-start' || record.event.type === 'approval-requested')
@@ -150,7 +150,7 @@ describe('recheck', () => {
     }
   })
 
-  it('A198: the call of a subagent is asked about again at the root', async () => {
+  it('A198: a call of a subagent is asked about again at the root', async () => {
     const delegates = { toolCalls: [{ id: 'd', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
     const tree = ({ pay }: Version, answers: { readonly above?: readonly Step[]; readonly below?: readonly Step[] }) =>
       agentOf(answers.above ?? [], { subagents: [agentOf(answers.below ?? [], { name: 'helper', description: 'Helps.', tools: [pay] })] })

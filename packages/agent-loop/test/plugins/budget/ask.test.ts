@@ -25,7 +25,7 @@ const approve = (more: Partial<ApprovalDecision> = {}) => ({ approvals: [{ appro
 const deny = (approvalId = 'approval_1') => ({ approvals: [{ approvalId, decision: 'deny' as const, reason: 'too dear' }] })
 
 describe('a budget that asks', () => {
-  it('A196: a call that has no room suspends the run before it is made, and says what was spent and what is left', async () => {
+  it('A196: a call that does not fit the budget suspends the run before it is made, and reports what was spent and what is left', async () => {
     const talk = conversation()
     const { result } = await talk.play(paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } }), 'go')
     expect(result).toMatchObject({ status: 'awaiting-approval', reason: 'pending', steps: 2, pendingToolCalls: [] })
@@ -37,7 +37,7 @@ describe('a budget that asks', () => {
     expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId: 'approval_1', about: 'budget' }] })
   })
 
-  it('A196: to approve grants what the call needs, and the turn goes on', async () => {
+  it('A196: an approval grants what the call needs, and the turn goes on', async () => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a'), { text: 'done', usage }], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
@@ -49,7 +49,7 @@ describe('a budget that asks', () => {
     expect(talk.view().pendingApprovals).toEqual([])
   })
 
-  it('A196: what is granted lasts for the turn, in whichever process it goes on', async () => {
+  it('A196: a grant lasts for the turn, in whichever process it goes on', async () => {
     const talk = conversation()
     const steps = [toolStep('a'), toolStep('b'), toolStep('c'), { text: 'done', usage }]
     const agent = paidAgent(steps, { limits: { maxCost: '1.5' } })
@@ -69,7 +69,7 @@ describe('a budget that asks', () => {
     expect((await talk.play(agent, { toolResults: [{ toolCallId: 'far', output: 'here' }] })).result).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('A196: a process that dies in the call leaves what was granted, and nobody is asked again', async () => {
+  it('A196: a process that dies in the call leaves the grant, and the question is not asked again', async () => {
     const { talk, revive } = mortal('message-end', 'before', 2)
     const agent = paidAgent([toolStep('a'), { text: 'lost', usage }, { text: 'done', usage }], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
@@ -79,7 +79,7 @@ describe('a budget that asks', () => {
     expect(talk.types().filter((type) => type === 'approval-requested')).toHaveLength(1)
   })
 
-  it('A196: a grant that is not enough asks again', async () => {
+  it('A196: a grant that is not enough leads to another question', async () => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
@@ -92,7 +92,7 @@ describe('a budget that asks', () => {
   it.each([
     ['money', { maxCost: '1.5' }, 'max-cost'],
     ['tokens', { maxTotalTokens: 1_150 }, 'max-total-tokens'],
-  ] as const)('A196: to deny ends the turn as limit: %s', async (_what, limits, reason) => {
+  ] as const)('A196: a denial ends the turn as limit: %s', async (_what, limits, reason) => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a')], { limits })
     await talk.play(agent, 'go')
@@ -101,7 +101,7 @@ describe('a budget that asks', () => {
     expect(talk.types().slice(-5)).toEqual(['approval-resolved', 'step-end', 'turn-end', 'save-point', 'settled'])
   })
 
-  it('A196: the first call of a turn asks too, with a budget of nothing', async () => {
+  it('A196: the first call of a turn asks too, if the budget is empty', async () => {
     const talk = conversation()
     const agent = paidAgent([{ text: 'done', usage }], { limits: { maxCost: 0 } })
     expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'awaiting-approval', steps: 1 })
@@ -121,7 +121,7 @@ describe('a budget that asks', () => {
     expect((await talk.memory.load()).open?.calls).toMatchObject([{ about: 'budget', state: 'pending', approval: { state: 'requested' } }])
   })
 
-  it('A196: the same decision twice is one, another is refused', async () => {
+  it('A196: the same decision twice counts as one, a different one is refused', async () => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a'), { text: 'done', usage }, ], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
@@ -132,7 +132,7 @@ describe('a budget that asks', () => {
     expect(other).toMatchObject({ reason: 'refused', error: { code: 'approval-conflict' } })
   })
 
-  it('A196: a run that is taken up while nobody has decided asks nothing new, and goes on when there is room', async () => {
+  it('A196: a run that is resumed before a decision asks nothing new, and goes on when the budget has room', async () => {
     const talk = conversation()
     const budget = createBudget({ maxCost: '0.1' })
     const agent = paidAgent([{ text: 'done', usage }])
@@ -177,7 +177,7 @@ describe('a budget that asks', () => {
     expect(talk.view().pendingApprovals).toEqual([])
   })
 
-  it('A196: a run that is left while it raises a budget keeps its decision, and the next process raises it under the same id', async () => {
+  it('A196: a run that is yielded while it raises a budget keeps its decision, and the next process raises it under the same id', async () => {
     const talk = conversation()
     const inner = createBudget({ maxCost: '0.1' })
     const ids: string[] = []
@@ -201,7 +201,7 @@ describe('a budget that asks', () => {
     expect(talk.types().filter((type) => type === 'approval-requested')).toHaveLength(1)
   })
 
-  it('A196: is decided in place where the run can ask', async () => {
+  it('A196: onApproval decides in place if the run has it', async () => {
     const talk = conversation()
     const asked: unknown[] = []
     const agent = paidAgent([toolStep('a'), { text: 'done', usage }], { limits: { maxCost: '1.5' } })
@@ -212,7 +212,7 @@ describe('a budget that asks', () => {
     expect(asked).toEqual([['budget', 'approval-requested']])
   })
 
-  it('A196: in place, a decision that changes nothing leaves the next question open', async () => {
+  it('A196: a decision in place that grants nothing leaves the next question open', async () => {
     const talk = conversation()
     let asked = 0
     const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
@@ -223,7 +223,7 @@ describe('a budget that asks', () => {
     expect(asked).toBe(1)
   })
 
-  it('A196: stopped while the question is open, the turn ends without it', async () => {
+  it('A196: a stop while the question is open ends the turn without an approval', async () => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
@@ -233,7 +233,7 @@ describe('a budget that asks', () => {
     expect(talk.types().slice(-6)).toEqual(['turn-start', 'approval-resolved', 'step-end', 'turn-end', 'save-point', 'settled'])
   })
 
-  it('A196: stopped while somebody thinks about it in place, the turn ends without the question', async () => {
+  it('A196: a stop while the question is asked in place ends the turn without the question', async () => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
     const asked = latch()
@@ -244,7 +244,7 @@ describe('a budget that asks', () => {
     expect(talk.view().pendingApprovals).toEqual([])
   })
 
-  it('A196: a budget counts a grant of one id once, exactly', () => {
+  it('A196: a budget counts a grant with the same id once, exactly', () => {
     const budget = createBudget({ maxCost: '1', maxTotalTokens: 10 })
     budget.grant('a', { cost: '0.1', tokens: 5 })
     budget.grant('a', { cost: '0.1', tokens: 5 })
@@ -255,7 +255,7 @@ describe('a budget that asks', () => {
     expect(() => budget.grant('', {})).toThrow(/^id/)
   })
 
-  it('A196: a new input takes the place of the turn, and its question is cancelled', async () => {
+  it('A196: a new input replaces the turn, and its question is cancelled', async () => {
     const talk = conversation()
     const agent = paidAgent([toolStep('a'), { text: 'new', usage }], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
@@ -264,7 +264,7 @@ describe('a budget that asks', () => {
     expect(talk.view().pendingApprovals).toEqual([])
   })
 
-  it('A196: without a word nothing asks: the turn ends', async () => {
+  it('A196: with onBudget end the turn ends without a question', async () => {
     const talk = conversation()
     const { result } = await talk.play(paidAgent([toolStep('a')], { limits: { maxCost: '1.5', onBudget: 'end' } }), 'go')
     expect(result).toMatchObject({ status: 'limit', reason: 'max-cost', steps: 1 })
@@ -277,7 +277,7 @@ describe('a budget that asks, and subagents', () => {
     return paidAgent(rootSteps, { subagents: [helper], limits })
   }
 
-  it('A196: a run below asks at the root, and what is granted is that of the tree', async () => {
+  it('A196: a subagent asks at the root, and the grant holds for the whole tree', async () => {
     const talk = conversation()
     const agent = tree([toolStep('x'), { text: 'found', usage }], [{ toolCalls: [handOver('a', 'helper')], usage }, { text: 'done', usage }])
     const { result } = await talk.play(agent, 'go')
@@ -289,7 +289,7 @@ describe('a budget that asks, and subagents', () => {
     expect(talk.view().pendingApprovals).toEqual([])
   })
 
-  it('A196: denied below, the subagent ends as limit and the run above goes on, if it can', async () => {
+  it('A196: if the question of a subagent is denied, the subagent ends as limit and the parent goes on if it can', async () => {
     const talk = conversation()
     const agent = tree([toolStep('x')], [{ toolCalls: [handOver('a', 'helper')], usage }], { maxCost: '3' })
     const { result } = await talk.play(agent, 'go')

@@ -16,7 +16,7 @@ function pricedAgent(texts: readonly string[], options: Partial<AgentOptions> = 
   return defineAgent({ model: 'test:m', models, retry: false, ...options })
 }
 
-describe('A87: which limit has no room', () => {
+describe('A87: the limit that has no room', () => {
   it.each([
     ['the cost, with tokens to spare', { maxTotalTokens: 100_000, maxCost: '0.000001' }, 'max-cost'],
     ['the cost, with just enough tokens', { maxTotalTokens: 101, maxCost: '0.000001' }, 'max-cost'],
@@ -27,7 +27,7 @@ describe('A87: which limit has no room', () => {
     expect(await playOut(conversation(), pricedAgent([], { limits }), 'go')).toMatchObject({ status: 'limit', reason, steps: 0 })
   })
 
-  it('A87: what is left is the least of all budgets, in tokens and in cost', async () => {
+  it('A87: the amount left is the smallest of all budgets, in tokens and in cost', async () => {
     const seen: StepState['budgetLeft'][] = []
     const prepareStep = ({ budgetLeft }: StepState): undefined => void seen.push(budgetLeft)
     const budget = createBudget({ maxTotalTokens: 5_000, maxCost: '0.5' })
@@ -42,7 +42,7 @@ describe('A87: which limit has no room', () => {
   it.each([
     ['one limit', { limits: { maxTotalTokens: 900 } }, { tokens: 900 }],
     ['no limit', {}, {}],
-  ] as const)('A87: with %s that is what is left', async (_what, options, left) => {
+  ] as const)('A87: with %s the amount left is this', async (_what, options, left) => {
     const seen: StepState['budgetLeft'][] = []
     const prepareStep = ({ budgetLeft }: StepState): undefined => void seen.push(budgetLeft)
     await playOut(conversation(), pricedAgent(['a'], { prepareStep, ...options }), 'go')
@@ -51,7 +51,7 @@ describe('A87: which limit has no room', () => {
 })
 
 describe('S208: a retry policy', () => {
-  it('A116: without a base the wait is none, and each word of rewind is taken', () => {
+  it('A116: without a base the wait is zero, and each value of rewind is accepted', () => {
     const error = { kind: 'overloaded', message: '', retryable: true, phase: 'before-output' } as const
     expect(retryDelayMs(retryPolicyOf({ baseDelayMs: 0, jitter: 0 }), 1, error, () => 0)).toBe(0)
     for (const rewind of ['attempt', 'turn'] as const) expect(retryPolicyOf({ rewind }).rewind).toBe(rewind)
@@ -65,7 +65,7 @@ describe('S208: a retry policy', () => {
     expect(() => retryPolicyOf({ [name]: value })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(new RegExp(`^retry\\.${name} must`)) as string }))
   })
 
-  it('S208: has no other option', () => {
+  it('S208: refuses any other option', () => {
     expect(() => retryPolicyOf({ retries: 3 } as never)).toThrow(/^retry has no option "retries"/)
   })
 })

@@ -6,7 +6,7 @@ const cost = (total: string) => ({ currency: 'USD', total, input: '0', cacheRead
 const used = (tokens: number, total?: string) => ({ usage: { totalTokens: tokens }, ...(total !== undefined && { cost: cost(total) }) })
 
 describe('a budget', () => {
-  it('A87: takes exactly what is left, in tokens and in cost', () => {
+  it('A87: reserves up to exactly what is left, in tokens and in cost', () => {
     const budget = createBudget({ maxTotalTokens: 10, maxCost: '0.3' })
     expect(budget.left).toEqual({ tokens: 10, cost: 0.3 })
     expect(budget.reserve({ tokens: 11 })).toBeUndefined()
@@ -21,7 +21,7 @@ describe('a budget', () => {
     expect(budget.left).toEqual({ tokens: 3, cost: 0.05 })
   })
 
-  it('A87: a reservation is settled once, by what was really used', () => {
+  it('A87: a reservation is settled once, with the real usage', () => {
     const budget = createBudget({ maxTotalTokens: 100, maxCost: '1' })
     const reservation = budget.reserve({ tokens: 50, cost: cost('0.5') })
     reservation?.settle(used(10, '0.25'))
@@ -31,14 +31,14 @@ describe('a budget', () => {
     expect(budget.left).toEqual({ tokens: 90, cost: 0.75 })
   })
 
-  it('A87: what was used beyond it leaves nothing, never less', () => {
+  it('A87: usage beyond the reservation leaves zero, never less', () => {
     const budget = createBudget({ maxTotalTokens: 5, maxCost: '0.1' })
     budget.charge(used(7, '0.2'))
     expect(budget.left).toEqual({ tokens: 0, cost: 0 })
     expect(budget.reserve({ tokens: 0 })).toBeUndefined()
   })
 
-  it('A87: only what is limited is limited', () => {
+  it('A87: limits only what has a limit', () => {
     const tokens = createBudget({ maxTotalTokens: 5 })
     tokens.charge(used(1, '1000'))
     expect(tokens.left).toEqual({ tokens: 4 })
@@ -49,7 +49,7 @@ describe('a budget', () => {
     expect(createBudget({}).reserve({ tokens: 1e9, cost: cost('1e0'.slice(0, 1)) })).toBeDefined()
   })
 
-  it('A87: usage without a total counts what went in and what came out', () => {
+  it('A87: usage without a total counts input and output', () => {
     const budget = createBudget({ maxTotalTokens: 100 })
     budget.charge({ usage: { inputTokens: 7, outputTokens: 5 } })
     budget.charge({ usage: { inputTokens: 1 } })
@@ -80,7 +80,7 @@ describe('a budget', () => {
     ['a total below zero', (budget: ReturnType<typeof createBudget>) => budget.charge({ usage: {}, cost: cost('-1') }), 'actual.cost.total'],
     ['what was used that is none', (budget: ReturnType<typeof createBudget>) => budget.charge(5 as never), 'actual'],
     ['no usage', (budget: ReturnType<typeof createBudget>) => budget.charge({} as never), 'actual.usage'],
-  ])('S208: %s is refused by its path, and nothing is counted', (_what, act, path) => {
+  ])('S208: refuses %s by its path, and counts nothing', (_what, act, path) => {
     const budget = createBudget({ maxTotalTokens: 10, maxCost: '1' })
     expect(() => act(budget)).toThrow(new RegExp(`^${path.replaceAll('.', '\\.')} must`))
     expect(budget.left).toEqual({ tokens: 10, cost: 1 })
@@ -91,7 +91,7 @@ describe('the wait before a retry', () => {
   const policy = retryPolicyOf({ baseDelayMs: 100, maxDelayMs: 500, jitter: 0.5 })
   const error = (retryAfterMs?: number) => ({ kind: 'overloaded', message: '', retryable: true, phase: 'before-output', ...(retryAfterMs !== undefined && { retryAfterMs }) }) as const
 
-  it('A116: doubles up to its cap; the provider says the least; jitter only makes it longer', () => {
+  it('A116: doubles up to its cap; the provider sets a minimum; jitter only makes it longer', () => {
     const delays = [1, 2, 3, 4, 5].map((retry) => retryDelayMs(policy, retry, error(), () => 0))
     expect(delays).toEqual([100, 200, 400, 500, 500])
     expect(retryDelayMs(policy, 1, error(), () => 1)).toBe(150)
@@ -100,12 +100,12 @@ describe('the wait before a retry', () => {
     expect(retryDelayMs(policy, 1, error(900), () => 0.5)).toBe(1125)
   })
 
-  it('A116: the defaults', () => {
+  it('A116: has these defaults', () => {
     const delays = { baseDelayMs: 2_000, maxDelayMs: 30_000, maxServerDelayMs: 60_000, maxTotalDelayMs: 180_000 }
     expect(retryPolicyOf()).toEqual({ maxRetries: 3, ...delays, jitter: 0.25, rewind: 'attempt' })
   })
 
-  it('A116: false is no retry, with the other defaults', () => {
+  it('A116: false turns retries off, with the other defaults', () => {
     expect(retryPolicyOf(false)).toEqual({ ...retryPolicyOf(), maxRetries: 0 })
   })
 

@@ -23,7 +23,7 @@ function pricedAgent(steps: readonly Step[], options: Partial<AgentOptions> = {}
 const cost = (total: string) => ({ currency: 'USD', total, input: total, cacheRead: '0', cacheWrite: '0', output: '0' })
 
 describe('createBudget', () => {
-  it('A87: a reservation must fit beside what is used and reserved, and the real usage takes its place', () => {
+  it('A87: a reservation must fit beside used and reserved amounts, and the real usage replaces it', () => {
     const budget = createBudget({ maxTotalTokens: 100 })
     const first = budget.reserve({ tokens: 60 })
     expect(budget.reserve({ tokens: 41 })).toBeUndefined()
@@ -53,7 +53,7 @@ describe('createBudget', () => {
     expect(() => createBudget(limits as never)).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }))
   })
 
-  it('A87: nothing may be all that there is', () => {
+  it('A87: a limit of zero is accepted', () => {
     expect(createBudget({ maxTotalTokens: 0, maxCost: 0 }).left).toEqual({ tokens: 0, cost: 0 })
     expect(createBudget({ maxTotalTokens: 0 }).reserve({ tokens: 1 })).toBeUndefined()
   })
@@ -94,7 +94,7 @@ describe('a budget', () => {
     expect(budget.left).toEqual({ tokens: 995, cost: 0.999993 })
   })
 
-  it('reserves 4,096 tokens for the answer of a model of which nothing is known', async () => {
+  it('reserves 4,096 tokens for the answer of a model whose limits are unknown', async () => {
     const talk = conversation()
     const budget = createBudget({ maxTotalTokens: 10_000 })
     const gate = latch()
@@ -105,7 +105,7 @@ describe('a budget', () => {
     await run.result()
   })
 
-  it('A87: what one budget has no room for is set aside on no other', async () => {
+  it('A87: if one budget has no room, nothing is reserved on the others', async () => {
     const talk = conversation()
     const greedy = helper('greedy', [], { runtimeParams: { maxTokens: 4_000 } })
     const options = { subagents: [greedy], runtimeParams: { maxTokens: 500 }, limits: { maxTotalTokens: 4_300 } }
@@ -115,7 +115,7 @@ describe('a budget', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('A87: of two runs at once on one budget only what fits is called', async () => {
+  it('A87: of two runs at once on one budget only the calls that fit are made', async () => {
     const budget = createBudget({ maxTotalTokens: 150 })
     const gate = latch()
     const one = conversation()
@@ -130,7 +130,7 @@ describe('a budget', () => {
     expect(budget.left.tokens).toBe(120)
   })
 
-  it('A87: what was set aside for a call that was never made is given back', async () => {
+  it('A87: a reservation for a call that was never made is released', async () => {
     const budget = createBudget({ maxTotalTokens: 10_000 })
     const stop = new AbortController()
     const halt = defineExtension({ name: 'halt', hooks: { onStepStart: () => stop.abort() } })
@@ -141,7 +141,7 @@ describe('a budget', () => {
     expect(budget.left.tokens).toBe(10_000)
   })
 
-  it('A87: a call that is made again after a crash is reserved too', async () => {
+  it('A87: a call that is repeated after a crash is reserved too', async () => {
     const { talk, revive } = mortal('message-start', 'after')
     const limits = { maxTotalTokens: 5_000 }
     await playOut(talk, agentOf([], { limits }), 'x'.repeat(2_400))
@@ -150,7 +150,7 @@ describe('a budget', () => {
     expect(eventsOf(talk, 'usage')).toMatchObject([{ estimated: true, usage: { inputTokens: 600 } }])
   })
 
-  it('A87: a retry needs room as a first attempt does', async () => {
+  it('A87: a retry needs room like a first attempt', async () => {
     const talk = conversation()
     const broken: Step = { text: 'half', finish: { unified: 'error', raw: 'error' }, usage: { input: 900, output: 50 } }
     const agent = agentOf([broken], { retry: { jitter: 0, isRetryable: () => true }, runtimeParams: { maxTokens: 100 }, limits: { maxTotalTokens: 1_000 } })
@@ -176,7 +176,7 @@ describe('a budget', () => {
     expect(() => pricedAgent([], { compaction: { model: 'nowhere:m' } }).run('go')).toThrow('compaction.model')
   })
 
-  it('A87: maxCost holds the price of a call before it, and the exact cost behind it', async () => {
+  it('A87: maxCost counts the reserved price of a call before it, and the exact cost after it', async () => {
     const talk = conversation()
     const budget = createBudget({ maxCost: '0.001' })
     const agent = pricedAgent([{ text: 'a', usage: { input: 100, output: 50 } }, { text: 'b', usage: { input: 600, output: 50 } }])
@@ -187,7 +187,7 @@ describe('a budget', () => {
     expect(await playOut(talk, agent, 'go', { budget })).toMatchObject({ status: 'limit', reason: 'max-cost' })
   })
 
-  it('A87: the cost of a crash is estimated, so that it counts', async () => {
+  it('A87: the cost of a call interrupted by a crash is estimated, so that it counts', async () => {
     const { talk, revive } = mortal('message-start', 'after')
     const limits = { maxCost: '1' }
     await playOut(talk, pricedAgent([], { limits }), 'go')
@@ -197,7 +197,7 @@ describe('a budget', () => {
     expect(Number(result.cost?.total)).toBeGreaterThan(0.00002)
   })
 
-  it('A6: maxCost with a model whose price is unknown is refused, of fallbacks and functions too', () => {
+  it('A6: refuses maxCost with a model whose price is unknown, also for fallbacks and model functions', () => {
     const unknown = expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('price') as string }) as Error
     const limits = { maxCost: '1' }
     expect(() => pricedAgent([], { limits }, null).run('go')).toThrow(unknown)
@@ -207,7 +207,7 @@ describe('a budget', () => {
     expect(() => defineAgent({ model: () => Promise.resolve([]), limits }).run('go')).toThrow(unknown)
   })
 
-  it('A6: prices of two currencies are not held to one limit', () => {
+  it('A6: refuses one limit for prices in two currencies', () => {
     const scripted = model([])
     const models = createModels({
       providers: { test: { languageModel: () => scripted } },
@@ -219,14 +219,14 @@ describe('a budget', () => {
     expect(() => defineAgent({ model: 'test:m', models, fallback: ['test:u'], limits: { maxCost: '1' } }).run('go').abort()).not.toThrow()
   })
 
-  it('A6: a prepared model without a price ends a turn that is held to one', async () => {
+  it('A6: a model from prepareStep without a price ends a turn with maxCost', async () => {
     const talk = conversation()
     const agent = pricedAgent([], { limits: { maxCost: '1' }, prepareStep: () => ({ model: model([]) }) })
     expect(await playOut(talk, agent, 'go')).toMatchObject({ status: 'error', reason: 'extension-error' })
     expect(eventsOf(talk, 'error')).toMatchObject([{ name: 'prepareStep', fatal: true, message: expect.stringContaining('price') as string }])
   })
 
-  it('costs of different currencies are not added', async () => {
+  it('costs in different currencies are not added', async () => {
     const talk = conversation()
     const [first, second] = [model([{ text: 'half', finish: false }]), model([{ text: 'fine' }])]
     const models = createModels({
@@ -240,7 +240,7 @@ describe('a budget', () => {
     expect(result.cost).toBeUndefined()
   })
 
-  it('without reported usage an estimate counts, flagged, over segments too', async () => {
+  it('without reported usage an estimate counts, with a flag, also over segments', async () => {
     const talk = conversation()
     const silent: Budget = createBudget({ maxTotalTokens: 10_000 })
     const speak = () => Promise.resolve([{ role: 'assistant' as const, content: 'x'.repeat(400) }])

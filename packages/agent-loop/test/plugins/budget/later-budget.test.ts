@@ -29,8 +29,8 @@ function elsewhere() {
   return { budget, asked, gates }
 }
 
-describe('a budget that answers later', () => {
-  it('A197: the model is asked once it has reserved, and the answer is stored once it has counted', async () => {
+describe('a budget that answers asynchronously', () => {
+  it('A197: the model is called after the budget has reserved, and the answer is stored after the budget has settled', async () => {
     const talk = conversation()
     const { budget, asked, gates } = elsewhere()
     const agent = agentOf([{ text: 'hi', usage: { input: 3, output: 2 } }])
@@ -46,7 +46,7 @@ describe('a budget that answers later', () => {
     expect(asked).toEqual(['reserve', 'settle 5'])
   })
 
-  it('A197: a run that is stopped meanwhile ends, and what is reserved after that is given back', async () => {
+  it('A197: a run that is stopped meanwhile ends, and a later reservation is released', async () => {
     const talk = conversation()
     const { budget, asked, gates } = elsewhere()
     const agent = agentOf([])
@@ -60,7 +60,7 @@ describe('a budget that answers later', () => {
     expect(agent.model.calls).toHaveLength(0)
   })
 
-  it('A87: what a budget reserves is given back when the next one has no room', async () => {
+  it('A87: a reservation on one budget is released when the next budget has no room', async () => {
     const { budget, asked, gates } = elsewhere()
     gates.reserve.resolve()
     gates.settle.resolve()
@@ -73,7 +73,7 @@ describe('a budget that answers later', () => {
     expect(asked).toEqual(['reserve', 'settle 2', 'reserve', 'settle 2'])
   })
 
-  it.each([[true, []], [false, ['charge 7']]] as const)('A197: with coversChildren %s a subagent of a host is charged as %j', async (coversChildren, charged) => {
+  it.each([[true, []], [false, ['charge 7']]] as const)('A197: with coversChildren %s a subagent run by the host is charged as %j', async (coversChildren, charged) => {
     const { budget, asked, gates } = elsewhere()
     gates.reserve.resolve()
     gates.settle.resolve()

@@ -17,7 +17,7 @@ const usage = { input: 700, output: 70 }
 const summary = { text: 'the summary', usage }
 
 describe('a compaction', () => {
-  it('shows the summary for what is older than the kept part', async () => {
+  it('shows the summary in place of what is older than the kept part', async () => {
     const host = testHost({ messages: turns, steps: [summary] })
     const outcome = await host.run()
     expect(host.view.messages.map(({ id }) => id)).toEqual([outcome.compaction?.compactionId, 'u3', 'a4'])
@@ -40,7 +40,7 @@ describe('a compaction', () => {
     expect(host.events[0]).toMatchObject({ trigger: 'threshold' })
   })
 
-  it('A132: the original messages stay, and the view without it is the old one', async () => {
+  it('A132: the original messages stay, and the view without the compaction equals the old view', async () => {
     const host = testHost({ messages: turns, steps: [summary] })
     const before = JSON.stringify(host.view.messages)
     await host.run()
@@ -57,7 +57,7 @@ describe('a compaction', () => {
     expect(requestText(host.scripted)).toContain('[earlier messages left out]')
   })
 
-  it('A133: a window without room for it makes it fail without a call', async () => {
+  it('A133: fails without a call if the window has no room for it', async () => {
     const host = testHost({ messages: turns, summaryWindow: 500 })
     expect(await host.run()).toMatchObject({ outcome: 'failed' })
     expect(host.scripted.calls).toEqual([])
@@ -85,7 +85,7 @@ describe('a compaction', () => {
     expect(host.events.map(({ type }) => type)).toEqual(['compaction-start', 'usage', 'compaction-end'])
   })
 
-  it('A134: a stop while the summary is written cancels it and books what was used', async () => {
+  it('A134: a stop while the summary is written cancels it and books its usage', async () => {
     const stop = new AbortController()
     const wait = new Promise<void>((resolve) => setImmediate(() => resolve(stop.abort())))
     const host = testHost({ messages: turns, abortSignal: stop.signal, steps: [{ text: 'the', parts: [{ wait }, { hang: true }], finish: false }] })
@@ -95,20 +95,20 @@ describe('a compaction', () => {
     expect(host.settled).toHaveLength(1)
   })
 
-  it('A134: stopped before, it makes no call', async () => {
+  it('A134: makes no call if it is stopped before', async () => {
     const host = testHost({ messages: turns, abortSignal: AbortSignal.abort() })
     expect(await host.run()).toMatchObject({ outcome: 'cancelled' })
     expect(host.scripted.calls).toEqual([])
   })
 
-  it('A135: with nothing older than the kept part no call is made and it is skipped', async () => {
+  it('A135: is skipped without a call if nothing is older than the kept part', async () => {
     const host = testHost({ messages: turns, compaction: { keepRecentTokens: 10_000 } })
     expect(await host.run()).toMatchObject({ outcome: 'skipped' })
     expect(host.scripted.calls).toEqual([])
     expect(host.commits).toEqual([['compaction-start', 'compaction-end']])
   })
 
-  it('A136: a second one takes the previous summary along and facts accumulate', async () => {
+  it('A136: a second compaction includes the previous summary, and facts accumulate', async () => {
     const host = testHost({ messages: turns, steps: [summary, { text: 'the second' }] })
     await host.run()
     host.append(user('u4', long(400)), ...step('a5', { path: 'b.ts' }, 'ok', 'write'), user('u5', long(100)))
@@ -134,7 +134,7 @@ describe('a compaction', () => {
     expect(host.events[1]).toMatchObject({ type: 'usage', purpose: 'compaction', usage: spending, model: { provider: 'scripted' } })
   })
 
-  it('A137: without room in the budget no call is made and it is skipped', async () => {
+  it('A137: is skipped without a call if the budget has no room', async () => {
     const asked: unknown[] = []
     const host = testHost({ messages: turns, reserve: (expected) => void asked.push(expected) })
     expect(await host.run()).toMatchObject({ outcome: 'skipped', reason: expect.stringContaining('budget') as string })
@@ -142,7 +142,7 @@ describe('a compaction', () => {
     expect(asked).toEqual([{ inputTokens: expect.any(Number) as number, outputTokens: 16_384 }])
   })
 
-  it('A138: failures and small shrinks in a row open the breaker, one that was of use closes it', async () => {
+  it('A138: failures and small shrinks in a row open the breaker, a useful compaction closes it', async () => {
     const useless = { text: long(9_000) }
     const host = testHost({ messages: turns, compaction: { maxFailures: 2 }, steps: [{ error: new Error('down') }, useless, summary] })
     const isOpen = (): boolean => host.breaker.isOpen(2, host.model)
@@ -155,7 +155,7 @@ describe('a compaction', () => {
     expect(isOpen()).toBe(false)
   })
 
-  it('A138: skipped and cancelled ones do not count', async () => {
+  it('A138: skipped and cancelled compactions do not count', async () => {
     const host = testHost({ messages: turns, compaction: { maxFailures: 1 }, beforeCompaction: async () => ({ cancel: true }) })
     await host.run({ trigger: 'threshold' })
     expect(host.breaker.isOpen(1, host.model)).toBe(false)
@@ -171,7 +171,7 @@ describe('a compaction', () => {
     }
   })
 
-  it('after an overflow it keeps less, so that something is left to summarise', async () => {
+  it('after an overflow it keeps less, so that there is something to summarise', async () => {
     const host = testHost({ messages: turns, compaction: { keepRecentTokens: 20_000 }, steps: [summary] })
     expect(await host.run({ trigger: 'manual' })).toMatchObject({ outcome: 'skipped' })
     const { outcome, tokensBefore, tokensAfter } = await host.run({ trigger: 'overflow' })
@@ -179,7 +179,7 @@ describe('a compaction', () => {
     expect(tokensAfter).toBeLessThan(tokensBefore * 0.9)
   })
 
-  it('a split turn has its first part in a paragraph of its own', async () => {
+  it('puts the first part of a split turn in a paragraph of its own', async () => {
     const messages = [user('u1', 'old turn'), answer('a1'), user('u2', 'long turn'), ...step('a2', {}, long(800)), ...step('a3', {}, long(800))]
     const host = testHost({ messages, compaction: { keepRecentTokens: 150 }, steps: [summary] })
     const { compaction } = await host.run()
@@ -189,7 +189,7 @@ describe('a compaction', () => {
     expect(text.slice(0, text.indexOf('<turn-under-way>'))).toContain('old turn')
   })
 
-  it('a commit that is rejected leaves the view as it is and is passed on', async () => {
+  it('a rejected commit leaves the view unchanged, and the error is passed on', async () => {
     const host = testHost({
       ...{ messages: turns, steps: [summary] },
       commit: async (boundary) => {
@@ -201,7 +201,7 @@ describe('a compaction', () => {
     expect(host.view.messages).toBe(before)
   })
 
-  it('what throws on the way is the reason of the failure', async () => {
+  it('an error on the way is the reason of the failure', async () => {
     const facts = (): never => {
       throw new Error('no facts')
     }
@@ -212,13 +212,13 @@ describe('a compaction', () => {
 })
 
 describe('extensions at a compaction', () => {
-  it('A140: may cancel it', async () => {
+  it('A140: may cancel the compaction', async () => {
     const host = testHost({ messages: turns, beforeCompaction: async () => ({ cancel: true, reason: 'not now' }) })
     expect(await host.run()).toMatchObject({ outcome: 'cancelled', reason: 'not now' })
     expect(host.view.compaction).toBeUndefined()
   })
 
-  it('A140: may replace it without a model call', async () => {
+  it('A140: may replace the compaction without a model call', async () => {
     const host = testHost({
       messages: turns,
       beforeCompaction: async () => ({ compaction: { summary: 'mine', firstKeptMessageId: 'u2' } }),
@@ -237,7 +237,7 @@ describe('extensions at a compaction', () => {
     expect(host.view.compaction).toBeUndefined()
   })
 
-  it('a replacement may keep nothing', async () => {
+  it('a replacement may keep no message', async () => {
     const host = testHost({ messages: turns, beforeCompaction: async () => ({ compaction: { summary: 'mine', firstKeptMessageId: '' } }) })
     const { compaction } = await host.run()
     expect(host.view.messages.map(({ id }) => id)).toEqual([compaction?.compactionId])
@@ -245,7 +245,7 @@ describe('extensions at a compaction', () => {
     expect(host.view.messages).toHaveLength(2)
   })
 
-  it('A140: may add instructions, behind those of the policy and the caller', async () => {
+  it('A140: may add instructions, after those of the policy and the caller', async () => {
     const seen: BeforeCompaction[] = []
     const host = testHost({
       ...{ messages: turns, compaction: { instructions: 'the policy' }, steps: [summary] },
@@ -262,7 +262,7 @@ describe('extensions at a compaction', () => {
     expect(places).toEqual([...places].sort((a, b) => a - b))
   })
 
-  it('are told behind the commit', async () => {
+  it('are notified after the commit', async () => {
     const order: string[] = []
     const host = testHost({
       ...{ messages: turns, steps: [summary] },
@@ -281,7 +281,7 @@ describe('a compactor', () => {
     return { name: 'mine', compact }
   }
 
-  it('is given the view and makes the compaction, with our ids and figures', async () => {
+  it('receives the view and makes the compaction, with the ids and figures of the runtime', async () => {
     const requests: CompactionRequest[] = []
     const host = testHost({ messages: turns, compaction: compactorOf(async (request) => { requests.push(request); return made }) })
     const { compaction, tokensBefore } = await host.run({ instructions: 'look' })
@@ -291,7 +291,7 @@ describe('a compactor', () => {
     expect(host.settled).toMatchObject([{ usage: { inputTokens: 9 } }])
   })
 
-  it('may leave the view as it is', async () => {
+  it('may leave the view unchanged', async () => {
     const host = testHost({ messages: turns, compaction: compactorOf(async () => undefined) })
     expect(await host.run()).toMatchObject({ outcome: 'skipped', reason: 'mine left the view as it is' })
   })
@@ -306,7 +306,7 @@ describe('a compactor', () => {
     ['gives a list', async () => [made] as never, 'the compaction that it returns must be an object; received a list of 1'],
     ['gives what is no JSON', async () => ({ ...made, facts: [() => 1] as never }), '/facts/0 is not a JSON value'],
     ['gives facts of another form', async () => ({ ...made, facts: 7 as never }), 'facts must be a list of { kind, value }'],
-  ] as const)('A134: one that %s makes it fail, and is named', async (_name, compact, problem) => {
+  ] as const)('A134: a compactor that %s makes the compaction fail, and the error names it', async (_name, compact, problem) => {
     const host = testHost({ messages: turns, compaction: compactorOf(compact) })
     const reason = expect.stringContaining(`the compactor mine failed: ${problem}`) as string
     expect(await host.run()).toMatchObject({ outcome: 'failed', reason })
@@ -314,7 +314,7 @@ describe('a compactor', () => {
     expect(host.view.compaction).toBeUndefined()
   })
 
-  it('A134: one that does not heed its signal is not waited for', async () => {
+  it('A134: the runtime does not wait for a compactor that ignores its signal', async () => {
     const stop = new AbortController()
     const host = testHost({
       messages: turns,

@@ -22,7 +22,7 @@ const compaction = {
 }
 
 describe('when a compaction is due', () => {
-  it('A129: it does not run at window − reserveTokens and does at one token more', () => {
+  it('A129: is not due at window − reserveTokens and is due at one token more', () => {
     expect(isDueAfterTurn(state(9_000))).toBe(false)
     expect(isDueAfterTurn(state(9_001))).toBe(true)
   })
@@ -33,26 +33,26 @@ describe('when a compaction is due', () => {
     expect(isDueAfterTurn(state(5_001, {}, policy))).toBe(true)
   })
 
-  it('A129: a window that is not known asks for none, and one below the reserve uses half of itself', () => {
+  it('A129: is never due with an unknown window, and uses half of a window below the reserve', () => {
     expect(isDueAfterTurn(state(1_000_000, { contextWindow: undefined }))).toBe(false)
     expect(isDueBeforeCall(state(1_000_000, { contextWindow: undefined }), 1)).toBe(false)
     expect(isDueAfterTurn(state(5_000, {}, {}))).toBe(false)
     expect(isDueAfterTurn(state(5_001, {}, {}))).toBe(true)
   })
 
-  it('before a call it runs only when the estimate and the reserved output do not fit the window', () => {
+  it('before a call it is due only when the estimate and the reserved output do not fit the window', () => {
     expect(isDueBeforeCall(state(9_500), 500)).toBe(false)
     expect(isDueBeforeCall(state(9_501), 500)).toBe(true)
   })
 
-  it('after any compaction the next one needs the estimate to have grown by 10 % of the window', () => {
+  it('after any compaction the next one is due only when the estimate has grown by 10 % of the window', () => {
     expect(isDueAfterTurn(state(9_499, { compaction }))).toBe(false)
     expect(isDueAfterTurn(state(9_500, { compaction }))).toBe(true)
     expect(isDueBeforeCall(state(9_499, { compaction }), 5_000)).toBe(false)
     expect(mayRunByItself(state(8_600, { compaction }))).toBe(true)
   })
 
-  it('A138: none runs by itself after maxFailures useless ones, until one by hand succeeds or the model changes', () => {
+  it('A138: is not due after maxFailures useless compactions, until one by hand succeeds or the model changes', () => {
     const breaker = new Breaker()
     const due = (): boolean => isDueAfterTurn(state(9_900, { breaker }))
     breaker.addUseless(testModel)
@@ -66,19 +66,19 @@ describe('when a compaction is due', () => {
     expect(due()).toBe(true)
   })
 
-  it('A141: switched off, or with nullCompaction, none is due', () => {
+  it('A141: is never due when switched off, or with nullCompaction', () => {
     for (const option of [false, nullCompaction] as const) {
       const off = state(9_900, { setting: compactionPolicyOf(option) })
       expect([isDueAfterTurn(off), isDueBeforeCall(off, 9_000), mayRunByItself(off)]).toEqual([false, false, false])
     }
   })
 
-  it('with automatic: false none runs by itself', () => {
+  it('is never due with automatic: false', () => {
     const manual = state(9_900, {}, { reserveTokens: 1_000, automatic: false })
     expect([isDueAfterTurn(manual), isDueBeforeCall(manual, 9_000), mayRunByItself(manual)]).toEqual([false, false, false])
   })
 
-  it('A126: a call is made again only when the estimate fell by 10 % and fits', () => {
+  it('A126: a call is repeated only when the estimate fell by 10 % and fits', () => {
     const done = { outcome: 'done', tokensBefore: 10_000 } as const
     expect(makesRoom({ ...done, tokensAfter: 9_000 }, 10_000, 1_000)).toBe(true)
     expect(makesRoom({ ...done, tokensAfter: 9_001 }, undefined, 0)).toBe(false)

@@ -45,7 +45,7 @@ function storedIn(commits: readonly (readonly JournalRecord[])[]): Compaction | 
 }
 
 describe('a compaction by hand', () => {
-  it('stores its events behind the last turn, then settled, and the record in the same commit', async () => {
+  it('stores its events after the last turn, then settled, and the record in the same commit', async () => {
     const { journal, commits, types } = journalOf()
     const done = await run(journal, [{ text: 'the summary' }])
     expect(done).toMatchObject({ outcome: 'done', tokensBefore: 1_265, compaction: { firstKeptMessageId: 'u2', lastMessageId: 'a2' } })
@@ -56,7 +56,7 @@ describe('a compaction by hand', () => {
     expect(events[0]).toMatchObject({ trigger: 'manual', turn: 2, at: 1_000 })
   })
 
-  it('A130: the next one begins with the compaction in force', async () => {
+  it('A130: the next compaction begins with the compaction in force', async () => {
     const first = await run(journalOf().journal, [{ text: 'the summary' }])
     const { journal } = journalOf({ messages: [...messages, user('u3', long(400)), answer('a3', long(200))], ...(first.compaction && { compaction: first.compaction }) })
     const second = await run(journal, [{ text: 'the second', expect: (call) => expect(JSON.stringify(call.prompt)).toContain('the summary') }])
@@ -77,7 +77,7 @@ describe('a compaction by hand', () => {
     expect(commits).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction']])
   })
 
-  it('settles when the last queued run goes between the commit with settled and the one without', async () => {
+  it('settles when the last queued run is removed between the commit with settled and the commit without', async () => {
     const commits: string[][] = []
     const refusals = ['runs-queued', 'nothing-queued'] as const
     let refused = 0
@@ -93,14 +93,14 @@ describe('a compaction by hand', () => {
     expect(commits).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction', 'settled']])
   })
 
-  it('A30: with an open turn it is skipped and stores nothing', async () => {
+  it('A30: is skipped with an open turn and stores nothing', async () => {
     const open = { runId: 'r', turn: 2, step: 1, calls: [], usage: {} }
     const { journal, commits } = journalOf({ open })
     expect(await run(journal, [])).toMatchObject({ outcome: 'skipped', reason: 'a turn is open' })
     expect(commits).toEqual([])
   })
 
-  it('A138: one that succeeds closes the breaker of its conversation', async () => {
+  it('A138: a successful compaction closes the breaker of its conversation', async () => {
     const { journal } = journalOf()
     breakerOf(journal).addUseless(testModel)
     expect(breakerOf(journal).isOpen(1, testModel)).toBe(true)
@@ -116,7 +116,7 @@ describe('a compaction by hand', () => {
     expect(await run(journal, [])).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('gone') as string })
   })
 
-  it('A109: the signals of the journal and of the caller stop it, and neither keeps a listener', async () => {
+  it('A109: the signals of the journal and of the caller stop it, and no listener stays on either', async () => {
     for (const place of ['journal', 'caller'] as const) {
       const stop = new AbortController()
       let listeners = 0
@@ -134,7 +134,7 @@ describe('a compaction by hand', () => {
     }
   })
 
-  it('stores nothing more for a journal that belongs to another process', async () => {
+  it('stores nothing more once the journal belongs to another process', async () => {
     const stop = new AbortController()
     stop.abort({ kind: 'fenced' })
     const { journal, commits } = journalOf({}, { abortSignal: stop.signal })

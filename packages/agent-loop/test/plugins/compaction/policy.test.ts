@@ -3,19 +3,19 @@ import type { CompactionPolicy, Compactor } from '../../../src/contract/compacti
 import { compactionPolicyOf, nullCompaction } from '../../../src/plugins/compaction/policy.ts'
 
 describe('the option compaction', () => {
-  it('has the defaults that are promised', () => {
+  it('has the promised defaults', () => {
     expect(compactionPolicyOf(undefined)).toEqual({
       kind: 'policy',
       policy: { reserveTokens: 16_384, keepRecentTokens: 20_000, maxFailures: 3, minShrink: 0.1, automatic: true },
     })
   })
 
-  it('takes single fields, and leaves out what is undefined', () => {
+  it('accepts single fields, and leaves out undefined', () => {
     const given = { keepRecentTokens: 5, reserveTokens: undefined } as unknown as Partial<CompactionPolicy>
     expect(compactionPolicyOf(given)).toMatchObject({ policy: { keepRecentTokens: 5, reserveTokens: 16_384 } })
   })
 
-  it('A141: false and nullCompaction are off; another compactor is kept', async () => {
+  it('A141: false and nullCompaction turn it off; another compactor is kept', async () => {
     expect(compactionPolicyOf(false)).toEqual({ kind: 'off' })
     expect(compactionPolicyOf(nullCompaction)).toEqual({ kind: 'off' })
     const compactor: Compactor = { name: 'mine', compact: () => Promise.resolve(undefined) }

@@ -88,7 +88,7 @@ function idsOfResults(messages: readonly Message[]): readonly string[] {
 const run = randomRuns(300)
 
 describe('random conversations', () => {
-  it('A131: no cut parts a call from its result, at whatever size', () => {
+  it('A131: no cut separates a call from its result, at whatever size', () => {
     fc.assert(
       fc.property(randomTurns, fc.integer({ min: 0, max: 600 }), (turns, keepTokens) => {
         const messages = viewOf(transcriptOf(turns)).messages
@@ -104,7 +104,7 @@ describe('random conversations', () => {
     )
   })
 
-  it('A132, I7: the view with a compaction needs no repair, and without it is the old one', () => {
+  it('A132, I7: the view with a compaction needs no repair, and without it equals the old view', () => {
     fc.assert(
       fc.property(randomTurns, randomTurns, fc.integer({ min: 0, max: 600 }), (turns, later, keepTokens) => {
         const view = viewOf(transcriptOf(turns))
@@ -128,7 +128,7 @@ describe('random conversations', () => {
     )
   })
 
-  it('A130: the estimate that followed each message is the one of the whole view', () => {
+  it('A130: the estimate updated message by message equals the estimate of the whole view', () => {
     fc.assert(
       fc.property(randomTurns, (turns) => {
         const view = new View()

@@ -25,7 +25,7 @@ const used = (input: number): NonNullable<Step['usage']> => ({ input, output: 1 
 const overflow = Object.assign(new Error('prompt is too long: 20000 tokens > 10000 maximum'), { statusCode: 400 })
 
 describe('compactions of whole turns', () => {
-  it('A129: behind a turn it runs at one token above window − reserveTokens', async () => {
+  it('A129: after a turn it runs at one token above window − reserveTokens', async () => {
     const { agent, scripted } = agentWith([{ text: 'a', usage: used(8_999) }, { text: long(400), usage: used(9_000) }, { text: 'short', usage: used(500) }])
     const { play, types, memory } = conversation()
     await play(agent, long(400))
@@ -37,7 +37,7 @@ describe('compactions of whole turns', () => {
     expect(scripted.calls).toHaveLength(3)
   })
 
-  it('A132: the next request holds the summary and the kept part, and the transcript holds all', async () => {
+  it('A132: the next request has the summary and the kept part, and the transcript has all messages', async () => {
     const { agent, scripted } = agentWith([{ text: long(400, 'a'), usage: used(9_100) }, { text: 'SUMMARY' }, { text: 'on' }])
     const { play, memory } = conversation()
     await play(agent, `FIRST ${long(400)}`)
@@ -49,7 +49,7 @@ describe('compactions of whole turns', () => {
     expect((await memory.load()).messages).toHaveLength(4)
   })
 
-  it('A132: a rewind does not withdraw the message on which the summary hangs', async () => {
+  it('A132: a rewind does not withdraw the message on which the summary is based', async () => {
     const busy = Object.assign(new Error('busy'), { statusCode: 503 })
     const big = defineTool({ name: 'big', description: 'x', inputSchema: {}, effect: 'pure', execute: () => long(16_000) })
     const steps: Step[] = [
@@ -67,7 +67,7 @@ describe('compactions of whole turns', () => {
     expect(textOfRequest(scripted.calls[3])).toContain('SUMMARY')
   })
 
-  it('A34: the phase is compaction in one behind a turn, turn in one before a call, and idle after both', async () => {
+  it('A34: the phase is compaction in one after a turn, turn in one before a call, and idle after both', async () => {
     const phases: string[] = []
     const talk = conversation()
     const watch = defineExtension({ name: 'watch', hooks: { beforeCompaction: ({ trigger }) => void phases.push(`${trigger} ${phaseOf(talk.journal)}`) } })
@@ -119,7 +119,7 @@ describe('compactions of whole turns', () => {
     expect((await play(agent, 'hi')).result).toMatchObject({ status: 'error', error: { kind: 'context-overflow' } })
   })
 
-  it('A127: a rate limit asks for no compaction', async () => {
+  it('A127: a rate limit starts no compaction', async () => {
     const { agent } = agentWith([{ text: long(400), usage: used(8_000) }, { error: Object.assign(new Error('rate limit'), { statusCode: 429 }) }])
     const { play, types } = conversation()
     await play(agent, long(400))
@@ -127,7 +127,7 @@ describe('compactions of whole turns', () => {
     expect(types()).not.toContain('compaction-start')
   })
 
-  it('A134: one that fails changes neither the transcript nor the status of the turn', async () => {
+  it('A134: a failed compaction changes neither the transcript nor the status of the turn', async () => {
     const { agent } = agentWith([{ text: long(400), usage: used(9_100) }, { error: new Error('down') }])
     const { play, journal, memory } = conversation()
     const { result } = await play(agent, long(400))
@@ -137,7 +137,7 @@ describe('compactions of whole turns', () => {
     expect([messages.length, compaction]).toEqual([2, undefined])
   })
 
-  it('A138: after three failures in a row none runs by itself, and one by hand does', async () => {
+  it('A138: after three failures in a row none runs automatically, and one by hand does', async () => {
     const turns = Array.from({ length: 3 }, (): Step[] => [{ text: long(400), usage: used(9_100) }, { error: new Error('down') }]).flat()
     const { agent } = agentWith([...turns, { text: long(400), usage: used(9_500) }, { text: 'by hand' }])
     const { play, types, journal, clock, ids } = conversation()
@@ -146,7 +146,7 @@ describe('compactions of whole turns', () => {
     expect(await agent.compact({ journal, clock, ids })).toMatchObject({ outcome: 'done', compaction: { summary: 'by hand' } })
   })
 
-  it('A139: what a tool asks for runs once, behind the turn', async () => {
+  it('A139: a compaction that a tool requests runs once, after the turn', async () => {
     const ask = defineTool({
       ...{ name: 'ask', description: 'x', inputSchema: {}, effect: 'pure' as const },
       execute: (_input, context) => {
@@ -164,7 +164,7 @@ describe('compactions of whole turns', () => {
     expect(types().filter((type) => type === 'compaction-start')).toHaveLength(1)
   })
 
-  it('A134: a stop in one before a call cancels it and ends the turn as aborted', async () => {
+  it('A134: a stop in a compaction before a call cancels it and ends the turn as aborted', async () => {
     const stop = new AbortController()
     const { agent } = agentWith([{ text: long(800), usage: used(8_900) }, { expect: () => stop.abort(), hang: 'before' }])
     const { play, journal, memory } = conversation()
@@ -175,7 +175,7 @@ describe('compactions of whole turns', () => {
     expect((await memory.load()).compaction).toBeUndefined()
   })
 
-  it('A134: a stop in one behind a turn cancels it and the turn stays completed', async () => {
+  it('A134: a stop in a compaction after a turn cancels it and the turn stays completed', async () => {
     const stop = new AbortController()
     const { agent } = agentWith([{ text: long(800), usage: used(9_900) }, { expect: () => stop.abort(), hang: 'before' }])
     const { play, journal } = conversation()
@@ -184,7 +184,7 @@ describe('compactions of whole turns', () => {
     expect(journal.log.find(({ type }) => type === 'compaction-end')).toMatchObject({ outcome: 'cancelled' })
   })
 
-  it('none begins behind a turn that was stopped', async () => {
+  it('none begins after a turn that was stopped', async () => {
     const { agent } = agentWith([{ text: long(800), usage: used(9_900), finish: false, hang: 'end' }])
     const { run, types } = conversation()
     const started = run(agent, long(400))
@@ -193,7 +193,7 @@ describe('compactions of whole turns', () => {
     expect(types()).not.toContain('compaction-start')
   })
 
-  it('A140: an extension replaces one of a turn without a model call, and is told of it', async () => {
+  it('A140: an extension replaces the compaction of a turn without a model call, and is notified of it', async () => {
     const told: string[] = []
     const mine = defineExtension({
       name: 'mine',
@@ -229,7 +229,7 @@ describe('compactions of whole turns', () => {
     }
   })
 
-  it('A129: one that a journal has put off says which run it is and why', async () => {
+  it('A129: a compaction that a journal has postponed is stored with the given run id and trigger', async () => {
     const { agent } = agentWith([{ text: long(400), usage: used(500) }, { text: 'SUMMARY' }])
     const { play, journal, clock, ids } = conversation()
     await play(agent, long(400))
@@ -239,7 +239,7 @@ describe('compactions of whole turns', () => {
     expect(() => agent.compact({ journal, trigger: 'whim' as never })).toThrow(/trigger/)
   })
 
-  it('A30: by hand it throws busy while a turn runs, and is skipped while one is open', async () => {
+  it('A30: by hand it throws busy while a turn runs, and is skipped while a turn is open', async () => {
     const far = defineTool({ name: 'far', description: 'x', inputSchema: {} })
     const { agent } = agentWith([{ toolCalls: [{ name: 'far', input: {} }] }], { tools: [far] })
     const { run, journal } = conversation()
@@ -250,7 +250,7 @@ describe('compactions of whole turns', () => {
     expect(phaseOf(journal)).toBe('idle')
   })
 
-  it('A130: the estimate goes on in another process, from the conversation alone', async () => {
+  it('A130: the estimate continues in another process, from the conversation alone', async () => {
     const { agent } = agentWith([{ text: long(400), usage: used(9_100) }, { text: 'SUMMARY' }])
     const { play, journal } = conversation()
     await play(agent, long(400))

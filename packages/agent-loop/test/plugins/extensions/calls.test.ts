@@ -33,7 +33,7 @@ function outcomeOf(events: readonly AgentEvent[], toolCallId = 'x') {
 }
 
 describe('tools of extensions', () => {
-  it('A5: run like the agent\'s own, and lose against them', async () => {
+  it('A5: run like the agent\'s own tools, and lose to an own tool of the same name', async () => {
     const talk = conversation()
     const [own, lost, extra] = [echo('same'), echo('same'), echo('extra')]
     const given = extension('more', {}, { tools: [lost.tool, extra.tool] })
@@ -45,7 +45,7 @@ describe('tools of extensions', () => {
 })
 
 describe('tool calls', () => {
-  it('A147: a modified input is what the tool, the intent and later hooks see', async () => {
+  it('A147: the tool, the intent and later hooks see the modified input', async () => {
     const talk = conversation()
     const { tool, inputs } = reader()
     const seen: unknown[] = []
@@ -62,7 +62,7 @@ describe('tool calls', () => {
     expect(events.find((event) => event.type === 'tool-execution-start')).toMatchObject({ input: { path: 'b' } })
   })
 
-  it('A147: hooks and guardrails are told which call it is, of which tool, with which effect and key', async () => {
+  it('A147: hooks and guardrails get the id of the call, its tool, effect and key', async () => {
     const talk = conversation()
     const { tool } = reader()
     const told: unknown[] = []
@@ -111,7 +111,7 @@ describe('tool calls', () => {
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toHaveLength(3)
   })
 
-  it('A144: a failing onToolCall denies that call only', async () => {
+  it('A144: a failing onToolCall denies only that call', async () => {
     const talk = conversation()
     const { tool, inputs } = reader()
     const broken = extension('broken', { onToolCall: ({ call: { toolCallId } }) => { if (toolCallId === 'a') throwing() } })
@@ -143,7 +143,7 @@ describe('tool calls', () => {
     expect(resultsOf(agent.model.calls[1]).map(({ output }) => JSON.stringify(output))).toEqual(calls.map(([id]) => expect.stringContaining(`${id} patched`) as string))
   })
 
-  it('A149: a call of a truncated answer can be given no result', async () => {
+  it('A149: a call of a truncated answer cannot be given a result', async () => {
     const talk = conversation()
     const { tool } = reader()
     const patch = extension('patch', { onToolResult: () => ({ status: 'result', output: 'fine' }) })

@@ -14,7 +14,7 @@ describe('hooks that fail', () => {
     ['throws', () => { throw new Error('bad') }, 'bad'],
     ['rejects', () => Promise.reject(new Error('bad')), 'bad'],
     ['returns something else', () => ({ action: 'transfrom' }), 'must have an action of continue, transform, handled'],
-  ])('A143: one that %s gives one report, and the chain goes on with the last good value', async (_how, bad, message) => {
+  ])('A143: a hook that %s gives one report, and the chain goes on with the last good value', async (_how, bad, message) => {
     const { hooks, failures } = bench([
       extension('a', { onInput: () => ({ action: 'transform', input: 'A' }) }),
       extension('broken', untyped({ onInput: bad })),
@@ -26,7 +26,7 @@ describe('hooks that fail', () => {
     expect(hooks.failure).toBeUndefined()
   })
 
-  it('A143: one that hangs is left behind at its timeout, and its late value is dropped', async () => {
+  it('A143: the chain goes on without a hook that hangs after its timeout, and drops its late value', async () => {
     const late = Promise.withResolvers<{ action: 'transform'; input: string }>()
     const { hooks, failures, clock } = bench([extension('slow', { onInput: () => late.promise }, { timeoutMs: 300 })])
     const verdict = askInput(hooks, { input: 'x', source: 'user' })
@@ -39,7 +39,7 @@ describe('hooks that fail', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('A143: a rejection behind the timeout bothers nobody', async () => {
+  it('A143: a rejection after the timeout is no unhandled rejection', async () => {
     const late = Promise.withResolvers<void>()
     const { hooks, failures, clock } = bench([extension('slow', { onStepStart: () => late.promise })])
     const told = hooks.tell('onStepStart', { step: 1 })
@@ -106,7 +106,7 @@ describe('hooks that fail', () => {
     expect(hooks.failure).toBe(failures[0])
   })
 
-  it('A143: what fails behind the end of the turn cannot end it any more', async () => {
+  it('A143: a failure after the end of the turn can no longer end it', async () => {
     const broken = extension('a', { onSettled: () => { throw new Error('bad') } }, { onError: 'fail' })
     const { hooks, failures } = bench([broken], { hasEnded: () => true })
     await hooks.tell('onSettled', { turn: 1 })

@@ -14,7 +14,7 @@ function watched(steps: Script, { extensions = [], ...options }: Partial<AgentOp
 
 const sentTo = ({ calls }: ReturnType<typeof watched>['model']) => calls.map(({ abortSignal: _signal, headers: _headers, ...sent }) => sent)
 
-it('D55: onModelRequest sees what was sent, changes of other hooks included, once for each attempt under the id of its message', async () => {
+it('D55: onModelRequest sees the request as sent, with changes of other hooks, once for each attempt under the id of its message', async () => {
   const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object' }, execute: () => 'seen' })
   const change = defineExtension({
     name: 'change',
@@ -36,7 +36,7 @@ it('D55: onModelRequest sees what was sent, changes of other hooks included, onc
   expect(JSON.stringify(seen[0]?.request.prompt)).toContain('and hurry')
 })
 
-it('D55: the call of a compaction is seen too, in a turn and between two', async () => {
+it('D55: sees the call of a compaction too, in a turn and between two turns', async () => {
   const long = (): { text: string } => ({ text: 'a long story '.repeat(40) })
   const compaction = { keepRecentTokens: 1 }
   const between = watched(long, { compaction })
@@ -57,7 +57,7 @@ it('D55: the call of a compaction is seen too, in a turn and between two', async
 const toSummarize = [{ role: 'user', id: 'm1', content: 'where is it' }] as const
 const summaryHooks = { id: 'entry_1', sessionKey: 'room:1', turn: 3, onError: () => undefined }
 
-it('D55: the call of a summary of messages is seen if its caller names it, with a context that has no run', async () => {
+it('D55: sees the call of a summary of messages if its caller names it, with a context that has no run', async () => {
   const contexts: ExtensionContext[] = []
   const keep = defineExtension({ name: 'keep', hooks: { onModelRequest: (_sent, context) => void contexts.push(context) } })
   const { seen, model, agent } = watched(() => ({ text: 'SUMMARY' }), { extensions: [keep] })
@@ -75,7 +75,7 @@ it('D55: the call of a summary of messages is seen if its caller names it, with 
   context?.logStep({ name: null, because: 'x', sequenceIndex: 0 })
 })
 
-it('D55: a hook of a summary that fails is told; it stops the summary only with `onError: fail`, or by `abort`', async () => {
+it('D55: a failing hook of a summary is reported; it stops the summary only with `onError: fail`, or by `abort`', async () => {
   const summaryWith = async (onError: 'ignore' | 'fail', onModelRequest: (context: ExtensionContext) => void) => {
     const failures: object[] = []
     const extension = defineExtension({ name: 'broken', onError, hooks: { onModelRequest: (_sent, context) => onModelRequest(context) } })

@@ -24,7 +24,7 @@ describe('order of hooks', () => {
     expect(seen).toEqual(['a begins 3', 'a ends', 'b begins 3', 'b ends'])
   })
 
-  it('A142: an input is transformed one hook after the other, in its stored form', async () => {
+  it('A142: hooks transform an input one after the other, in its stored form', async () => {
     const { hooks } = bench([
       extension('a', { onInput: ({ input }) => ({ action: 'transform', input: [`${input as string}, then a`] }) }),
       extension('quiet', { onInput: () => ({ action: 'continue' }) }),
@@ -43,7 +43,7 @@ describe('order of hooks', () => {
     expect(await askInput(hooks, { input: 'x', source: 'user' })).toEqual({ action: 'handled', reply: 'done', extension: 'a' })
   })
 
-  it('A142: the last text of instructions that is not empty wins, and what is appended adds up', async () => {
+  it('A142: the last text of instructions that is not empty wins, and appended texts add up', async () => {
     const seen: string[] = []
     const { hooks } = bench([
       extension('a', { beforeAgentStart: () => ({ instructions: 'A', append: ['one'] }) }),
@@ -65,7 +65,7 @@ describe('order of hooks', () => {
     })
   })
 
-  it('A146: messages of a request are changed one hook after the other, as copies', async () => {
+  it('A146: hooks change messages of a request one after the other, as copies', async () => {
     const made = { role: 'user' as const, content: 'made' }
     const { hooks } = bench([
       extension('a', { transformContext: (event) => ({ messages: [...event.messages.slice(1), made] }) }),
@@ -78,11 +78,11 @@ describe('order of hooks', () => {
     expect(messages).toHaveLength(2)
   })
 
-  it('A146: without a listener the messages are the very same', async () => {
+  it('A146: without a listener the messages are the same objects', async () => {
     expect(await askContext(bench([]).hooks, messages)).toBe(messages)
   })
 
-  it('A142: of request patches the later wins, field by field, and sees the ones before', async () => {
+  it('A142: a later request patch wins, field by field, and its hook sees the earlier patches', async () => {
     const seen: unknown[] = []
     const { hooks } = bench([
       extension('a', { beforeModelCall: () => ({ runtimeParams: { temperature: 1, topK: 3 }, activeTools: ['read'] }) }),
@@ -102,7 +102,7 @@ describe('order of hooks', () => {
     expect(seen).toEqual([{ maxTokens: 5, temperature: 1, topK: 3 }, ['read']])
   })
 
-  it('A147: a modified input is validated and feeds the next hook', async () => {
+  it('A147: a modified input is validated and passed to the next hook', async () => {
     const seen: unknown[] = []
     const { hooks } = bench([
       extension('a', { onToolCall: () => ({ action: 'modify', input: { path: 'b' } }) }),
@@ -130,7 +130,7 @@ describe('order of hooks', () => {
     expect(await askCall(hooks, callOf(), valid)).toEqual({ ...decision, extension: 'a' })
   })
 
-  it('A148: an extension that allows a call does not keep the next from rejecting it', async () => {
+  it('A148: an extension that allows a call does not keep the next one from rejecting it', async () => {
     const { hooks } = bench([
       extension('a', { onToolCall: () => ({ action: 'allow' }) }),
       extension('b', { onToolCall: () => ({ action: 'reject-and-continue', message: 'no' }) }),
@@ -191,7 +191,7 @@ describe('order of hooks', () => {
     expect(seen).toEqual(['own\n\nkeep names'])
   })
 
-  it('each hook without a return value reaches its handler with its event', async () => {
+  it('each hook without a return value calls its handler with its event', async () => {
     const seen: unknown[] = []
     const names = ['onTurnStart', 'onStepStart', 'onStepEnd', 'afterModelCall', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint', 'onSettled'] as const
     const handlers = Object.fromEntries(names.map((name) => [name, (event: unknown, context: { runId: string }) => seen.push([name, event, context.runId])]))
@@ -200,7 +200,7 @@ describe('order of hooks', () => {
     expect(seen).toEqual(names.map((name) => [name, { of: name }, 'run of a']))
   })
 
-  it('A13: what a hook is given is frozen, and what was handed in is not', async () => {
+  it('A13: events are frozen, and the objects of the caller are not', async () => {
     const toolCalls = [callOf()]
     const event = { step: 1, toolCalls, text: '' }
     const changes: boolean[] = []

@@ -29,8 +29,8 @@ async function compactByHand(steps: readonly Step[], hooks: Hooks, options: { re
   return { talk, result, request: textOfRequest(scripted.calls[2]) }
 }
 
-describe('compactions that hooks ask for', () => {
-  it('A139: requests of several hooks make one, once, behind the turn', async () => {
+describe('compactions that hooks request', () => {
+  it('A139: requests of several hooks make one compaction, after the turn', async () => {
     const talk = conversation()
     const request = (_event: unknown, { turn, compactAfterTurn }: ExtensionContext) => (turn === 2 ? compactAfterTurn() : undefined)
     const { agent } = agentWith([{ text: long('one') }, { text: long('two') }, { text: 'SUMMARY' }], [extension('ask', { onTurnStart: request, onStepEnd: request })])
@@ -40,7 +40,7 @@ describe('compactions that hooks ask for', () => {
     expect(talk.types().slice(-6)).toEqual(['turn-end', 'save-point', 'compaction-start', 'usage', 'compaction-end', 'settled'])
   })
 
-  it('A143: a hook of a compaction behind the turn cannot end the turn', async () => {
+  it('A143: a hook of a compaction after the turn cannot end the turn', async () => {
     const talk = conversation()
     const ask = extension('ask', {
       onTurnStart: (_event, { compactAfterTurn }) => compactAfterTurn(),
@@ -56,13 +56,13 @@ describe('compactions that hooks ask for', () => {
 })
 
 describe('hooks of a compaction by hand', () => {
-  it('A140: may cancel it', async () => {
+  it('A140: may cancel the compaction', async () => {
     const { result, talk } = await compactByHand([], { beforeCompaction: () => ({ cancel: true, reason: 'not now' }) })
     expect(result).toMatchObject({ outcome: 'cancelled', reason: 'not now' })
     expect((await talk.memory.load()).compaction).toBeUndefined()
   })
 
-  it('A140: may replace it without a model call, and are told of it behind the commit', async () => {
+  it('A140: may replace the compaction without a model call, and are notified after the commit', async () => {
     const told: unknown[] = []
     const { result } = await compactByHand([], {
       beforeCompaction: ({ trigger, firstKeptMessageId = '' }) => (told.push(trigger), { compaction: { summary: 'MINE', firstKeptMessageId } }),
@@ -73,7 +73,7 @@ describe('hooks of a compaction by hand', () => {
     expect(told).toEqual(['manual', 'compaction-end', 'MINE'])
   })
 
-  it('A140: may add instructions, behind those of the policy and the caller, each once', async () => {
+  it('A140: may add instructions, after those of the policy and the caller, each once', async () => {
     const seen: unknown[] = []
     const { request } = await compactByHand([{ text: 'SUMMARY' }], {
       beforeCompaction: ({ instructions }) => (seen.push(instructions), { instructions: 'BY HOOK' }),
@@ -83,7 +83,7 @@ describe('hooks of a compaction by hand', () => {
     expect(request.indexOf('BY HOOK')).toBeGreaterThan(request.indexOf('BY HAND'))
   })
 
-  it('A143: that throw give an error event and leave it as it is, also behind its end', async () => {
+  it('A143: a hook that throws gives an error event and leaves the compaction unchanged, also after its end', async () => {
     const bad = () => { throw new Error('bad') }
     const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], { beforeCompaction: bad, afterCompaction: bad }, { onError: 'fail' })
     expect(result.outcome).toBe('done')
@@ -91,7 +91,7 @@ describe('hooks of a compaction by hand', () => {
     expect(talk.types().slice(-6)).toEqual(['compaction-start', 'error', 'usage', 'compaction-end', 'settled', 'error'])
   })
 
-  it('have a context without a turn: what belongs to one is empty and takes nothing', async () => {
+  it('have a context without a turn: its fields of a turn are empty and refuse inputs', async () => {
     const seen: unknown[] = []
     const { talk } = await compactByHand([{ text: 'SUMMARY' }], {
       async beforeCompaction(_event, context) {
@@ -109,7 +109,7 @@ describe('hooks of a compaction by hand', () => {
     expect(talk.types().filter((type) => type === 'orchestration-step')).toHaveLength(1)
   })
 
-  it('queue follow-ups where the journal can, and abort the compaction', async () => {
+  it('queue follow-ups if the journal supports them, and abort the compaction', async () => {
     const queued: unknown[] = []
     const answers: unknown[] = []
     const wrap = (journal: Journal): Journal => ({ ...journal, enqueue: async (input) => (queued.push(input), { ok: true, inputId: 'i1' }) })
@@ -123,14 +123,14 @@ describe('hooks of a compaction by hand', () => {
     expect(queued).toMatchObject([{ role: 'user', content: 'later' }])
   })
 
-  it('A109: an abort ends the wait for one that hangs', async () => {
+  it('A109: an abort ends the wait for a hook that hangs', async () => {
     const controller = new AbortController()
     const hang = () => (controller.abort(), new Promise<never>(() => undefined))
     const { result } = await compactByHand([], { beforeCompaction: hang }, { abortSignal: controller.signal })
     expect(result.outcome).toBe('cancelled')
   })
 
-  it('onEvent sees its events', async () => {
+  it('onEvent sees the events of the compaction', async () => {
     const seen: string[] = []
     await compactByHand([{ text: 'SUMMARY' }], { onEvent: ({ type }) => void seen.push(type) })
     expect(seen.slice(-4)).toEqual(['compaction-start', 'usage', 'compaction-end', 'settled'])

@@ -12,7 +12,7 @@ const errorsOf = (events: readonly AgentEvent[]) => events.filter((event) => eve
 const stepsOf = (events: readonly AgentEvent[]) => events.filter((event) => event.type === 'orchestration-step')
 
 describe('the context of hooks', () => {
-  it('A47: tells of the run, up to date, and nothing of it can be changed', async () => {
+  it('A47: describes the current state of the run and cannot be changed', async () => {
     const seen: unknown[] = []
     const contexts: ExtensionContext[] = []
     const watch = extension('watch', {
@@ -41,7 +41,7 @@ describe('the context of hooks', () => {
     }
   })
 
-  it('A47: knows the newest user message at each moment of a turn, also in another process', async () => {
+  it('A47: has the newest user message at each moment of a turn, also in another process', async () => {
     const seen: unknown[] = []
     const note = (_event: unknown, context: ExtensionContext): void => void seen.push(context.latestInput()?.content)
     const watch = extension('watch', { onTurnStart: note, onToolCall: (event, context) => (note(event, context), context.step === 1 ? context.steer('and fast').then(() => undefined) : undefined), onAgentEnd: note })
@@ -77,14 +77,14 @@ describe('the context of hooks', () => {
     expect(pending).toEqual([true])
   })
 
-  it('A105: aborts the run, with its words', async () => {
+  it('A105: aborts the run, with the given reason', async () => {
     const talk = conversation()
     const agent = agentOf([], { extensions: [extension('stop', { onStepStart: (_event, { abort }) => abort('enough') })] })
     const { result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'aborted', reason: 'abort' })
   })
 
-  it('waitForIdle resolves when the run has ended, and behind it nothing is taken any more', async () => {
+  it('waitForIdle resolves when the run has ended, and later inputs are refused', async () => {
     const talk = conversation()
     const idle = latch<unknown>()
     const wait = extension('wait', {
@@ -106,7 +106,7 @@ describe('the context of hooks', () => {
 describe('logStep', () => {
   const step = { name: 'plan', previous: 'idle', because: 'it was asked', sequenceIndex: 0 }
 
-  it('writes an orchestration-step behind the turn-start, stored with the next commit', async () => {
+  it('writes an orchestration-step after the turn-start, stored with the next commit', async () => {
     const talk = conversation()
     const logger = extension('logger', { onInput: (_event, { logStep }) => logStep(step), onStepEnd: (_event, { logStep }) => logStep({ ...step, name: null }) })
     const { events } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [logger] }), 'go')
@@ -115,7 +115,7 @@ describe('logStep', () => {
     expect(talk.types().slice(-5)).toEqual(['step-end', 'orchestration-step', 'turn-end', 'save-point', 'settled'])
   })
 
-  it('is the one event that an extension may add', async () => {
+  it('is the only event that an extension may add', async () => {
     const talk = conversation()
     const forged = { ...step, type: 'turn-end', status: 'completed', runId: 'another' }
     const { events } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [extension('forger', { onStepStart: (_event, { logStep }) => logStep(forged) })] }), 'go')
@@ -140,7 +140,7 @@ describe('logStep', () => {
 describe('the record of an extension', () => {
   const stateOf = async (journal: Journal) => (await journal.load()).open?.extensionState
 
-  it('is its own, and begins anew with each turn', async () => {
+  it('belongs to one extension, and begins empty with each turn', async () => {
     const talk = conversation()
     const seen: unknown[] = []
     const look = (name: string) => extension(name, { onAgentEnd: (_event, { state }) => void seen.push([name, { ...state }]) })
@@ -151,14 +151,14 @@ describe('the record of an extension', () => {
     expect(seen).toEqual([['mine', { step: true }], ['other', {}], ['mine', { step: true }], ['other', {}]])
   })
 
-  it('is not stored as long as nobody keeps anything', async () => {
+  it('is not stored while no extension writes to it', async () => {
     const rows: JournalRecord[] = []
     const talk = conversation({ wrap: (journal) => ({ ...journal, commit: (records, expect) => (rows.push(...records), journal.commit(records, expect)) }) })
     await talk.play(agentOf([{ text: 'ok' }], { extensions: [extension('quiet', { onStepStart: () => undefined })] }), 'go')
     expect(JSON.stringify(rows)).not.toContain('extensionState')
   })
 
-  it('A171: what hooks have written is in the next commit, whatever that is for, and there again after a crash', async () => {
+  it('A171: changes by hooks are in the next commit, whatever that is for, and still there after a crash', async () => {
     const hooks = ['beforeAgentStart', 'onTurnStart', 'onStepStart', 'transformContext', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onToolCall', 'onToolResult', 'onToolSettled', 'onStepEnd'] as const
     const written: Record<string, number> = {}
     const stored: unknown[] = []
@@ -184,7 +184,7 @@ describe('the record of an extension', () => {
     for (const [state, asWritten] of stored as [unknown, unknown][]) expect(state).toEqual(asWritten)
   })
 
-  it('goes on from there in another process', async () => {
+  it('continues in another process', async () => {
     const talk = conversation()
     const seen: unknown[] = []
     const keep = extension('keep', {
@@ -205,7 +205,7 @@ describe('the record of an extension', () => {
     expect(await commitsOf(extension('writing', { onToolCall: write }))).toBe(silent)
   })
 
-  it('A33: what is no JSON in it is told once, and what was there before stands', async () => {
+  it('A33: a value that is not JSON is reported once, and the earlier value stays', async () => {
     const talk = conversation()
     const wild = extension('wild', {
       onTurnStart: (_event, { state }) => void (state['good'] = 1),

@@ -29,7 +29,7 @@ describe('hooks of model calls', () => {
     expect(seen).toEqual([['start', fieldsOf('retry-start'), 1], ['end', fieldsOf('retry-end'), 1]])
   })
 
-  it('A143: those that throw do not keep the retry from being made', async () => {
+  it('A143: hooks that throw do not keep the retry from being made', async () => {
     const talk = conversation()
     const bad = () => { throw new Error('bad') }
     const agent = agentOf([{ error: overloaded }, { text: 'ok' }], { retry: noWait, extensions: [extension('broken', { onRetryStart: bad, onRetryEnd: bad })] })
@@ -45,7 +45,7 @@ describe('hooks of model calls', () => {
     expect(talk.types().slice(-6)).toEqual(['retry-start', 'retry-end', 'step-end', 'turn-end', 'save-point', 'settled'])
   })
 
-  it('afterModelCall gets each answer that stands, once it is stored, with its usage', async () => {
+  it('afterModelCall gets each answer that is not withdrawn, after it is stored, with its usage', async () => {
     const talk = conversation()
     const seen: unknown[] = []
     const watch = extension('watch', {
@@ -58,7 +58,7 @@ describe('hooks of model calls', () => {
 })
 
 describe('onEvent', () => {
-  it('A47: gets every event of the run, deeply frozen, deltas too with deltas: true', async () => {
+  it('A47: gets every event of the run, deeply frozen, and deltas too with deltas: true', async () => {
     const talk = conversation()
     const seen: AgentEvent[] = []
     const loose: string[] = []
@@ -77,7 +77,7 @@ describe('onEvent', () => {
     expect(seen.filter(isDelta).map(({ type }) => type)).toEqual(expect.arrayContaining(['tool-call-end', 'content-part']))
   })
 
-  it('A143: what fails behind the end of the turn cannot end it any more', async () => {
+  it('A143: a failure after the end of the turn can no longer end it', async () => {
     const talk = conversation()
     const late = extension('late', { onEvent: ({ type }) => { if (type === 'turn-end') throw new Error('late') } }, { onError: 'fail' })
     const agent = agentOf([{ text: 'one' }, { text: 'two' }], { extensions: [late] })
@@ -87,14 +87,14 @@ describe('onEvent', () => {
     expect(errorsOf(talk.journal.log)).toMatchObject([{ name: 'late', hook: 'onEvent', fatal: false }, { fatal: false }])
   })
 
-  it('A143: what fails at the last event is told behind it', async () => {
+  it('A143: a failure at the last event is reported after it', async () => {
     const talk = conversation()
     const late = extension('late', { onEvent: ({ type }) => { if (type === 'settled') throw new Error('late') } })
     const { events } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [late] }), 'go')
     expect(events.slice(-2)).toMatchObject([{ type: 'settled' }, { type: 'error', name: 'late', hook: 'onEvent' }])
   })
 
-  it('A143: what rejects when the run has ended bothers nobody', async () => {
+  it('A143: a rejection after the end of the run is no unhandled rejection', async () => {
     const talk = conversation()
     const rejection = Promise.withResolvers<never>()
     const late = extension('late', untyped({ onEvent: () => rejection.promise }), { onError: 'fail' })
@@ -111,7 +111,7 @@ describe('onEvent', () => {
 })
 
 describe('the end of a turn', () => {
-  it('A47: the result that hooks are given is not the result of the run', async () => {
+  it('A47: hooks get a copy of the result of the run', async () => {
     const talk = conversation()
     const tries: unknown[] = []
     const attempt = (change: () => unknown): void => void tries.push(expect(change).toThrow(TypeError))
@@ -131,7 +131,7 @@ describe('the end of a turn', () => {
     expect(result.pendingToolCalls).toHaveLength(1)
   })
 
-  it('A150: a suspended turn has ended for onAgentEnd and onSavePoint, and is not settled', async () => {
+  it('A150: a suspended turn counts as ended for onAgentEnd and onSavePoint, but is not settled', async () => {
     const talk = conversation()
     const seen: string[] = []
     const watch = extension('watch', {
@@ -146,7 +146,7 @@ describe('the end of a turn', () => {
     expect(seen).toEqual(['completed', 'save-point', 'settled'])
   })
 
-  it('A109: a hook that hangs behind the end of an aborted run has its own time at most', async () => {
+  it('A109: a hook that hangs after the end of an aborted run has at most its own timeout', async () => {
     const talk = conversation()
     const asked = Promise.withResolvers<void>()
     const slow = extension('slow', { onAgentEnd: () => (asked.resolve(), new Promise(() => undefined)) }, { timeoutMs: 100 })

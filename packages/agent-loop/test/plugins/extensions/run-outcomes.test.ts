@@ -21,7 +21,7 @@ function watching() {
 }
 
 describe('every outcome passes hooks and guardrails', () => {
-  it('A149: also those of calls that a stop has cancelled or left unknown', async () => {
+  it('A149: also outcomes of calls that a stop has cancelled or left unknown', async () => {
     const talk = conversation()
     const { seen, observers } = watching()
     const [pure, once] = [gated('pure', { effect: 'pure' }), gated('once')]
@@ -34,7 +34,7 @@ describe('every outcome passes hooks and guardrails', () => {
     expect(seen.toSorted()).toEqual(['guard 1 cancelled true', 'guard 2 unknown true', 'guard 3 cancelled false', 'hook 1 cancelled', 'hook 2 unknown', 'hook 3 cancelled'])
   })
 
-  it('A149: also those of an answer that failed, and none of them can be made a result (I6)', async () => {
+  it('A149: also outcomes of a failed answer, and no hook can turn them into a result (I6)', async () => {
     const talk = conversation()
     const wish = extension('wish', { onToolResult: () => ({ status: 'result', output: 'fine' }) })
     const broken = { ...call('echo'), failAfter: { parts: 1, error: new Error('gone'), as: 'part' as const } }
@@ -45,7 +45,7 @@ describe('every outcome passes hooks and guardrails', () => {
     expect(errors).toMatchObject([{ name: 'wish', hook: 'onToolResult' }])
   })
 
-  it('A149: also those of a turn that is closed for a new input, whose guardrails have begun', async () => {
+  it('A149: also outcomes of a turn that is closed for a new input, whose guardrails have begun', async () => {
     const talk = conversation()
     const seen: string[] = []
     const guard = guardrail('guard', {
@@ -60,7 +60,7 @@ describe('every outcome passes hooks and guardrails', () => {
     expect(seen).toEqual(['start 1 false 0', 'end 1 awaiting-tools', 'start 1 true 0', 'cancelled', 'end 1 aborted', 'start 2 false 0', 'end 2 completed'])
   })
 
-  it('A107: hooks and guardrails that hang hold an aborted run no longer than its grace', async () => {
+  it('A107: hooks and guardrails that hang delay an aborted run no longer than its grace period', async () => {
     const talk = conversation()
     const slow = gated('slow')
     const hang = { extensions: [extension('hang', { onToolResult: never })], guardrails: [guardrail('hang', { afterCall: never })] }
@@ -79,7 +79,7 @@ describe('every outcome passes hooks and guardrails', () => {
     expect(ends(talk.journal.log).map(({ status }) => status)).toEqual(['unknown', 'unknown'])
   })
 
-  it('A108: what a hook takes out of an outcome is not stored because the run is stopped meanwhile', async () => {
+  it('A108: what a hook removes from an outcome is not stored either if the run is stopped meanwhile', async () => {
     const talk = conversation()
     const asked = Promise.withResolvers<void>()
     const redacted = Promise.withResolvers<{ output: string }>()
@@ -93,7 +93,7 @@ describe('every outcome passes hooks and guardrails', () => {
     expect(ends(talk.journal.log)).toMatchObject([{ output: { type: 'text', value: '[redacted]' } }])
   })
 
-  it('A149: an unknown outcome that the model is told of passes them too', async () => {
+  it('A149: also an unknown outcome that the model is told of', async () => {
     const talk = conversation()
     const { seen, observers } = watching()
     const slow = gated('slow')
@@ -107,8 +107,8 @@ describe('every outcome passes hooks and guardrails', () => {
   })
 })
 
-describe('what hooks are told of calls', () => {
-  it('A48: onStepEnd gets the input as it was asked for, whatever the tool has made of it', async () => {
+describe('events of calls for hooks', () => {
+  it('A48: onStepEnd gets the input as the model wrote it, whatever the tool does to it', async () => {
     const talk = conversation()
     const inputs: JSONValue[] = []
     const greedy = defineTool({ name: 'greedy', description: 'x', inputSchema: { type: 'object' }, execute: (input) => (Object.assign(input as object, { mine: true }), 'done') })

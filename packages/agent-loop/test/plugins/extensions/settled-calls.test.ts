@@ -9,7 +9,7 @@ import { bench, extension, untyped } from './support.ts'
 const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
 
 describe('onToolSettled', () => {
-  it('A149: sees every outcome as it is stored, behind all that could change it', async () => {
+  it('A149: sees every outcome as it is stored, after everything that could change it', async () => {
     const talk = conversation()
     const seen: string[] = []
     const look = extension('look', { onToolSettled: ({ call, status }) => void seen.push(`${call.toolCallId} ${status}`) })
@@ -21,7 +21,7 @@ describe('onToolSettled', () => {
     expect(seen.toSorted()).toEqual(['call-blocked denied', 'call-good result', 'call-none error', 'call-patched denied'])
   })
 
-  it('A149: sees what a stop has cancelled', async () => {
+  it('A149: sees calls that a stop has cancelled', async () => {
     const talk = conversation()
     const seen: string[] = []
     const slow = gated('slow', { effect: 'pure' })
@@ -63,7 +63,7 @@ describe('onToolSettled', () => {
 })
 
 describe('shownTools', () => {
-  it('A142: leaves tools out of a request without refusing a call of them', async () => {
+  it('A142: removes tools from a request without refusing a call of them', async () => {
     const talk = conversation()
     const seen: string[] = []
     const hide = extension('hide', {
@@ -79,7 +79,7 @@ describe('shownTools', () => {
     expect(result.messages.flatMap((message) => (message.role === 'tool-result' ? message.status : []))).toEqual(['result', 'denied'])
   })
 
-  it('A142: the hooks behind see what is left', async () => {
+  it('A142: later hooks see what is left', async () => {
     const seen: unknown[] = []
     const { hooks } = bench([
       extension('a', { beforeModelCall: () => ({ shownTools: ['read', 'write'], activeTools: ['write', 'erase'] }) }),
@@ -89,7 +89,7 @@ describe('shownTools', () => {
     expect(seen).toEqual([['write']])
   })
 
-  it('A143: what is no list of names is refused as an error of the hook', async () => {
+  it('A143: a value that is not a list of names is refused as an error of the hook', async () => {
     const { hooks, failures } = bench([extension('a', untyped({ beforeModelCall: () => ({ shownTools: 'read' }) }))])
     expect(await askRequest(hooks, { instructions: '', messages: [], tools: [], runtimeParams: {}, attempt: 1 })).toEqual({})
     expect(failures).toMatchObject([{ hook: 'beforeModelCall' }])
@@ -97,7 +97,7 @@ describe('shownTools', () => {
 })
 
 describe('a turn that is closed', () => {
-  it('A149: begins and ends its step for the hooks, too, with what was settled before in their record', async () => {
+  it('A149: begins and ends its step for the hooks too, with earlier settled calls in their record', async () => {
     const talk = conversation()
     const seen: string[] = []
     const watch = extension('watch', {

@@ -16,14 +16,14 @@ describe('hooks of a run that is stopped', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('A109: a call whose hook was cut off is allowed by nobody', async () => {
+  it('A109: a call whose hook was interrupted is not allowed', async () => {
     const { hooks, stop } = bench([extension('a', { onToolCall: never })])
     const waiting = askCall(hooks, callOf(), valid)
     stop.abort()
     expect(await waiting).toEqual({ action: 'stopped' })
   })
 
-  it('A108: an abort leaves onToolResult the time that the run has left', async () => {
+  it('A108: an abort leaves onToolResult the remaining time of the run', async () => {
     const redacted = Promise.withResolvers<{ output: string }>()
     const { hooks, stop, clock } = bench([extension('redact', { onToolResult: () => redacted.promise })], { stopDeadline: () => 3_000 })
     const waiting = askResult(hooks, callOf(), resultOf('secret'))
@@ -34,7 +34,7 @@ describe('hooks of a run that is stopped', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('A107: and no more than that', async () => {
+  it('A107: an abort leaves it no more than that', async () => {
     const { hooks, stop, clock, failures } = bench([extension('slow', { onToolResult: never })], { stopDeadline: () => 3_000 })
     const given = resultOf('own')
     const waiting = askResult(hooks, callOf(), given)
@@ -45,7 +45,7 @@ describe('hooks of a run that is stopped', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('A107: behind the abort hooks still run, until the run must have ended', async () => {
+  it('A107: after the abort hooks still run, until the run must have ended', async () => {
     const { hooks, failures, stop, clock } = bench(
       [extension('slow', { onToolResult: never }), extension('redact', { onToolResult: () => Promise.resolve({ output: '[redacted]' }) })],
       { stopDeadline: () => 3_000 },
@@ -58,7 +58,7 @@ describe('hooks of a run that is stopped', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('A109: a hook that stops the run itself is not waited for', async () => {
+  it('A109: the runtime does not wait for a hook that stops the run itself', async () => {
     const late = Promise.withResolvers<void>()
     const made = bench([extension('a', { onStepStart: () => (made.stop.abort(), late.promise) })])
     await made.hooks.tell('onStepStart', { step: 1 })
@@ -68,14 +68,14 @@ describe('hooks of a run that is stopped', () => {
     expect(made.clock.pendingTimers).toBe(0)
   })
 
-  it('A112: behind the abort a hook that answers leaves no timer', async () => {
+  it('A112: after the abort a hook that answers leaves no timer', async () => {
     const { hooks, stop, clock } = bench([extension('a', { onStepStart: () => Promise.resolve() })])
     stop.abort()
     await hooks.tell('onStepStart', { step: 1 })
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('A143: behind the abort a hook that hangs past its own timeout has failed', async () => {
+  it('A143: after the abort a hook that hangs past its own timeout has failed', async () => {
     const { hooks, stop, clock, failures } = bench([extension('a', { onStepStart: never }, { timeoutMs: 100 })])
     stop.abort()
     const told = hooks.tell('onStepStart', { step: 1 })
@@ -104,7 +104,7 @@ describe('onEvent', () => {
   const durable = { type: 'settled', at: 1, runId: 'r', turn: 1, seq: 1 } as AgentEvent
   const delta = { type: 'tool-execution-delta', at: 1, runId: 'r', turn: 1, toolCallId: 'c', delta: 'x' } as AgentEvent
 
-  it('gets durable events, and deltas only when it asks for them', () => {
+  it('gets durable events, and deltas only if it asks for them', () => {
     const seen: string[] = []
     const watching = (name: string, deltas: boolean) => extension(name, { onEvent: ({ type }) => void seen.push(`${name} ${type}`) }, { deltas })
     const { hooks } = bench([watching('a', false), watching('b', true)])
@@ -113,7 +113,7 @@ describe('onEvent', () => {
     expect(seen).toEqual(['a settled', 'b settled', 'b tool-execution-delta'])
   })
 
-  it('A143: one that throws is isolated and reported once, so that its report cannot make it fail for ever', async () => {
+  it('A143: a hook that throws is isolated and reported once, so that its report cannot make it fail again and again', async () => {
     const seen: string[] = []
     const { hooks, failures } = bench([
       extension('broken', { onEvent: () => { throw new Error('bad') } }),

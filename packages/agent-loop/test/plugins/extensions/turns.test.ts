@@ -33,7 +33,7 @@ describe('inputs', () => {
     expect(talk.types()).toEqual(['turn-start', 'turn-end', 'save-point', 'settled'])
   })
 
-  it('A145: nor does it behind a crash before its end', async () => {
+  it('A145: nor does a handled input after a crash before its end', async () => {
     const { talk, revive } = mortal('turn-end', 'before')
     const bot = extension('bot', { onInput: () => ({ action: 'handled' }) })
     // Its commit comes between the beginning of the turn and its end.
@@ -58,7 +58,7 @@ describe('requests', () => {
     expect(JSON.stringify(talk.journal.log)).not.toContain('only for you')
   })
 
-  it('A142: instructions and request settings of extensions are what the model gets', async () => {
+  it('A142: the model gets the instructions and request settings of extensions', async () => {
     const talk = conversation()
     const shape = extension('shape', {
       beforeAgentStart: ({ instructions }) => ({ instructions: `${instructions} Be brief.`, append: ['by the way'] }),
@@ -99,7 +99,7 @@ describe('failures', () => {
     expect(errorsOf(talk.journal.log)[0]).toMatchObject({ name: 'broken', hook, fatal: true })
   })
 
-  it('A143: a hook that hangs is left behind', async () => {
+  it('A143: the turn goes on without a hook that hangs', async () => {
     const talk = conversation()
     const run = talk.run(turnOf({ extensions: [extension('slow', { onStepStart: never }, { timeoutMs: 100 })] }), 'go')
     await until(() => talk.clock.pendingTimers === 1)
@@ -122,7 +122,7 @@ describe('failures', () => {
     expect(errorsOf(talk.journal.log)).toEqual([])
   })
 
-  it.each(['onToolCall', 'beforeCall'] as const)('A179: a call whose %s is cut off by a yield stays open', async (handler) => {
+  it.each(['onToolCall', 'beforeCall'] as const)('A179: a call whose %s is interrupted by a yield stays open', async (handler) => {
     const talk = conversation({ unfinished: true })
     const leave = new AbortController()
     let asked = false
@@ -139,7 +139,7 @@ describe('failures', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'ok' })
   })
 
-  it('A33: the journal is free again after a hook that threw', async () => {
+  it('A33: the journal accepts new runs after a hook that threw', async () => {
     const journal = createMemoryJournal()
     const broken = extension('broken', { onTurnStart: throwing }, { onError: 'fail' })
     await agentOf([], { extensions: [broken] }).run('go', { journal }).result()
@@ -148,7 +148,7 @@ describe('failures', () => {
 })
 
 describe('the end of a turn', () => {
-  it('A150: onAgentEnd, onSavePoint, onSettled come in this order, the first after turn-end is durable', async () => {
+  it('A150: onAgentEnd, onSavePoint and onSettled run in this order, the first after turn-end is durable', async () => {
     const talk = conversation()
     const seen: string[] = []
     const note = (name: string) => () => void seen.push(`${name} ${talk.types().includes('turn-end')} ${talk.types().includes('settled')}`)

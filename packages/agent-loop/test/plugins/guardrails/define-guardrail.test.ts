@@ -18,7 +18,7 @@ describe('defineGuardrail', () => {
     expect(() => defineGuardrail(options as Guardrail)).toThrow(expect.objectContaining({ code: 'invalid-config', message }))
   })
 
-  it('gives a frozen guardrail whose handlers may be methods', async () => {
+  it('returns a frozen guardrail whose handlers may be methods', async () => {
     class Limit implements Guardrail {
       readonly name = 'limit'
       readonly most = 3
@@ -36,7 +36,7 @@ describe('defineGuardrail', () => {
 describe('mergeGuardrails', () => {
   const names = (guardrails: readonly Guardrail[]) => guardrails.map(({ name }) => name)
 
-  it('A156: of one name the first is used: own, built-in, files, extensions', () => {
+  it('A156: of guardrails with one name the first is used: own, built-in, files, extensions', () => {
     const own = guardrail('same')
     const extension = defineExtension({ name: 'x', hooks: {}, guardrails: [guardrail('file'), guardrail('late')] })
     const { guardrails, diagnostics } = mergeGuardrails([own], [guardrail('same'), guardrail('file'), guardrail('loop-guard')], [extension])
@@ -49,7 +49,7 @@ describe('mergeGuardrails', () => {
     ])
   })
 
-  it('A156: an own loop guard takes the place of the built-in one', () => {
+  it('A156: an own loop guard replaces the built-in one', () => {
     const own = loopGuard({ blocked: false })
     const { guardrails, diagnostics } = mergeGuardrails([own], [], [])
     expect(guardrails).toEqual([own])
@@ -65,7 +65,7 @@ describe('addWarnings', () => {
     [{ type: 'error-json', value: [1] }, { type: 'error-text', value: '[1]\n\nWarning: one\nWarning: two' }],
     [{ type: 'content', value: [] }, { type: 'content', value: [{ type: 'text', text: 'Warning: one\nWarning: two' }] }],
     [{ type: 'execution-denied' }, { type: 'execution-denied', reason: 'Warning: one\nWarning: two' }],
-  ] as const)('A153: behind %o', (output, expected) => {
+  ] as const)('A153: appends them after %o', (output, expected) => {
     expect(addWarnings(output, ['one', 'two'])).toEqual(expected)
     expect(addWarnings(output, [])).toBe(output)
   })

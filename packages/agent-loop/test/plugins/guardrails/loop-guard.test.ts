@@ -35,7 +35,7 @@ async function repeat<Value>(times: number, each: (index: number) => Promise<Val
 }
 
 describe('loop guard', () => {
-  it('A155: the same failure warns from the second on and is refused after the fifth', async () => {
+  it('A155: warns about the same failure from the second on and refuses it after the fifth', async () => {
     const call = turn(alone({ sameFailure: {} }))
     expect(await repeat(6, () => call('error'))).toEqual([
       'allow allow',
@@ -47,7 +47,7 @@ describe('loop guard', () => {
     ])
   })
 
-  it('A155: the same input is the same whatever the order of its keys, also when it is long', async () => {
+  it('A155: the same input counts as the same whatever the order of its keys, also when it is long', async () => {
     const call = turn(alone({ sameFailure: { warn: 2 } }))
     const long = 'x'.repeat(500)
     expect(await call('error', { input: { a: 1, b: long } })).toBe('allow allow')
@@ -56,13 +56,13 @@ describe('loop guard', () => {
     expect(await call('error', { input: { b: long, a: 1 }, tool: 'write' })).toBe('allow allow')
   })
 
-  it('A155: the same tool warns from the third failure on and halts at the eighth', async () => {
+  it('A155: warns about the same tool from the third failure on and halts at the eighth', async () => {
     const call = turn(alone({ sameTool: {} }))
     const seen = await repeat(8, (index) => call('error', { input: index }))
     expect(seen).toEqual(['allow allow', 'allow allow', ...Array<string>(5).fill('allow warn'), 'allow halt(same-tool)'])
   })
 
-  it('A155: a success clears the failures of its tool, and of no other', async () => {
+  it('A155: a success clears the failures of its tool, and of no other tool', async () => {
     const call = turn(alone({ sameFailure: { warn: 2, block: 2 }, sameTool: { warn: 2, halt: 3 } }))
     await call('error')
     await call('error', { tool: 'write' })
@@ -72,7 +72,7 @@ describe('loop guard', () => {
     expect(await call('error', { tool: 'write' })).toBe('block(same-failure) allow')
   })
 
-  it('A155: the same result of a pure tool warns from the second on and is refused after the fifth', async () => {
+  it('A155: warns about the same result of a pure tool from the second on and refuses it after the fifth', async () => {
     const call = turn(alone({ sameResult: {} }))
     expect(await repeat(6, () => call('result', { effect: 'pure' }))).toEqual([
       'allow allow',
@@ -81,7 +81,7 @@ describe('loop guard', () => {
     ])
   })
 
-  it('A155: another output, another input or a tool that is not pure is no repetition', async () => {
+  it('A155: another output, another input or a tool that is not pure does not count as a repetition', async () => {
     const call = turn(alone({ sameResult: { warn: 2, block: 2 } }))
     expect(await call('result', { effect: 'pure', value: 'a' })).toBe('allow allow')
     expect(await call('result', { effect: 'pure', value: 'b' })).toBe('allow allow')
@@ -90,7 +90,7 @@ describe('loop guard', () => {
     expect(await repeat(3, () => call('result'))).toEqual(Array<string>(3).fill('allow allow'))
   })
 
-  it('A155: a success of a tool that is not pure clears what was read before', async () => {
+  it('A155: a success of a tool that is not pure clears earlier reads', async () => {
     const call = turn(alone({ sameResult: { warn: 2, block: 2 } }))
     const read = () => call('result', { effect: 'pure' })
     expect(await repeat(2, read)).toEqual(['allow allow', 'allow warn'])
@@ -100,7 +100,7 @@ describe('loop guard', () => {
     expect(await repeat(3, read)).toEqual(['allow allow', 'allow warn', 'block(same-result) allow'])
   })
 
-  it('A155: a result that nobody ran clears nothing', async () => {
+  it('A155: a result of a call that was not executed clears nothing', async () => {
     const { runner } = bench([loopGuard({ sameResult: { warn: 2 } })])
     const read = callOf({ effect: 'pure' })
     await runner.afterCall(read, outcome('result'))
@@ -108,7 +108,7 @@ describe('loop guard', () => {
     expect(await runner.afterCall(read, outcome('result'))).toMatchObject({ action: 'warn' })
   })
 
-  it('A155: three refused calls in a row halt, whoever refused them', async () => {
+  it('A155: three refused calls in a row halt, whichever guardrail or hook refused them', async () => {
     const strict = guardrail('strict', { beforeCall: ({ toolName }) => (toolName === 'rm' ? { action: 'block', reason: 'no' } : undefined) })
     const call = turn(undefined, [strict])
     expect(await repeat(2, (index) => call('result', { tool: 'rm', input: index }))).toEqual(['block allow', 'block allow'])
@@ -116,18 +116,18 @@ describe('loop guard', () => {
     expect(await repeat(3, (index) => call('result', { tool: 'rm', input: index }))).toEqual(['block allow', 'block allow', 'block halt(blocked)'])
   })
 
-  it('A155: a call that a person denied is not refused by a guardrail', async () => {
+  it('A155: a call that a person denied does not count as refused by a guardrail', async () => {
     const call = turn(alone({ blocked: { halt: 1 } }))
     expect(await repeat(3, () => call('denied'))).toEqual(Array<string>(3).fill('allow allow'))
   })
 
-  it('A155: denied, cancelled and unknown outcomes are no failures', async () => {
+  it('A155: denied, cancelled and unknown outcomes do not count as failures', async () => {
     const call = turn(alone({ sameFailure: { warn: 1, block: 1 }, sameTool: { warn: 1, halt: 1 } }))
     for (const status of ['denied', 'cancelled', 'unknown'] as const) expect(await call(status)).toBe('allow allow')
     expect(await call('error')).toBe('allow halt(same-tool)')
   })
 
-  it('A155: with its defaults a failing call is warned, refused and then halts the turn', async () => {
+  it('A155: with its defaults a failing call is warned, then refused, and then halts the turn', async () => {
     const call = turn()
     expect((await repeat(8, () => call('error'))).map((each) => each.replaceAll(/\(.*?\)/g, ''))).toEqual([
       ...['allow allow', 'allow warn', 'allow warn', 'allow warn', 'allow warn'],
@@ -135,7 +135,7 @@ describe('loop guard', () => {
     ])
   })
 
-  it('A155: a new turn begins at nothing', async () => {
+  it('A155: a new turn begins with zero counts', async () => {
     const guard = loopGuard({ sameFailure: { warn: 1, block: 1 } })
     const [one, two] = [bench([guard]).runner, bench([guard]).runner]
     await one.afterCall(callOf(), outcome('error'))

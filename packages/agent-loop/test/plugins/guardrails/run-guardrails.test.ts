@@ -7,7 +7,7 @@ const says = (name: string, action: 'allow' | 'warn' | 'block' | 'halt', reason?
 const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('decisions before a call', () => {
-  it('A153: the first block wins, and the warnings of all add up', async () => {
+  it('A153: the first block wins, and all warnings add up', async () => {
     const { runner } = bench([says('a', 'warn', 'careful'), says('b', 'block', 'not there'), says('c', 'block', 'nor here'), says('d', 'warn', 'really')])
     expect(await runner.beforeCall(callOf())).toEqual({
       ...{ action: 'block', guardrail: 'b', reason: 'not there' },
@@ -15,7 +15,7 @@ describe('decisions before a call', () => {
     })
   })
 
-  it('A154: the first halt wins over a block before it, and nobody is asked behind it', async () => {
+  it('A154: the first halt wins over an earlier block, and later guardrails are not asked', async () => {
     const { runner } = bench([
       says('a', 'block', 'no'),
       guardrail('b', { beforeCall: () => Promise.resolve({ action: 'halt', code: 'stop-all' }) }),
@@ -24,18 +24,18 @@ describe('decisions before a call', () => {
     expect(await runner.beforeCall(callOf())).toMatchObject({ action: 'halt', guardrail: 'b', reason: 'stop-all', code: 'stop-all' })
   })
 
-  it('A153: undefined and allow let the call go', async () => {
+  it('A153: undefined and allow let the call run', async () => {
     const { runner } = bench([guardrail('a', { beforeCall: () => undefined }), says('b', 'allow'), guardrail('c')])
     expect(await runner.beforeCall(callOf())).toEqual({ action: 'allow', warnings: [] })
   })
 
-  it('A153: a decision without a reason has one for the model', async () => {
+  it('A153: a decision without a reason has a default reason for the model', async () => {
     expect(await bench([says('a', 'block')]).runner.beforeCall(callOf())).toMatchObject({ reason: 'the guardrail a gave no reason' })
   })
 })
 
 describe('decisions after a call', () => {
-  it('A153: each verdict has the warnings of its own moment', async () => {
+  it('A153: each verdict has the warnings of its own phase', async () => {
     const { runner } = bench([
       guardrail('a', { beforeCall: () => ({ action: 'warn', reason: 'before' }), afterCall: () => ({ action: 'warn', reason: 'after' }) }),
     ])
@@ -43,12 +43,12 @@ describe('decisions after a call', () => {
     expect(await runner.afterCall(callOf(), outcome('result'))).toEqual({ action: 'warn', warnings: ['after'] })
   })
 
-  it('A154: halt after a call', async () => {
+  it('A154: halts after a call', async () => {
     const { runner } = bench([guardrail('a', { afterCall: () => ({ action: 'halt', reason: 'enough' }) })])
     expect(await runner.afterCall(callOf(), outcome('error'))).toEqual({ action: 'halt', guardrail: 'a', reason: 'enough', warnings: [] })
   })
 
-  it('A154: nobody is asked behind a halt', async () => {
+  it('A154: later guardrails are not asked after a halt', async () => {
     const { runner } = bench([
       guardrail('a', { afterCall: () => ({ action: 'halt' }) }),
       guardrail('b', { afterCall: () => expect.fail('b is asked') }),
@@ -56,7 +56,7 @@ describe('decisions after a call', () => {
     expect(await runner.afterCall(callOf(), outcome('error'))).toMatchObject({ action: 'halt', guardrail: 'a' })
   })
 
-  it('A109: an abort ends the wait for one, and the next are still asked', async () => {
+  it('A109: an abort ends the wait for a guardrail, and the next ones are still asked', async () => {
     const { runner, stop, failures } = bench([
       guardrail('a', { afterCall: never }),
       guardrail('b', { afterCall: () => ({ action: 'warn', reason: 'seen' }) }),
@@ -67,7 +67,7 @@ describe('decisions after a call', () => {
     expect(failures).toEqual([])
   })
 
-  it('A155: a call that a guardrail refused is told as such, any other is not', async () => {
+  it('A155: a call that a guardrail refused is marked so, any other is not', async () => {
     const seen: GuardedResult[] = []
     const { runner } = bench([
       guardrail('a', {
@@ -105,13 +105,13 @@ describe('guardrails that fail', () => {
     ])
   })
 
-  it('A151: it lets the call go with onError allow', async () => {
+  it('A151: a throw lets the call run with onError allow', async () => {
     const { runner, failures } = bench([guardrail('a', { ...broken, onError: 'allow' })])
     expect(await runner.beforeCall(callOf())).toEqual({ action: 'allow', warnings: [] })
     expect(failures).toHaveLength(1)
   })
 
-  it('A151: one that hangs is left behind after 5 s', async () => {
+  it('A151: the runtime stops waiting for a guardrail that hangs after 5 s', async () => {
     const { runner, failures, clock } = bench([guardrail('a', { beforeCall: never })])
     const verdict = runner.beforeCall(callOf())
     await clock.advance(4_999)
@@ -123,7 +123,7 @@ describe('guardrails that fail', () => {
   })
 
   it.each([['stop'], [{ action: 'deny' }], [{ action: 'block', reason: 1 }], [{ action: 'block', why: 'x' }]])(
-    'A151: %o is no decision',
+    'A151: %o is not a decision',
     async (returned) => {
       const { runner, failures } = bench([guardrail('a', { beforeCall: () => returned as never })])
       expect(await runner.beforeCall(callOf())).toMatchObject({ action: 'block' })
@@ -131,13 +131,13 @@ describe('guardrails that fail', () => {
     },
   )
 
-  it('A151: after a call there is nothing to block', async () => {
+  it('A151: a block after a call is refused', async () => {
     const { runner, failures } = bench([guardrail('a', { afterCall: () => ({ action: 'block' }) as never })])
     expect(await runner.afterCall(callOf(), outcome('result'))).toEqual({ action: 'allow', warnings: [] })
     expect(failures).toMatchObject([{ hook: 'afterCall' }])
   })
 
-  it('A151: onTurnStart and onTurnEnd that fail are reported, and the next ones are told', async () => {
+  it('A151: onTurnStart and onTurnEnd that fail are reported, and the next guardrails are notified', async () => {
     const seen: string[] = []
     const { runner, failures } = bench([
       guardrail('a', { onTurnStart: () => Promise.reject(new Error('bad')), onTurnEnd: () => { throw new Error('bad') } }),
@@ -149,7 +149,7 @@ describe('guardrails that fail', () => {
     expect(failures.map(({ hook }) => hook)).toEqual(['onTurnStart', 'onTurnEnd'])
   })
 
-  it('A109: an abort ends the wait; nobody has allowed the call, and nothing has failed', async () => {
+  it('A109: an abort ends the wait; the call is not allowed, and no failure is reported', async () => {
     const { runner, failures, stop, clock } = bench([guardrail('a', { beforeCall: never })])
     const verdict = runner.beforeCall(callOf())
     stop.abort()
@@ -160,7 +160,7 @@ describe('guardrails that fail', () => {
 })
 
 describe('state of guardrails', () => {
-  it('A32: each guardrail has its own, and each turn a new one', async () => {
+  it('A32: each guardrail has its own state, and a new one in each turn', async () => {
     const counting = (name: string) =>
       guardrail(name, {
         onTurnStart: ({ state }) => void Object.assign(state, { count: 0 }),

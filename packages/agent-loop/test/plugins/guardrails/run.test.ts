@@ -18,7 +18,7 @@ const threeCalls: ModelFunction = async ({ step, turn }) =>
     : [{ role: 'assistant', content: [{ type: 'tool-call', toolCallId: `c${turn}-${step}`, toolName: 'fail', input: {} }] }]
 
 describe('guardrails and the runs of one agent', () => {
-  it('A32: runs at the same time do not see the counts of each other, built in or given', async () => {
+  it('A32: concurrent runs do not see each other\'s counts, of built-in and of given guardrails', async () => {
     const seen: string[] = []
     const counter = guardrail('counter', {
       afterCall(_call, _result, { state, runId }) {
@@ -34,7 +34,7 @@ describe('guardrails and the runs of one agent', () => {
     for (const { events } of played) expect(outcomes(events)).toEqual(['c1-1 error', 'c1-2 error', 'c1-3 error'])
   })
 
-  it('A155: a new turn of the same conversation begins to count anew, a follow-up too', async () => {
+  it('A155: a new turn of the same conversation begins to count anew, also a follow-up', async () => {
     const talk = conversation()
     const agent = defineAgent({ model: threeCalls, tools: [failing] })
     for (let turn = 1; turn <= 2; turn++) {
@@ -48,7 +48,7 @@ describe('guardrails and the runs of one agent', () => {
 })
 
 describe('guardrails and the segments of a turn', () => {
-  it('A152: onTurnStart once per turn, and once more, as resumed and with a new state, when the turn goes on', async () => {
+  it('A152: onTurnStart runs once per turn, and once more, as resumed and with a new state, when the turn goes on', async () => {
     const talk = conversation()
     const seen: unknown[] = []
     const watch = guardrail('watch', {
@@ -72,7 +72,7 @@ describe('guardrails and the segments of a turn', () => {
     ])
   })
 
-  it('A152: also of a turn whose input an extension has handled, and of one that is aborted before its first call', async () => {
+  it('A152: also for a turn whose input an extension has handled, and for one that is aborted before its first call', async () => {
     const talk = conversation()
     const seen: string[] = []
     const watch = guardrail('watch', { onTurnStart: ({ turn }) => void seen.push(`start ${turn}`), onTurnEnd: ({ turn, status }) => void seen.push(`end ${turn} ${status}`) })
@@ -82,7 +82,7 @@ describe('guardrails and the segments of a turn', () => {
     expect(seen).toEqual(['start 1', 'end 1 completed', 'start 2', 'end 2 aborted'])
   })
 
-  it('A151: one that throws at the start or the end of a turn is told and does not end it', async () => {
+  it('A151: a guardrail that throws at the start or the end of a turn is reported and does not end it', async () => {
     const talk = conversation()
     const bad = () => { throw new Error('bad') }
     const { result } = await talk.play(agentOf([{ text: 'ok' }], { guardrails: [guardrail('broken', { onTurnStart: bad, onTurnEnd: bad })] }), 'go')

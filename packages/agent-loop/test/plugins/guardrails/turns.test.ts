@@ -31,7 +31,7 @@ describe('guardrails in a turn', () => {
     expect(resultsOf(agent.model.calls[1])).toMatchObject([{ output: { type: 'text', value: 'a said\n\nWarning: careful' } }])
   })
 
-  it('A153: warnings from before and after a call come together, also when another process ends it', async () => {
+  it('A153: warnings from before and after a call are joined, also when another process ends the call', async () => {
     const warns = guardrail('policy', { beforeCall: () => ({ action: 'warn', reason: 'before' }), afterCall: () => ({ action: 'warn', reason: 'after' }) })
     const asked = defineTool({ name: 'asked', description: '', inputSchema: {}, needsApproval: true, execute: () => 'done' })
     const tools = [remote('far'), asked]
@@ -46,7 +46,7 @@ describe('guardrails in a turn', () => {
     expect(resultsOf(second.model.calls[0])).toMatchObject([warned('there'), warned('done')])
   })
 
-  it('A154: halt before a call cancels what has not started and ends the turn as halted', async () => {
+  it('A154: halt before a call cancels calls that have not started and ends the turn as halted', async () => {
     const talk = conversation()
     const a = echo('a')
     const agent = agentOf([calls(['1', 'a'], ['2', 'b'], ['3', 'a'])], { tools: [a.tool, echo('b').tool], guardrails: [blocking('b', 'halt', 'enough')] })
@@ -57,7 +57,7 @@ describe('guardrails in a turn', () => {
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toHaveLength(3)
   })
 
-  it('A154: halt after a call aborts running ones, with all outcomes stored', async () => {
+  it('A154: halt after a call aborts running calls, with all outcomes stored', async () => {
     const talk = conversation()
     const slow = gated('slow', { effect: 'pure' })
     const watch = guardrail('watch', { afterCall: ({ toolName }) => (toolName === 'a' ? { action: 'halt', reason: 'enough' } : undefined) })
@@ -80,7 +80,7 @@ describe('guardrails in a turn', () => {
     expect(events.filter(({ type }) => type === 'error')).toMatchObject([{ source: 'guardrail', name: 'broken', hook: 'beforeCall', message: 'bad', fatal: false }])
   })
 
-  it('A152: onTurnStart once per turn, onTurnEnd with its status', async () => {
+  it('A152: onTurnStart runs once per turn, onTurnEnd with the status of the turn', async () => {
     const talk = conversation()
     const seen: string[] = []
     const watch = guardrail('watch', {
@@ -105,7 +105,7 @@ describe('guardrails in a turn', () => {
     expect(a.calls).toHaveLength(0)
   })
 
-  it('A155: a model that goes round in circles is warned, refused and halted without any guardrail given', async () => {
+  it('A155: a model that repeats itself is warned, refused and halted without any guardrail given', async () => {
     const talk = conversation()
     const failing = defineTool({ name: 'fail', description: '', inputSchema: {}, effect: 'pure', execute: () => { throw new Error('bad') } })
     const agent = agentOf(Array.from({ length: 8 }, (_each, index) => calls([`c${index}`, 'fail'])), { tools: [failing] })
@@ -116,7 +116,7 @@ describe('guardrails in a turn', () => {
     expect(JSON.stringify(resultsOf(agent.model.calls[2]))).toContain('Warning: fail has failed 2 times with this very input')
   })
 
-  it('A32: two runs of one agent do not see the counts of each other', async () => {
+  it('A32: two runs of one agent do not see each other\'s counts', async () => {
     const failing = defineTool({ name: 'fail', description: '', inputSchema: {}, effect: 'pure', execute: () => { throw new Error('bad') } })
     const turn = () => Array.from({ length: 3 }, (_each, index) => calls([`c${index}`, 'fail']))
     const talks = [conversation(), conversation()]
@@ -126,7 +126,7 @@ describe('guardrails in a turn', () => {
     for (const { events } of played) expect(outcomes(events)).toEqual(['c0 error here', 'c1 error here', 'c2 error here'])
   })
 
-  it('A156: the agent says which guardrails lost', async () => {
+  it('A156: the agent lists the guardrails that lost', async () => {
     const agent = agentOf([], { guardrails: [guardrail('same'), guardrail('same')] })
     await agent.reload()
     expect(agent.diagnostics).toMatchObject([{ kind: 'guardrail', name: 'same' }])

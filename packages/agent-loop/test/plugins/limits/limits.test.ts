@@ -25,7 +25,7 @@ describe('maxDurationMs', () => {
     expect(talk.clock.pendingTimers).toBe(0)
   })
 
-  it('A88: ends a tool, and the transcript accepts the next input', async () => {
+  it('A88: ends a running tool, and the transcript accepts the next input', async () => {
     const talk = conversation()
     const signals: AbortSignal[] = []
     const inputSchema = { type: 'object' } as const
@@ -72,7 +72,7 @@ describe('maxDurationMs', () => {
     expect(eventsOf(talk, 'turn-end').map(({ status }) => status)).toEqual(['completed', 'completed'])
   })
 
-  it('A88: what stands behind the end of the turn is not ended by it', async () => {
+  it('A88: does not end work after the end of the turn', async () => {
     const talk = conversation()
     const slow = defineExtension({
       name: 'slow',
@@ -103,7 +103,7 @@ describe('stopWhen', () => {
     expect((await playOut(talk, agent, 'more')).text).toBe('next turn')
   })
 
-  it('A89: several conditions are asked in their order until one is true', async () => {
+  it('A89: several conditions are asked in order until one is true', async () => {
     const asked: string[] = []
     const ask = (name: string, is: boolean) => () => (asked.push(name), Promise.resolve(is))
     const agent = agentOf([{ toolCalls: [call('x', 'a')] }], { tools: [echo('a').tool], stopWhen: [ask('one', false), ask('two', true), ask('three', true)] })
@@ -111,14 +111,14 @@ describe('stopWhen', () => {
     expect(asked).toEqual(['one', 'two'])
   })
 
-  it('A89: a final answer stays one, and what was steered then stays unused', async () => {
+  it('A89: a final answer stays final, and an input that was steered then stays unused', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'done' }], { stopWhen: async () => (await run.steer('wait'), true) })
     const run = talk.run(agent, 'go')
     expect(await run.result()).toMatchObject({ status: 'completed', reason: 'stop', text: 'done', unusedInputs: [{ content: 'wait' }] })
   })
 
-  it('A89: it is not asked about a step that waits for answers, but once these are there', async () => {
+  it('A89: is not asked about a step that waits for answers until the answers are there', async () => {
     let asked = 0
     const talk = conversation()
     const options = { tools: [remote('far')], stopWhen: () => ++asked > 0 }
@@ -129,7 +129,7 @@ describe('stopWhen', () => {
     expect(asked).toBe(1)
   })
 
-  it.each([['a call', [{ toolCalls: [call('x', 'a')] }]], ['a final answer', [{ text: 'done' }]]] as const)('one that throws behind %s ends the turn as error', async (_what, steps) => {
+  it.each([['a call', [{ toolCalls: [call('x', 'a')] }]], ['a final answer', [{ text: 'done' }]]] as const)('a condition that throws after %s ends the turn as error', async (_what, steps) => {
     const talk = conversation()
     const after: string[] = []
     const broken = (): never => {
@@ -142,7 +142,7 @@ describe('stopWhen', () => {
     expect(after).toEqual([])
   })
 
-  it('one that hangs does not hold a run that is stopped', async () => {
+  it('a condition that hangs does not keep a stopped run from ending', async () => {
     const talk = conversation()
     const hang = Promise.withResolvers<boolean>()
     const run = talk.run(agentOf([{ text: 'done' }], { stopWhen: () => hang.promise }), 'go')
@@ -176,7 +176,7 @@ describe('prepareStep', () => {
     expect(JSON.stringify(talk.memory.snapshot())).not.toContain('something else')
   })
 
-  it('A90: is asked once per step, also when its call is made again', async () => {
+  it('A90: is asked once per step, also when its call is repeated', async () => {
     const asked: StepContext[] = []
     const talk = conversation()
     const steps = [{ error: refusal(503) }, { toolCalls: [call('x', 'a')] }, { text: 'done' }]
@@ -206,14 +206,14 @@ describe('prepareStep', () => {
     ['has a text for a message', () => ({ messages: ['x'] }) as never],
     ['has an unknown tool choice', () => ({ toolChoice: 'any' }) as never],
     ['has wrong runtime params', () => ({ runtimeParams: { temperature: 'hot' } }) as never],
-  ])('one that %s ends the turn as error before any step', async (_what, prepareStep) => {
+  ])('a prepareStep that %s ends the turn as error before any step', async (_what, prepareStep) => {
     const talk = conversation()
     expect(await playOut(talk, agentOf([], { prepareStep }), 'go')).toMatchObject({ status: 'error', reason: 'extension-error', steps: 0 })
     expect(eventsOf(talk, 'error')).toMatchObject([{ source: 'extension', name: 'prepareStep', fatal: true }])
     expect(typesOf(talk)).not.toContain('step-start')
   })
 
-  it('what it says behind an abort is dropped', async () => {
+  it('an error it throws after an abort is dropped', async () => {
     const talk = conversation()
     const stop = new AbortController()
     const prepareStep: PrepareStep = () => (stop.abort(), Promise.reject(new Error('late')))
@@ -221,7 +221,7 @@ describe('prepareStep', () => {
     expect(eventsOf(talk, 'error')).toEqual([])
   })
 
-  it('A86: retries and fallbacks are no steps', async () => {
+  it('A86: retries and fallbacks do not count as steps', async () => {
     const busy = { error: refusal(503) }
     const agent = agentOf([busy, busy, { toolCalls: [call('x', 'a')] }], { tools: [echo('a').tool], retry: { jitter: 0 }, limits: { maxSteps: 1 } })
     expect(await playOut(conversation(), agent, 'go')).toMatchObject({ status: 'limit', reason: 'max-steps', steps: 1 })

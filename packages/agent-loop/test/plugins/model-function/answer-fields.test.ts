@@ -7,7 +7,7 @@ const good = {
   ...{ provider: 'p', modelId: 'm', rawStopReason: 'end', abortReason: 'left' },
 }
 
-it('A8: the fields of a given answer are taken when they are what they say, each may be absent', () => {
+it('A8: accepts each valid field of a given answer, and each field may be absent', () => {
   expect(wrongField(good)).toBeUndefined()
   for (const name of Object.keys(good)) expect(wrongField({ ...good, [name]: undefined })).toBeUndefined()
 })
@@ -22,6 +22,6 @@ it.each([
   ['modelId', [5], 'has a modelId that is not a text'],
   ['rawStopReason', [true], 'has a rawStopReason that is not a text'],
   ['abortReason', [{}], 'has a abortReason that is not a text'],
-])('A8: a wrong %s is named', (name, values, said) => {
+])('A8: the error names a wrong %s', (name, values, said) => {
   for (const value of values) expect(wrongField({ ...good, [name]: value }), JSON.stringify(value)).toBe(said)
 })

@@ -35,7 +35,7 @@ describe('a model function', () => {
     expect(eventsOf(mine, 'step-start')[0]).toMatchObject({ model: { provider: 'function', modelId: 'custom' } })
   })
 
-  it('A8: calls without results are executed, results it brings are stored and their calls not executed', async () => {
+  it('A8: calls without results are executed; results it returns are stored and their calls not executed', async () => {
     const talk = conversation()
     const [a, b] = [echo('a'), echo('b')]
     const { agent, requests } = agentOver([[asks(call('x', 'a'), call('y', 'b')), result('x', 'by itself')], [text('done')]], { tools: [a.tool, b.tool] })
@@ -48,7 +48,7 @@ describe('a model function', () => {
     expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'tool-result'])
   })
 
-  it('A8: further assistant messages answer the steps that follow, without another request', async () => {
+  it('A8: further assistant messages answer the next steps, without another request', async () => {
     const talk = conversation()
     const a = echo('a')
     const { agent, requests } = agentOver([[asks(call('x', 'a')), result('x', 'one'), text('between'), asks(call('x', 'a')), text('done')]], { tools: [a.tool] })
@@ -59,7 +59,7 @@ describe('a model function', () => {
     expect(ended.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant', 'assistant', 'tool-result', 'assistant'])
   })
 
-  it('A92: what is steered meanwhile waits for the next request', async () => {
+  it('A92: an input that is steered meanwhile waits for the next request', async () => {
     const talk = conversation()
     const slow = gated('a')
     const { agent, requests } = agentOver([[asks(call('x', 'a')), text('done')], [text('and now this')]], { tools: [slow.tool] })
@@ -97,7 +97,7 @@ describe('a model function', () => {
     expect(eventsOf(talk, 'message-end')[0]?.message).toMatchObject({ provider: 'scripted', modelId: 'scripted-model' })
   })
 
-  it('an abort ends its stream, with what had arrived, also when it does not know the signal', async () => {
+  it('an abort ends its stream, with what had arrived, also if it ignores the signal', async () => {
     const talk = conversation()
     const scripted = scriptedModel([{ text: 'so far', finish: false, hang: 'end' }])
     const agent = defineAgent({ model: ({ messages }) => streamMessage({ model: scripted, messages }) })
@@ -108,7 +108,7 @@ describe('a model function', () => {
     expect(eventsOf(talk, 'message-end')).toMatchObject([{ message: { stopReason: 'aborted', abortReason: 'enough', usage: { estimated: true } } }])
   })
 
-  it('A107: a stream that heeds nothing is left at the end of the grace, and what comes later is dropped', async () => {
+  it('A107: the runtime leaves a stream that ignores the abort at the end of the grace period, and drops what comes later', async () => {
     const talk = conversation()
     const late = latch()
     async function* deaf(): AsyncGenerator<MessageEvent> {
@@ -131,7 +131,7 @@ describe('a model function', () => {
     expect(talk.types()).toHaveLength(before)
   })
 
-  it('A107: a run that is stopped before the function is asked does not ask it', async () => {
+  it('A107: a run that is stopped before the function is called does not call it', async () => {
     const talk = conversation()
     let asked = 0
     const agent = defineAgent({ model: () => (asked++, Promise.resolve([text('late')])), tools: [echo('a').tool] })
@@ -142,7 +142,7 @@ describe('a model function', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted', usage: { totalTokens: 0 } })
   })
 
-  it('A107: a stream whose abort throws does not keep the run from its end', async () => {
+  it('A107: a stream whose abort throws does not keep the run from ending', async () => {
     const talk = conversation()
     async function* deaf(): AsyncGenerator<MessageEvent> {
       yield { type: 'message-start', messageId: 'm', provider: 'p', modelId: 'm', at: 0 }
@@ -157,7 +157,7 @@ describe('a model function', () => {
     expect((await run.result()).status).toBe('aborted')
   })
 
-  it('A112: a stream that stops the run with its first word leaves no timer', async () => {
+  it('A112: a stream that stops the run with its first event leaves no timer', async () => {
     const talk = conversation()
     const stop = new AbortController()
     async function* stopping(): AsyncGenerator<MessageEvent> {
@@ -187,7 +187,7 @@ describe('a model function', () => {
     expect(ended).toMatchObject({ status: 'error', error: { kind: 'malformed-response', message: expect.stringContaining('its stream') as string } })
   })
 
-  it('a stream without its last event is broken, and tried again', async () => {
+  it('a stream without its last event is broken, and the runtime retries it', async () => {
     const talk = conversation()
     let asked = 0
     async function* cut(): AsyncGenerator<MessageEvent> {
@@ -199,7 +199,7 @@ describe('a model function', () => {
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ error: { kind: 'stream-broken' } }])
   })
 
-  it('A109, A105: one that hangs ends at the abort, with an estimate of what it has used', async () => {
+  it('A109, A105: a function that hangs ends at the abort, with an estimate of its usage', async () => {
     const talk = conversation()
     const hang = Promise.withResolvers<readonly ModelFunctionMessage[]>()
     const signals: AbortSignal[] = []
@@ -216,7 +216,7 @@ describe('a model function', () => {
     expect(talk.memory.snapshot()).toEqual(before)
   })
 
-  it('what it throws is an error of the model, retried as its kind says', async () => {
+  it('an error it throws is an error of the model, retried as its kind says', async () => {
     const talk = conversation()
     let asked = 0
     const attempts: number[] = []
@@ -261,7 +261,7 @@ describe('a model function', () => {
     expect(asked).toBe(4)
   })
 
-  it('A128: the error of an answer that failed is told, and one without an error is named', async () => {
+  it('A128: the error of a failed answer is reported, and a failed answer without an error gets one', async () => {
     const errorOf = async (error: unknown) => {
       const model = () => Promise.resolve([{ role: 'assistant', content: '', stopReason: 'error', error }]) as never
       return (await playOut(conversation(), defineAgent({ model, retry: false }), 'go')).error
@@ -290,7 +290,7 @@ describe('a model function', () => {
     ['a model that is no text', [{ role: 'assistant', content: 'a', modelId: 7 }], 'message 0 has a modelId that is not a text'],
     ['a pause that is none', [{ role: 'assistant', content: 'a', paused: 'no' }], 'message 0 has a paused other than true'],
     ['no JSON', [{ role: 'assistant', content: 'a', usage: { raw: () => 1 } }], '/0/usage/raw is not a JSON value (function)'],
-  ])('one that returns %s fails with an error that says so, once', async (_what, returned, said) => {
+  ])('a function that returns %s fails with an error that says so, without a retry', async (_what, returned, said) => {
     const talk = conversation()
     let asked = 0
     const agent = defineAgent({ model: () => (asked++, Promise.resolve(returned)) as never, tools: [echo('a').tool], retry: { jitter: 0 } })
@@ -300,13 +300,13 @@ describe('a model function', () => {
     expect(ended.messages).toHaveLength(2)
   })
 
-  it('one that says that it failed has failed', async () => {
+  it('an answer that is marked as failed is a failure', async () => {
     const given = { role: 'assistant', content: 'half', stopReason: 'error' } as const
     const { agent } = agentOver([[given]])
     expect(await playOut(conversation(), agent, 'go')).toMatchObject({ status: 'error', text: 'half', error: { message: 'the model function failed' } })
   })
 
-  it('what it returned can be changed later without an effect', async () => {
+  it('later changes to the returned object have no effect', async () => {
     const talk = conversation()
     const content: { type: 'text'; text: string }[] = [{ type: 'text', text: 'as it was' }]
     const { agent } = agentOver([[{ role: 'assistant', content }]])
@@ -316,7 +316,7 @@ describe('a model function', () => {
     expect(ended.messages.at(-1)).toMatchObject({ content: [{ text: 'as it was' }] })
   })
 
-  it('one without a name is anonymous', async () => {
+  it('a function without a name is anonymous', async () => {
     const talk = conversation()
     await readAll(talk.run(defineAgent({ model: (() => () => Promise.resolve([text('hi')]))() }), 'go'))
     expect(eventsOf(talk, 'message-start')).toMatchObject([{ model: { provider: 'function', modelId: 'anonymous' } }])

@@ -22,8 +22,8 @@ function cut(text: string, places: readonly number[]): readonly string[] {
   return [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end))
 }
 
-describe('an object that is being written', () => {
-  it('A191: the patches of any object, cut anywhere, make the object', () => {
+describe('an object that is still being written', () => {
+  it('A191: the patches of any object, cut anywhere, rebuild the object', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.nat()), fc.boolean(), (object, places, spaced) => {
         const text = spaced ? `Here:\n\`\`\`json\n${JSON.stringify(object, null, 2)}\n\`\`\` }` : JSON.stringify(object)
@@ -33,7 +33,7 @@ describe('an object that is being written', () => {
     )
   })
 
-  it('A191: each piece tells what it adds, a text by its end', () => {
+  it('A191: the patches of each piece describe only what it adds, for a text its new end', () => {
     const reader = new JsonReader()
     expect(reader.push('{"a":"x')).toEqual([
       { path: [], value: {} },
@@ -59,11 +59,11 @@ describe('an object that is being written', () => {
     expect(output).toEqual({ a: 'word '.repeat(5_000) })
   })
 
-  it.each([['{"a":tru,"b":1}', {}], ['{"a":1]', { a: 1 }], ['{a:1}', {}], ['no object', undefined], ['{"a" 1}', {}]])('A191: at a fault in %s it tells no more', (text, output) => {
+  it.each([['{"a":tru,"b":1}', {}], ['{"a":1]', { a: 1 }], ['{a:1}', {}], ['no object', undefined], ['{"a" 1}', {}]])('A191: returns no more patches after a mistake in %s', (text, output) => {
     expect(readAll([...text]).output).toEqual(output)
   })
 
-  it('A191: a patch without its place changes nothing, and no key is the prototype', () => {
+  it('A191: a patch whose path does not exist changes nothing, and no key changes the prototype', () => {
     expect(patchOutput({ a: 1 }, [{ path: ['a'], append: 'x' }])).toEqual({ a: 1 })
     expect(patchOutput([1], [{ path: [5, 'a'], value: 1 }])).toEqual([1])
     expect(patchOutput({}, [{ path: ['constructor'], append: 'x' }])).toEqual({})

@@ -39,8 +39,8 @@ async function eventsOf(run: AgentRun): Promise<readonly AgentEvent[]> {
 
 const modes: readonly Mode[] = ['json-schema', 'tool', 'prompt']
 
-describe.each(modes)('an output that is asked for by %s', (mode) => {
-  it('A191: it is the result, is told while it is written, and is JSON as text', async () => {
+describe.each(modes)('an output requested by %s', (mode) => {
+  it('A191: becomes the result, is streamed while it is written, and its text is JSON', async () => {
     const journal = recordingJournal(createMemoryJournal())
     const run = agentOf(mode, [says(mode, good)]).run('x', { journal })
     const events = await eventsOf(run)
@@ -62,7 +62,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     expect(result.messages.filter((message) => message.role === 'tool-result' && message.toolName === 'look')).toHaveLength(1)
   })
 
-  it('A192: the model is asked in this way alone', async () => {
+  it('A192: the model is asked in this way only', async () => {
     const calls: LanguageModelV4CallOptions[] = []
     await agentOf(mode, [{ ...says(mode, good), expect: (call) => void calls.push(call) }]).run('x').result()
     const [{ responseFormat, tools = [], prompt } = {} as LanguageModelV4CallOptions] = calls
@@ -71,7 +71,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     expect(JSON.stringify(prompt).includes('JSON schema')).toBe(mode === 'prompt')
   })
 
-  it('A191: an answer that does not fit is shown to the model with what is wrong, and the next one counts', async () => {
+  it('A191: the model sees an answer that does not fit together with its mistakes, and the next answer counts', async () => {
     const shown: string[] = []
     const run = agentOf(mode, [says(mode, bad), { ...says(mode, good), expect: ({ prompt }) => void shown.push(JSON.stringify(prompt.slice(-2))) }]).run('x')
     expect(await run.result()).toMatchObject({ status: 'completed', output: good, steps: 2 })
@@ -86,7 +86,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     }
   })
 
-  it('A191: a steered input after the answer makes a new answer, and that one counts', async () => {
+  it('A191: a steered input after the answer leads to a new answer, and the new one counts', async () => {
     const other = { city: 'Bergen', days: [] }
     const run: AgentRun = agentOf(mode, [says(mode, good), says(mode, other)], {
       extensions: [defineExtension({ name: 'steers', hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('Bergen, please'))) } })],
@@ -96,7 +96,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     expect(result.output).toEqual(mode === 'tool' ? good : other)
   })
 
-  it('A191: a failed attempt is made again, and its partial output is withdrawn', async () => {
+  it('A191: a failed attempt is retried, and its partial output is withdrawn', async () => {
     const overloaded = { ...says(mode, { city: 'Wrong', days: [] }), failAfter: { parts: 3, error: Object.assign(new Error('busy'), { statusCode: 529 }), as: 'part' as const } }
     const run = agentOf(mode, [overloaded, says(mode, good)], { retry: { baseDelayMs: 0 } }).run('x')
     const events = await eventsOf(run)
@@ -131,7 +131,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     expect(view.output).toMatchObject({ city: 'Oslo' })
   })
 
-  it('A191: after a crash at any commit no stored attempt is made again', async () => {
+  it('A191: after a crash at any commit no stored attempt is repeated', async () => {
     for (let commit = 1; ; commit++) {
       let reached = true
       for (const when of ['before', 'after'] as const) {
@@ -158,7 +158,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
     }
   })
 
-  it('A191: the answer of a subagent to its parent is the JSON', async () => {
+  it('A191: a subagent answers its parent with the JSON', async () => {
     const named = agentOf(mode, [says(mode, good)], { name: 'helper', description: 'Helps.' })
     const asks = { toolCalls: [{ name: 'delegate_to_helper', input: { prompt: 'go' } }] }
     const result = await defineAgent({ model: scriptedModel([asks, { text: 'Done.' }]), subagents: [named] }).run('x').result()
@@ -167,8 +167,8 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
   })
 })
 
-describe.each(modes)('an output that is asked for by %s, and a compaction', (mode) => {
-  it('A191: a summary is no answer, and an answer that did not fit is still repaired after one', async () => {
+describe.each(modes)('an output requested by %s, and a compaction', (mode) => {
+  it('A191: a summary is not taken for an answer, and an answer that did not fit is still repaired after a compaction', async () => {
     const long = 'word '.repeat(400)
     const full = { input: 9_500, output: 1 }
     const asked: boolean[] = []
@@ -196,7 +196,7 @@ describe.each(modes)('an output that is asked for by %s, and a compaction', (mod
 })
 
 describe('an output', () => {
-  it('A191: an agent without it has no tool, format, event or field of it', async () => {
+  it('A191: an agent without an output has no tool, format, event or field for it', async () => {
     const calls: LanguageModelV4CallOptions[] = []
     const run = defineAgent({ model: scriptedModel([{ text: '{}', expect: (call) => void calls.push(call) }]), tools: [look] }).run('x')
     const events = await eventsOf(run)
@@ -207,7 +207,7 @@ describe('an output', () => {
     expect(await run.result()).not.toHaveProperty('output')
   })
 
-  it('A192: a model of which nothing is known is asked by the tool, a function in the prompt', async () => {
+  it('A192: a model with unknown abilities is asked by the tool, a model function in the prompt', async () => {
     const events = await eventsOf(defineAgent({ model: scriptedModel([says('tool', good)]), output: schema }).run('x'))
     expect(events.find((event) => event.type === 'message-start')).toMatchObject({ output: 'tool' })
     const asked: string[] = []
@@ -219,14 +219,14 @@ describe('an output', () => {
     expect(asked[0]).toContain('JSON schema')
   })
 
-  it('A192: a model that answers in words is told to call the tool, and must', async () => {
+  it('A192: a model that answers in words is told to call the tool, and must do so', async () => {
     const choices: unknown[] = []
     const steps: Steps = [{ text: 'Oslo.' }, { ...says('tool', good), expect: ({ toolChoice }) => void choices.push(toolChoice) }]
     expect(await agentOf('tool', steps).run('x').result()).toMatchObject({ status: 'completed', output: good })
     expect(choices).toEqual([{ type: 'tool', toolName: 'final_output' }])
   })
 
-  it('A191: that of a run takes the place of that of its agent, and the next run has none', async () => {
+  it('A191: the output of a run replaces that of its agent, and the next run has none', async () => {
     const agent = defineAgent({ model: scriptedModel([says('tool', { n: 1 }), { text: 'Words.' }]) })
     expect(await agent.run('x', { output: z.object({ n: z.number() }) }).result()).toMatchObject({ output: { n: 1 } })
     const next = await agent.run('x').result()
@@ -234,7 +234,7 @@ describe('an output', () => {
     expect(next).not.toHaveProperty('output')
   })
 
-  it('A191: what a hook makes of the answer is checked again', async () => {
+  it('A191: an answer changed by a hook is checked again', async () => {
     const rewrites = defineExtension({
       name: 'rewrites',
       hooks: { onToolResult: ({ call }) => (call.toolName === 'final_output' ? { details: { output: bad } } : undefined) },
@@ -243,14 +243,14 @@ describe('an output', () => {
     expect(result).toMatchObject({ status: 'error', error: { code: 'output-invalid' } })
   })
 
-  it('A191: a step limit or stopWhen before the answer is no success', async () => {
+  it('A191: a step limit or stopWhen before the answer is not a success', async () => {
     const limited = await agentOf('json-schema', [looks], { limits: { maxSteps: 1 } }).run('x').result()
     expect(limited).toMatchObject({ status: 'limit' })
     const stopped = await agentOf('json-schema', [looks], { stopWhen: () => true }).run('x').result()
     expect(stopped).toMatchObject({ status: 'error', error: { code: 'output-invalid' } })
   })
 
-  it('A191: a fallback model is asked in its own way', async () => {
+  it('A191: a fallback model is asked in the way that fits it', async () => {
     const failing = scriptedModel([{ error: refusal(401) }])
     const second = scriptedModel([says('prompt', good)])
     const provider = { languageModel: (id: string) => (id === 'a' ? failing : second) } as never
@@ -263,13 +263,13 @@ describe('an output', () => {
     [{ output: 5 }, 'output'],
     [{ output: schema, outputRepairs: -1 }, 'outputRepairs'],
     [{ output: schema, outputRepairs: 'two' }, 'outputRepairs'],
-  ])('A191: wrong options are refused by name: %o', (options, name) => {
+  ])('A191: refuses wrong options by name: %o', (options, name) => {
     const model = scriptedModel([])
     expect(() => defineAgent({ model, ...options } as never)).toThrow(name)
     expect(() => defineAgent({ model }).run('x', options as never)).toThrow(name)
   })
 
-  it('A191: a schema of another value than an object, and a tool of its name, are refused', async () => {
+  it('A191: refuses a schema that is not of an object, and a tool with the reserved name', async () => {
     const listed = await defineAgent({ model: scriptedModel([]), output: z.array(z.string()) }).run('x').result()
     expect(listed).toMatchObject({ status: 'error', error: { code: 'invalid-config', message: expect.stringContaining('object') as string } })
     const own = defineTool({ name: 'final_output', description: 'x', inputSchema: z.object({}), execute: () => 'x' })

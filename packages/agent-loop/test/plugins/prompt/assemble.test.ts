@@ -16,7 +16,7 @@ function build(sections: PromptSections, context: Partial<SectionContext> = {}) 
 }
 
 describe('the system prompt', () => {
-  it('A157: sections stand in the given order, one blank line apart, and empty ones are left out', async () => {
+  it('A157: sections are in the given order, one blank line apart, and empty ones are left out', async () => {
     const { path } = await temporaryFolder()
     const sections: PromptSections = {
       footer: { lines: ['THE-FOOTER'] },
@@ -38,20 +38,20 @@ describe('the system prompt', () => {
     expect(text).not.toMatch(/\n\n\n|\s$/)
   })
 
-  it('A157: system takes the place of the identity and of nothing else', async () => {
+  it('A157: system replaces the identity and nothing else', async () => {
     const rest = { append: 'two', memory: 'three' }
     expect((await build({ ...rest, system: 'one', soul: 'soul' })).text).toBe('one\n\ntwo\n\nthree')
     expect((await build({ ...rest, soul: 'soul' })).text).toBe('soul\n\ntwo\n\nthree')
     expect((await build({ ...rest, system: '', soul: 'soul' })).text).toBe('two\n\nthree')
   })
 
-  it('without system and soul there is a default line, and guidelines while there are tools', async () => {
+  it('without system and soul it has a default line, and it has guidelines while there are tools', async () => {
     const [without, withTools] = [await build({}, { tools: [] }), await build({})]
     expect(without.text).toMatch(/^You are .*\.$/)
     expect(withTools.text).toMatch(/^You are .*\n\n- Use a tool/)
   })
 
-  it('A159: a source that throws, rejects or gives no text is left out with an error, and the others stay', async () => {
+  it('A159: a source that throws, rejects or returns no text is left out with an error, and the others stay', async () => {
     const { text, errors } = await build({
       system: 'one',
       append: () => {
@@ -103,13 +103,13 @@ describe('the system prompt', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('functions are asked with the context', async () => {
+  it('functions are called with the context', async () => {
     const seen: SectionContext[] = []
     await build({ system: (context) => (seen.push(context), 'x') }, { channel: 'web', sessionKey: 's1' })
     expect(seen).toEqual([{ ...noon, channel: 'web', sessionKey: 's1' }])
   })
 
-  it('docs are named with their topics, and only while the folder is there', async () => {
+  it('lists docs with their topics, and only while the folder exists', async () => {
     const { path, write } = await temporaryFolder()
     const file = await write('file.md', '')
     const topics = ['setup', 'limits']
@@ -121,7 +121,7 @@ describe('the system prompt', () => {
     }
   })
 
-  it('skills are listed with escaped fields while a tool named read or skill is active', async () => {
+  it('lists skills with escaped fields while a tool named read or skill is active', async () => {
     const skills = [{ name: 'a<b', description: '"x" & </skill>', location: '/a' }, skill]
     const { text } = await build({ system: '', skills }, { tools: ['skill'] })
     expect(text.split('\n').slice(2)).toEqual([
@@ -133,21 +133,21 @@ describe('the system prompt', () => {
     expect((await build({ system: '', skills: [] })).text).toBe('')
   })
 
-  it('of skills with one name the first is listed, also from folders', async () => {
+  it('lists the first of several skills with one name, also from folders', async () => {
     const loaded = makeLoaded({ items: [{ ...skill, description: 'second' }, { ...skill, name: 'csv' }], diagnostics: [], reload: () => Promise.reject(new Error()) })
     const { text } = await build({ system: '', skills: [skill, loaded] })
     expect(text.match(/<name>.*<\/name>/g)).toEqual(['<name>pdf</name>', '<name>csv</name>'])
     expect(text).not.toContain('second')
   })
 
-  it('the platform section is that of the channel', async () => {
+  it('the platform section is the one of the channel', async () => {
     const platform = { slack: 'Use mrkdwn.', web: 'Use Markdown.' }
     expect((await build({ system: '', platform }, { channel: 'web' })).text).toBe('Use Markdown.')
     expect((await build({ system: '', platform }, { channel: 'toString' })).text).toBe('')
     expect((await build({ system: '', platform })).text).toBe('')
   })
 
-  it('the footer has what was asked for, the date as a day in UTC', async () => {
+  it('the footer has the parts that were requested, the date as a day in UTC', async () => {
     const footer = { date: true, workingFolder: '/work', lines: ['Host: a'], sessionKey: true }
     const now = Date.UTC(2026, 1, 3, 23, 59, 59, 999)
     expect((await build({ system: '', footer }, { now, sessionKey: 's1' })).text).toBe(
@@ -157,13 +157,13 @@ describe('the system prompt', () => {
     expect((await build({ system: '', footer: {} }, { sessionKey: 's1' })).text).toBe('')
   })
 
-  it('what no request could carry is replaced', async () => {
+  it('replaces characters that no request can carry', async () => {
     expect((await build({ system: 'a\uD800b' })).text).toBe('a\uFFFDb')
   })
 })
 
 describe('sections of extensions', () => {
-  it('add their texts and skills behind the own ones, and docs where there are none', async () => {
+  it('add their texts and skills after those of the agent, and docs if the agent has none', async () => {
     const { path } = await temporaryFolder()
     const merged = mergeSections({ system: 'own', append: 'a', skills: [skill] }, [
       { append: () => 'b', memory: 'm', skills: [{ ...skill, name: 'csv' }] },
@@ -176,7 +176,7 @@ describe('sections of extensions', () => {
     expect(text.match(/<name>.*<\/name>/g)).toEqual(['<name>pdf</name>', '<name>csv</name>'])
   })
 
-  it('A159: a failing one leaves the others of its section', async () => {
+  it('A159: a section that fails leaves the other sections of its kind', async () => {
     const merged = mergeSections({ system: 'own', append: () => Promise.reject(new Error('gone')) }, [{ append: 'b' }])
     expect(await assemblePrompt(merged, noon)).toMatchObject({ text: 'own\n\nb', errors: [{ section: 'append', message: 'gone' }] })
   })

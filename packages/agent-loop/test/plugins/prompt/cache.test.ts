@@ -31,20 +31,20 @@ function cacheOf(sections: PromptSections) {
 }
 
 describe('the prompt cache', () => {
-  it('A158: gives the same bytes again, also later, in another session and with other tools', async () => {
+  it('A158: returns the same bytes again, also later, in another session and with other tools', async () => {
     const { text } = cacheOf({ system: counting() })
     expect(await text()).toBe('built 1')
     expect(await text({ now: context.now + dayMs, sessionKey: 's1', tools: [] })).toBe('built 1')
   })
 
-  it('A158: each channel has its own entry', async () => {
+  it('A158: each channel has its own cache entry', async () => {
     const { text } = cacheOf({ system: counting() })
     expect([await text({ channel: 'a' }), await text({ channel: 'b' }), await text(), await text({ channel: 'a' })]).toEqual([
       'built 1', 'built 2', 'built 3', 'built 1',
     ])
   })
 
-  it('A158: a dated footer makes an entry per day, a line with the session key one per key', async () => {
+  it('A158: a footer with a date makes one entry per day, a line with the session key one per key', async () => {
     const dated = cacheOf({ system: counting(), footer: { date: true } })
     expect(await dated.text()).toBe('built 1\n\nDate: 2026-02-03')
     expect(await dated.text({ now: context.now + 1 })).toBe('built 1\n\nDate: 2026-02-03')
@@ -55,7 +55,7 @@ describe('the prompt cache', () => {
     expect(await keyed.text({ sessionKey: 'a' })).toBe('built 1\n\nSession: a')
   })
 
-  it('A112: a build for which nobody waits any more leaves no timer, and the next one asks again', async () => {
+  it('A112: a build that no caller waits for any more leaves no timer, and the next caller starts a new one', async () => {
     const clock = manualClock()
     let count = 0
     const { cache } = cacheOf({ system: () => (++count === 1 ? new Promise(() => {}) : 'built') })
@@ -92,7 +92,7 @@ describe('the prompt cache', () => {
     expect(await text()).toBe('second')
   })
 
-  it('A158: reload reads skills from folders again and their diagnostics with them', async () => {
+  it('A158: reload reads skills from folders again and returns their new diagnostics', async () => {
     const skill = (name: string): Skill => ({ name, description: 'x', location: `/${name}` })
     const loadedOf = (version: number): Loaded<Skill> =>
       makeLoaded({
@@ -109,7 +109,7 @@ describe('the prompt cache', () => {
     }
   })
 
-  it('a function that looks at the session or the tools never gives its text to another one', async () => {
+  it('the text of a function that reads the session or the tools is never used for another session or other tools', async () => {
     const { text } = cacheOf({ system: counting(({ sessionKey }) => sessionKey ?? 'none') })
     const keys = ['a', 'b', 'a', 'b', undefined]
     const asked = await Promise.all(keys.map((sessionKey) => text(sessionKey === undefined ? {} : { sessionKey })))
@@ -123,7 +123,7 @@ describe('the prompt cache', () => {
     expect(await byTools.text({ tools: ['x'] })).toBe('built 1 for ["x"]')
   })
 
-  it('a function that looks only sometimes is found out when it does', async () => {
+  it('a function that reads them only sometimes is detected when it does', async () => {
     const { text } = cacheOf({ system: counting((given) => (given.channel === 'slack' ? { ...given }.sessionKey : undefined)) })
     expect(await text({ sessionKey: 'a' })).toBe('built 1')
     expect(await text({ sessionKey: 'b' })).toBe('built 1')
@@ -131,7 +131,7 @@ describe('the prompt cache', () => {
     expect(await text({ channel: 'slack', sessionKey: 'b' })).toBe('built 3 for "b"')
   })
 
-  it('A166: whoever shares the cache gets the same bytes, whatever functions and files would say now', async () => {
+  it('A166: every agent that shares the cache gets the same bytes, whatever functions and files would return now', async () => {
     const folder = await temporaryFolder()
     const file = await folder.write('user.md', 'first')
     const { text } = cacheOf({ memory: counting(({ tools }) => tools), user: { file }, footer: { date: true, sessionKey: true } })
@@ -141,12 +141,12 @@ describe('the prompt cache', () => {
     expect(await text({ ...parent, tools: [...parent.tools], now: context.now + 1 })).toBe(first)
   })
 
-  it('callers at one time share one build', async () => {
+  it('callers at the same time share one build', async () => {
     const { text } = cacheOf({ system: counting() })
     expect(await Promise.all([text(), text(), text()])).toEqual(['built 1', 'built 1', 'built 1'])
   })
 
-  it('A159: a build with errors is shared, told to each caller, and not kept', async () => {
+  it('A159: a build with errors is shared, reported to each caller, and not kept', async () => {
     let works = false
     const { cache, text } = cacheOf({ system: 'one', memory: () => (works ? 'two' : Promise.reject(new Error('not yet'))) })
     const [first, second] = await Promise.all([cache.get(context), cache.get(context)])
@@ -156,7 +156,7 @@ describe('the prompt cache', () => {
     expect(await text()).toBe('one\n\ntwo')
   })
 
-  it('a build that was under way at an invalidation is not kept', async () => {
+  it('a build that was in progress at an invalidation is not kept', async () => {
     const { promise, resolve } = Promise.withResolvers<string>()
     let asked = 0
     const { cache, text } = cacheOf({ system: () => (++asked === 1 ? promise : 'new') })
@@ -167,7 +167,7 @@ describe('the prompt cache', () => {
     expect([await old, await fresh, await text(), asked]).toEqual(['old', 'new', 'new', 2])
   })
 
-  it('holds 100 entries; the one that was not asked for the longest time goes', async () => {
+  it('holds 100 entries and removes the one that was not used for the longest time', async () => {
     const { text } = cacheOf({ system: counting(), footer: { sessionKey: true } })
     for (let session = 0; session < 100; session++) await text({ sessionKey: `s${session}` })
     expect(await text({ sessionKey: 's0' })).toContain('built 1\n')
@@ -176,7 +176,7 @@ describe('the prompt cache', () => {
     expect(await text({ sessionKey: 's1' })).toContain('built 102\n')
   })
 
-  it('A158: for any sections and contexts the cache gives what an assembly of that context gives', async () => {
+  it('A158: for any sections and contexts the cache returns what an assembly with that context returns', async () => {
     const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
     const sections = fc.record({
       system: optional(fc.constant('system')),

@@ -13,19 +13,19 @@ function refusal(instructions: unknown): AgentError {
 }
 
 describe('sectionsOf', () => {
-  it('a text, a file or a function alone is the system text', () => {
+  it('a text, a file or a function alone is used as the system text', () => {
     const ask = () => 'x'
     expect(sectionsOf('Be brief.')).toEqual({ system: 'Be brief.' })
     expect(sectionsOf({ file: 'a.md' })).toEqual({ system: { file: 'a.md' } })
     expect(sectionsOf(ask)).toEqual({ system: ask })
   })
 
-  it('no instructions are no prompt, and no sections the default identity', () => {
+  it('no instructions mean no prompt, and no sections the default identity', () => {
     expect(sectionsOf(undefined)).toEqual({ system: '' })
     expect(sectionsOf({})).toEqual({})
   })
 
-  it('takes every section', () => {
+  it('accepts every section', () => {
     const sections: PromptSections = {
       system: 'a',
       soul: { file: 'b' },
@@ -55,13 +55,13 @@ describe('sectionsOf', () => {
     [{ platform: { slack: 1 } }, 'instructions.platform.slack must be'],
     [{ footer: { time: true } }, 'instructions.footer has no option "time"'],
     [{ footer: { date: 'x' } }, 'instructions.footer.date must be true or false'],
-  ])('%j is refused', (instructions, message) => {
+  ])('refuses %j', (instructions, message) => {
     const error = refusal(instructions)
     expect(error.code).toBe('invalid-config')
     expect(error.message).toContain(message)
   })
 
-  it('an extension may add some sections and no others', () => {
+  it('accepts some sections from an extension and refuses others', () => {
     expect(() => checkPromptSections('promptSections of notes', { append: 'x', skills: [] })).not.toThrow()
     expect(() => checkPromptSections('promptSections of notes', { system: 'x' })).toThrow('promptSections of notes has no option "system"')
   })

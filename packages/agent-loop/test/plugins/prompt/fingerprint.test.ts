@@ -81,7 +81,7 @@ describe('the fingerprint', () => {
     expect(new Set(hashes).size).toBe(hashes.length)
   })
 
-  it('the hash leaves out functions, footer, channel, time and what only the code is', async () => {
+  it('the hash leaves out functions, footer, channel, time and everything that exists only as code', async () => {
     const expected = await hashOf({ append: 'x' })
     const others: readonly PromptSections[] = [
       { append: 'x', memory: () => 'm', platform: { slack: () => 'p' } },
@@ -93,14 +93,14 @@ describe('the fingerprint', () => {
     for (const channel of ['slack', 'web']) expect((await prints.of(model, { ...context, channel, now: 0, tools: [] })).hash).toBe(expected)
   })
 
-  it('schemas of equal meaning and another order of keys give one hash', async () => {
+  it('equal schemas with another order of keys give one hash', async () => {
     const { $schema, properties } = z.toJSONSchema(city, { target: 'draft-7' })
     const plain = { type: 'object', additionalProperties: false, required: ['city'], properties, $schema } as const
     const hashes = await Promise.all([city, jsonSchema(plain as never), plain].map((inputSchema) => hashOf({}, [weather({ inputSchema: inputSchema as never })])))
     expect(new Set(hashes)).toEqual(new Set([hashes[0]]))
   })
 
-  it('a file counts by its text, read once until it is forgotten, and a missing one is looked for again', async () => {
+  it('a file counts by its text, read once until the cache is cleared, and a missing file is looked for again', async () => {
     const folder = await temporaryFolder()
     const file = `${folder.path}/soul.md`
     const { cache, prints } = fingerprints({ soul: { file } })
@@ -114,16 +114,16 @@ describe('the fingerprint', () => {
     expect(await prints.hash(model)).toBe(await hashOf({ soul: 'two' }))
   })
 
-  it('texts that no JSON can carry do not make it fail', async () => {
+  it('texts that JSON cannot carry do not make it fail', async () => {
     expect(await hashOf({ system: 'a\uD800' }, [weather({ description: '\uDC00' })])).toMatch(/^[\w-]{43}$/)
   })
 
-  it('S208: a schema that cannot be read is refused where the tool is defined', () => {
+  it('S208: a tool definition refuses a schema that cannot be read', () => {
     const broken = { get type() { throw new Error('broken') } }
     expect(() => weather({ inputSchema: broken as never })).toThrow('inputSchema cannot be read: Error: broken')
   })
 
-  it('a schema that cannot be made rejects', async () => {
+  it('rejects if a schema cannot be created', async () => {
     const broken = () => { throw new Error('broken') }
     await expect(hashOf({}, [weather({ inputSchema: broken as never })])).rejects.toThrow('broken')
   })

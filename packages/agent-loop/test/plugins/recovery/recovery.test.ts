@@ -39,7 +39,7 @@ async function diedInTool(effect: ToolEffect, options: Partial<ToolOptions<objec
 }
 
 describe('re-entry', () => {
-  it('A39: an open message is withdrawn, its usage estimated, and the call made again', async () => {
+  it('A39: an open message is withdrawn, its usage estimated, and the model call repeated', async () => {
     let commits = 0
     const talk = conversation({
       unfinished: true,
@@ -58,7 +58,7 @@ describe('re-entry', () => {
     expect(events[3]).toMatchObject({ messageId: 'msg_3', attempt: 1 })
   })
 
-  it('A51: a call outside the active tools of its step does not run behind a crash', async () => {
+  it('A51: a call outside the active tools of its step does not run after a crash', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const [a, b] = [echo('a'), echo('b')]
     const options = { tools: [a.tool, b.tool], prepareStep: () => ({ activeTools: ['a'] }) }
@@ -72,7 +72,7 @@ describe('re-entry', () => {
     expect(b.calls).toEqual([])
   })
 
-  it('A172: a started once call without outcome is not executed again', async () => {
+  it('A172: a started once call without an outcome is not executed again', async () => {
     const { talk, runs, tools } = await diedInTool('once')
     await talk.play(agentOf([], { tools }), undefined)
     await talk.play(agentOf([], { tools }), undefined)
@@ -82,7 +82,7 @@ describe('re-entry', () => {
   it.each<[string, Partial<ToolOptions<object>>['reconcile'], number, string]>([
     ['happened', () => Promise.resolve({ happened: true, result: 'found' }), 1, 'found'],
     ['did not happen', () => Promise.resolve({ happened: false }), 2, 'ran'],
-  ])('A172: reconcile that says it %s decides', async (_what, reconcile, runsExpected, output) => {
+  ])('A172: the answer of reconcile that it %s decides', async (_what, reconcile, runsExpected, output) => {
     const { talk, runs, tools } = await diedInTool('once', { ...(reconcile && { reconcile }) })
     const agent = agentOf([{ text: 'done' }], { tools })
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
@@ -107,7 +107,7 @@ describe('re-entry', () => {
     return { signals, reconcile }
   }
 
-  it('A172: reconcile that says nothing in the time of its tool leaves the call unknown', async () => {
+  it('A172: a reconcile without an answer within the timeout of its tool leaves the call unknown', async () => {
     const { signals, reconcile } = silentReconcile()
     const { talk, runs, tools } = await diedInTool('once', { timeoutMs: 1_000, reconcile })
     const run = talk.run(agentOf([], { tools }), undefined)
@@ -130,7 +130,7 @@ describe('re-entry', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true])
   })
 
-  it('A172: reconcile that has answered is told of no later abort', async () => {
+  it('A172: the signal of a reconcile that has answered is not aborted later', async () => {
     const signals: AbortSignal[] = []
     const reconcile: ToolOptions<object>['reconcile'] = (_input, { abortSignal }) => (signals.push(abortSignal), Promise.resolve({ happened: true, result: 'found' }))
     const { talk, tools } = await diedInTool('once', { reconcile })
@@ -141,7 +141,7 @@ describe('re-entry', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([false])
   })
 
-  it.each([['stop', 'aborted'], ['yield', 'yielded']] as const)('A172: after a %s the tool is not asked what has become of its call', async (kind, ended) => {
+  it.each([['stop', 'aborted'], ['yield', 'yielded']] as const)('A172: after a %s the tool is not asked to reconcile its call', async (kind, ended) => {
     let validated = (): void => undefined
     const inputSchema = z.object({}).refine(async () => (validated(), Promise.resolve(true)))
     const { signals, reconcile } = silentReconcile()
@@ -153,7 +153,7 @@ describe('re-entry', () => {
     expect([signals, runs.length]).toEqual([[], 1])
   })
 
-  it('A172: reconcile is given the input with which the call was started, and its key', async () => {
+  it('A172: reconcile gets the input with which the call was started, and its key', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const seen: unknown[] = []
     const reconcile: ToolOptions<object>['reconcile'] = (input, { toolCallId, idempotencyKey, attempt }) => {
@@ -170,7 +170,7 @@ describe('re-entry', () => {
     expect(seen).toEqual([{ input: { edited: 1 }, toolCallId: 'x', idempotencyKey: 'run_1/1/x', attempt: 1 }])
   })
 
-  it.each<ToolEffect>(['pure', 'idempotent'])('A173: a started %s call runs again with the same key and attempt + 1', async (effect) => {
+  it.each<ToolEffect>(['pure', 'idempotent'])('A173: a started %s call runs again with the same key and the next attempt number', async (effect) => {
     const { talk, runs, tools } = await diedInTool(effect)
     const { result } = await talk.play(agentOf([{ text: 'done' }], { tools }), undefined)
     expect(result.status).toBe('completed')
@@ -208,7 +208,7 @@ describe('re-entry', () => {
     expect(resultsOf(agent.model.calls[0])).toEqual([{ id: 'x', output: { type: 'error-text', value: 'there is no tool named "t"' } }])
   })
 
-  it('A8: what a model function has run itself is not run by another process', async () => {
+  it('A8: calls that a model function ran itself are not run by another process', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const own = echo('own')
     const answers: ModelFunctionMessage[] = [
@@ -222,7 +222,7 @@ describe('re-entry', () => {
     expect(own.calls).toEqual([])
   })
 
-  it('A174: hooks see what the model asked for, not what they have made of it before', async () => {
+  it('A174: hooks see the input as the model wrote it, without their earlier changes', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const inputs: unknown[] = []
     const slow = defineTool({ name: 'slow', description: '', inputSchema: {}, effect: 'pure', concurrency: 1, execute: (input) => (inputs.push(input), 'ran') })
@@ -234,7 +234,7 @@ describe('re-entry', () => {
     expect(inputs).toEqual([{ times: 1 }, { times: 1 }, { times: 1 }])
   })
 
-  it.each([['started', 1], ['waiting behind another', 2]])('A79: an edited input of a call that was %s is what it is given behind a crash', async (_what, nth) => {
+  it.each([['started', 1], ['waiting behind another', 2]])('A79: a call with an edited input that was %s gets that input after a crash', async (_what, nth) => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const inputs: unknown[] = []
     const send = defineTool({ name: 'send', description: '', inputSchema: {}, effect: 'idempotent', needsApproval: true, concurrency: 1, execute: (input) => (inputs.push(input), 'sent') })
@@ -249,7 +249,7 @@ describe('re-entry', () => {
     expect(starts.at(-3 + nth)).toMatchObject({ input: { edited: nth } })
   })
 
-  it('A173: the input of the intent is what a call is given again, and the schema of today decides', async () => {
+  it('A173: a repeated call gets the input of its intent, checked by the schema of the current code', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const made = (inputSchema: JSONSchema7) => defineTool({ name: 't', description: '', inputSchema, effect: 'pure', execute: () => 'ran' })
     await talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [made({})] }), 'go').result()
@@ -271,7 +271,7 @@ describe('re-entry', () => {
     expect(resultsOf(agent.model.calls[0])).toEqual([{ id: 'x', output: { type: 'text', value: 'looked it up' } }])
   })
 
-  it('A175: a call can be settled as unknown, and the run goes on as with tell-model', async () => {
+  it('A175: an answer can settle a call as unknown, and the run goes on as with tell-model', async () => {
     const { talk, tools } = await diedInTool('once')
     await talk.play(agentOf([], { tools }), undefined)
     const agent = agentOf([{ text: 'done' }], { tools })

@@ -28,7 +28,7 @@ afterEach(() => {
 })
 
 describe('fallback', () => {
-  it('A185: each model in order with its own retries, and message-end names the one that answered', async () => {
+  it('A185: tries each model in order with its own retries, and message-end names the one that answered', async () => {
     const talk = conversation()
     const { agent } = agentOver([[busy, busy], [busy, busy], [{ text: 'from c' }]], { retry: { jitter: 0, maxRetries: 1 } })
     const result = await playOut(talk, agent, 'go')
@@ -44,7 +44,7 @@ describe('fallback', () => {
     expect(eventsOf(talk, 'retry-end').map(({ attempt, success }) => [attempt, success])).toEqual([[2, false], [3, false], [4, false], [5, true]])
   })
 
-  it('A185: the failed attempt is withdrawn and its usage booked under its model', async () => {
+  it('A185: the failed attempt is withdrawn and its usage is booked for its model', async () => {
     const talk = conversation()
     const { agent } = agentOver([[{ text: 'half', finish: false }], [{ text: 'whole' }]])
     await playOut(talk, agent, 'go')
@@ -58,14 +58,14 @@ describe('fallback', () => {
     ['auth-permanent', 401, 'invalid x-api-key'],
     ['billing', 402, 'insufficient credits'],
     ['model-not-found', 404, 'The model `gpt-9` does not exist'],
-  ] as const)('takes over at once for %s', async (kind, status, message) => {
+  ] as const)('the next model takes over at once after %s', async (kind, status, message) => {
     const talk = conversation()
     const { agent } = agentOver([[{ error: refusal(status, { message }) }], [{ text: 'fine' }]], { retry: { jitter: 0 } })
     expect((await playOut(talk, agent, 'go')).text).toBe('fine')
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ cause: 'fallback', delayMs: 0, error: { kind } }])
   })
 
-  it('takes over at once for a model that cannot be called', async () => {
+  it('the next model takes over at once if a model cannot be called', async () => {
     const talk = conversation()
     const { agent } = agentOver([[{ error: Object.assign(new Error('no key'), { name: 'AI_LoadAPIKeyError' }) }], [{ text: 'fine' }]], { retry: { jitter: 0 } })
     expect((await playOut(talk, agent, 'go')).text).toBe('fine')
@@ -75,7 +75,7 @@ describe('fallback', () => {
   it.each([
     ['bad-request', { error: refusal(400) }],
     ['content-blocked', { text: 'x', finish: 'content-filter' }],
-  ] as const)('A186: %s never falls back, whatever isRetryable says', async (kind, step) => {
+  ] as const)('A186: %s never falls back, whatever isRetryable returns', async (kind, step) => {
     for (const retry of [false, { jitter: 0, maxRetries: 0, isRetryable: () => true }] as const) {
       const talk = conversation()
       const { agent } = agentOver([[step], []], { retry })
@@ -85,7 +85,7 @@ describe('fallback', () => {
     }
   })
 
-  it('A186: with the list used up the turn ends with the first error, the others in its details', async () => {
+  it('A186: after the last model the turn ends with the first error, with the others in its details', async () => {
     const talk = conversation()
     const { agent } = agentOver([[denied], [busy], [{ error: refusal(400) }]])
     const result = await playOut(talk, agent, 'go')
@@ -94,14 +94,14 @@ describe('fallback', () => {
     expect(eventsOf(talk, 'message-end')).toMatchObject([{ message: { modelId: 'c', error: { kind: 'bad-request' } } }])
   })
 
-  it('A186: so it does behind onFailedTurn rewind', async () => {
+  it('A186: also with onFailedTurn rewind', async () => {
     const talk = conversation()
     const { agent } = agentOver([[denied], [busy]], { onFailedTurn: 'rewind' })
     expect((await playOut(talk, agent, 'go')).error).toMatchObject({ kind: 'auth', details: [{ kind: 'overloaded' }] })
     expect((await talk.memory.load()).messages).toEqual([])
   })
 
-  it('the next step and the next turn begin with the first model again', async () => {
+  it('the next step and the next turn start with the first model again', async () => {
     const talk = conversation()
     const steps: Step[][] = [[busy, busy, { text: 'turn two' }], [{ toolCalls: [{ id: 'x', name: 'a', input: {} }] }, { text: 'turn one' }]]
     const { agent } = agentOver(steps, { tools: [echo('a').tool] })
@@ -111,14 +111,14 @@ describe('fallback', () => {
     expect(eventsOf(talk, 'step-start').map(({ model }) => model.modelId)).toEqual(['a', 'a', 'a'])
   })
 
-  it('a delay above maxServerDelayMs is no reason to wait for the next model', async () => {
+  it('the next model takes over without a wait for a delay above maxServerDelayMs', async () => {
     const talk = conversation()
     const { agent } = agentOver([[{ error: refusal(429, { retryAfter: 600 }) }], [{ text: 'fine' }]], { retry: { jitter: 0 } })
     expect((await playOut(talk, agent, 'go')).text).toBe('fine')
     expect(talk.clock.now()).toBe(1_000)
   })
 
-  it('the next model does not get the reasoning that another provider has signed', async () => {
+  it('the next model does not get reasoning that another provider has signed', async () => {
     const talk = conversation()
     const thinks: Step = { reasoning: 'secret thoughts', text: 'said', toolCalls: [{ id: 'x', name: 'a', input: {} }] }
     const { agent, models } = agentOver([[thinks, denied], [{ text: 'fine' }]], { tools: [echo('a').tool] })
@@ -128,7 +128,7 @@ describe('fallback', () => {
     expect(request).not.toContain('"reasoning"')
   })
 
-  it('A185: a crash in the wait of a later model goes on with that model, and knows the errors of before', async () => {
+  it('A185: after a crash in the wait of a later model the run goes on with that model, and keeps the earlier errors', async () => {
     const { talk, revive } = mortal('retry-start', 'after', 2)
     const retry = { jitter: 0, maxRetries: 1 }
     await playOut(talk, agentOver([[denied], [busy]], { retry }).agent, 'go')
@@ -139,7 +139,7 @@ describe('fallback', () => {
     expect(eventsOf(talk, 'message-start').map(({ model, attempt }) => `${model.modelId}${attempt}`)).toEqual(['a1', 'b2', 'b3'])
   })
 
-  it('A185: a crash in the first attempt goes on with the first model', async () => {
+  it('A185: after a crash in the first attempt the run goes on with the first model', async () => {
     const { talk, revive } = mortal('message-start', 'after')
     await playOut(talk, agentOver([[], []]).agent, 'go')
     revive()
@@ -147,7 +147,7 @@ describe('fallback', () => {
     expect(eventsOf(talk, 'message-start').map(({ model, attempt }) => `${model.modelId}${attempt}`)).toEqual(['a1', 'a1'])
   })
 
-  it('A3: a fallback that no registry resolves is refused by run, before any event', () => {
+  it('A3: a run refuses a fallback that no registry resolves, before any event', () => {
     const scripted = scriptedModel([])
     const models = createModels({ providers: { test: { languageModel: () => scripted } } })
     for (const fallback of ['unknown:x', { provider: 'unknown', model: 'x' }] as const) {
@@ -156,7 +156,7 @@ describe('fallback', () => {
     }
   })
 
-  it('a prepared model takes the place of the first, before the same list', async () => {
+  it('a model from prepareStep replaces the first one, before the same list', async () => {
     const talk = conversation()
     const own = scriptedModel([busy], { provider: 'p-own', modelId: 'own' })
     const { agent } = agentOver([[], [{ text: 'from b' }]], { prepareStep: () => ({ model: own }) })

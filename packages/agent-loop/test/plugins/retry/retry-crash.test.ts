@@ -13,7 +13,7 @@ const plain: Partial<RetryPolicy> = { jitter: 0 }
 const busy: Step = { error: refusal(503) }
 
 describe('a crash', () => {
-  it('A177: a retry wait goes on for the rest of its time only', async () => {
+  it('A177: a retry wait continues only for the rest of its time', async () => {
     const { talk, revive } = mortal('retry-start', 'after')
     expect((await playOut(talk, agentOf([busy], { retry: plain }), 'go')).reason).toBe('journal-error')
     revive()
@@ -24,7 +24,7 @@ describe('a crash', () => {
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: true }])
   })
 
-  it('A177: a clock that was set back prolongs no retry wait', async () => {
+  it('A177: a clock that was set back does not prolong a retry wait', async () => {
     const { talk, revive } = mortal('retry-start', 'after')
     await playOut(talk, agentOf([busy], { retry: plain }), 'go')
     revive()
@@ -34,7 +34,7 @@ describe('a crash', () => {
     expect(talk.clock.now() - before).toBeLessThanOrEqual(2_000)
   })
 
-  it('A177: counters and waits are those of before the crash', async () => {
+  it('A177: counters and waits continue from before the crash', async () => {
     const { talk, revive } = mortal('retry-start', 'after', 2)
     const retry = { ...plain, maxRetries: 3, maxTotalDelayMs: 13_000 }
     await playOut(talk, agentOf([busy, busy], { retry }), 'go')
@@ -64,7 +64,7 @@ describe('a crash', () => {
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: true }])
   })
 
-  it('A120: a crash between the step and its call does not bring the counter of the step before along', async () => {
+  it('A120: after a crash between a step and its call, the counter of the step before is not carried over', async () => {
     const { talk, revive } = mortal('message-start', 'before', 3)
     const slow = defineExtension({ name: 'slow', hooks: { onStepStart: () => undefined } })
     const options: Partial<AgentOptions> = { retry: plain, extensions: [slow], tools: [echo('a').tool] }
@@ -77,7 +77,7 @@ describe('a crash', () => {
   it.each([
     ['onRetryEnd', 'retry-end'],
     ['onStepStart', 'message-discarded'],
-  ] as const)('A123: a turn that was withdrawn ends as it would have, with %s', async (hook, type) => {
+  ] as const)('A123: a turn that was already withdrawn ends as it would have without the crash, with %s', async (hook, type) => {
     const { talk, revive } = mortal(type, 'after', 1)
     const watch = defineExtension({ name: 'watch', hooks: { [hook]: () => undefined } })
     const options: Partial<AgentOptions> = { onFailedTurn: 'rewind', extensions: [watch], retry: { ...plain, maxRetries: hook === 'onRetryEnd' ? 1 : 0 } }
@@ -93,7 +93,7 @@ describe('a crash', () => {
   it.each([
     ['no tool ran', [], 0],
     ['nobody knows what ran', [{ toolCalls: [call('x', 'a')] }], 4],
-  ] as const)('A123: behind a crash the input is withdrawn when %s', async (_what, before, left) => {
+  ] as const)('A123: after a crash the input is withdrawn when %s', async (_what, before, left) => {
     const { talk, revive } = mortal('retry-start', 'after')
     const options: Partial<AgentOptions> = { onFailedTurn: 'rewind', retry: { ...plain, maxRetries: 1 }, tools: [echo('a').tool] }
     const run = talk.run(agentOf([...before, busy], options), 'go')
@@ -104,7 +104,7 @@ describe('a crash', () => {
     expect((await talk.memory.load()).messages).toHaveLength(left === 0 ? 0 : left + 1)
   })
 
-  it('A186: the error of the first model outlives a crash behind the last answer', async () => {
+  it('A186: the error of the first model is kept after a crash that follows the last answer', async () => {
     const { talk, revive } = mortal('message-end', 'after')
     const watch = defineExtension({ name: 'watch', hooks: { afterModelCall: () => undefined } })
     const says = (message: string): Step => ({ error: refusal(503, { message }) })

@@ -24,7 +24,7 @@ describe('an overflow', () => {
   const longTurn: Step = { text: 'a'.repeat(4_000), usage: { input: 2_000, output: 1 } }
   const longInput = `FIRST ${'x'.repeat(4_000)}`
 
-  it('A126: is not counted as a retry, and its wait is none', async () => {
+  it('A126: is not counted as a retry, and has no wait', async () => {
     const talk = conversation()
     const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, busy, busy, { text: 'fits' }]), { retry: { ...plain, maxRetries: 2 } })
     await playOut(talk, agent, longInput)
@@ -37,7 +37,7 @@ describe('an overflow', () => {
     expect(eventsOf(talk, 'message-discarded').map(({ reason }) => reason)).toEqual(['overflow', 'retry', 'retry'])
   })
 
-  it('A126: with no room made the turn ends as error, without a retry that never was', async () => {
+  it('A126: if compaction makes no room, the turn ends as error, and no retry is announced', async () => {
     const talk = conversation()
     const agent = smallAgent(model([longTurn, tooLong, { error: refusal(400) }]))
     await playOut(talk, agent, longInput)
@@ -48,7 +48,7 @@ describe('an overflow', () => {
     expect(result.messages.map(({ role }) => role)).toEqual(['user'])
   })
 
-  it('A126, A123: with no room made and onFailedTurn rewind the input goes too', async () => {
+  it('A126, A123: if compaction makes no room with onFailedTurn rewind, the input is withdrawn too', async () => {
     const talk = conversation()
     const agent = smallAgent(model([longTurn, tooLong, { error: refusal(400) }]), { onFailedTurn: 'rewind' })
     await playOut(talk, agent, longInput)
@@ -57,7 +57,7 @@ describe('an overflow', () => {
     expect((await talk.memory.load()).messages).toEqual(messages)
   })
 
-  it('A109: an abort in its compaction ends the turn as aborted, and a yield leaves it', async () => {
+  it('A109: an abort in its compaction ends the turn as aborted, and a yield stops without an end', async () => {
     for (const [kind, status, reason] of [['stop', 'aborted', 'abort'], ['yield', 'aborted', 'yielded']] as const) {
       const talk = conversation({ unfinished: kind === 'yield' })
       const stop = new AbortController()
@@ -69,7 +69,7 @@ describe('an overflow', () => {
     }
   })
 
-  it('A127: a rate limit is retried and asks for no compaction', async () => {
+  it('A127: a rate limit is retried and starts no compaction', async () => {
     const talk = conversation()
     const agent = smallAgent(model([longTurn, { error: refusal(429) }, { text: 'fits' }]))
     await playOut(talk, agent, longInput)
@@ -77,7 +77,7 @@ describe('an overflow', () => {
     expect(typesOf(talk)).not.toContain('compaction-start')
   })
 
-  it('A126: a crash in the compaction compacts again, and books nothing twice', async () => {
+  it('A126: after a crash in the compaction the run compacts again, and books nothing twice', async () => {
     const { talk, revive } = mortal('compaction-end', 'before', 1)
     const scripted = model([{ text: 'a'.repeat(4_000), usage: { input: 2_000, output: 1 } }, tooLong, { text: 'SUMMARY' }, tooLong, { text: 'SUMMARY' }, { text: 'fits' }])
     const agent = smallAgent(scripted)
@@ -89,7 +89,7 @@ describe('an overflow', () => {
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ cause: 'overflow', attempt: 2 }])
   })
 
-  it('A126: a crash behind the compaction calls again, and loses nothing of what it has cost', async () => {
+  it('A126: after a crash that follows the compaction the run calls again, and keeps the cost so far', async () => {
     const { talk, revive } = mortal('retry-start', 'before')
     const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY', usage: { input: 700, output: 9 } }, { text: 'fits' }]))
     await playOut(talk, agent, longInput)
@@ -100,7 +100,7 @@ describe('an overflow', () => {
     expect(result.usage.inputTokens).toBeGreaterThan(700)
   })
 
-  it.each(['before', 'after'] as const)('A126: it is once per turn over a crash %s the next attempt is announced too', async (when) => {
+  it.each(['before', 'after'] as const)('A126: is handled once per turn, also over a crash %s the next attempt is announced', async (when) => {
     const { talk, revive } = mortal('retry-start', when)
     const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, tooLong]))
     await playOut(talk, agent, longInput)
@@ -110,7 +110,7 @@ describe('an overflow', () => {
     expect(eventsOf(talk, 'compaction-start')).toHaveLength(1)
   })
 
-  it('A44: what a compaction behind the turn has used is not in the sums of the turn', async () => {
+  it('A44: the usage of a compaction after the turn is not in the sums of the turn', async () => {
     const talk = conversation()
     const agent = smallAgent(model([{ text: 'a'.repeat(800), usage: { input: 9_400, output: 1 } }, { text: 'SUMMARY', usage: { input: 700, output: 9 } }]))
     const result = await playOut(talk, agent, longInput)

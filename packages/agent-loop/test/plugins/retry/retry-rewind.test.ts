@@ -13,7 +13,7 @@ const busy: Step = { error: refusal(503) }
 describe('rewind', () => {
   const pure = () => echo('pure', { effect: 'pure' })
 
-  it('A124: turn goes back behind the last tool that is not pure', async () => {
+  it('A124: turn goes back to the last tool that is not pure', async () => {
     const talk = conversation()
     const once = echo('once')
     const p = pure()
@@ -33,14 +33,14 @@ describe('rewind', () => {
     expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant'])
   })
 
-  it('A124: attempt keeps what pure tools found', async () => {
+  it('A124: attempt keeps the results of pure tools', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('p', 'pure')] }, busy, { text: 'done' }], { tools: [pure().tool], retry: plain })
     await playOut(talk, agent, 'go')
     expect(rolesOf(agent.model.calls[2])).toEqual(['user', 'assistant', 'tool'])
   })
 
-  it('A124, A100: what was steered stays when its step is rewound, and so does an overlay', async () => {
+  it('A124, A100: a steered input stays when its step is rewound, and so does an overlay', async () => {
     const talk = conversation()
     const p = pure()
     const agent = agentOf([{ toolCalls: [call('p', 'pure')] }, busy, { text: 'done' }], { tools: [p.tool], retry: { ...plain, rewind: 'turn' } })
@@ -53,7 +53,7 @@ describe('rewind', () => {
     expect(last).not.toContain('pure said')
   })
 
-  it.each([['once', true], ['idempotent', true], ['pure', false]] as const)('A123: onFailedTurn rewind behind a tool that is %s', async (effect, stays) => {
+  it.each([['once', true], ['idempotent', true], ['pure', false]] as const)('A123: onFailedTurn rewind after a tool that is %s', async (effect, stays) => {
     const talk = conversation()
     const tool = echo('t', { effect })
     await playOut(talk, agentOf([{ text: 'before' }], {}), 'first')
@@ -71,7 +71,7 @@ describe('rewind', () => {
     expect((await playOut(talk, agentOf([{ text: 'fine' }]), 'next')).status).toBe('completed')
   })
 
-  it('A123: what was steered goes too, and the usage of what is gone stays booked', async () => {
+  it('A123: steered inputs are withdrawn too, and the usage of withdrawn messages stays booked', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('p', 'pure')] }, busy], { tools: [pure().tool], onFailedTurn: 'rewind' })
     const run = talk.run(agent, 'go')
@@ -81,7 +81,7 @@ describe('rewind', () => {
     expect(result.usage.inputTokens).toBe(10)
   })
 
-  it('A123: an input that was logged before the turn goes too', async () => {
+  it('A123: an input that was logged before the turn is withdrawn too', async () => {
     const talk = conversation()
     const message = { role: 'user' as const, id: 'in', content: 'go', at: 1 }
     const journal = { ...talk.memory, load: async () => ({ ...(await talk.memory.load()), input: { messageId: 'in', message, source: 'user' } }) }
@@ -94,7 +94,7 @@ describe('rewind', () => {
     expect((await talk.memory.load()).messages).toEqual([])
   })
 
-  it('A123: a run can ask for it in the place of its agent', async () => {
+  it('A123: a run can set it in place of its agent', async () => {
     const talk = conversation()
     await playOut(talk, agentOf([busy]), 'go', { onFailedTurn: 'rewind' })
     expect((await talk.memory.load()).messages).toEqual([])

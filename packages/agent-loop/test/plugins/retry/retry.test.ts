@@ -14,7 +14,7 @@ const busy: Step = { error: refusal(503) }
 const half = (): number => 0.5
 
 describe('a retry', () => {
-  it('A115: withdraws the attempt, books its usage, repeats only the model call, and finished steps stay', async () => {
+  it('A115: withdraws the attempt, books its usage, repeats only the model call, and keeps finished steps', async () => {
     const a = echo('a')
     const talk = conversation()
     const broken: Step = { text: 'half an ans', finish: false, usage: { input: 7, output: 3 } }
@@ -31,7 +31,7 @@ describe('a retry', () => {
     expect(result.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant'])
   })
 
-  it('A115: the failed attempt is withdrawn, booked, ended and the next announced in one commit', async () => {
+  it('A115: withdraws, books and ends the failed attempt and announces the next one in one commit', async () => {
     const talk = conversation()
     const watch = defineExtension({ name: 'watch', hooks: { onRetryStart: () => undefined, onRetryEnd: () => undefined } })
     await playOut(talk, agentOf([busy, busy, { text: 'done' }], { retry: plain, extensions: [watch] }), 'go')
@@ -42,14 +42,14 @@ describe('a retry', () => {
     ])
   })
 
-  it('A179: the row of the run names a wait only until it is over', async () => {
+  it('A179: the row of the run contains a wait only until it is over', async () => {
     const talk = conversation()
     await playOut(talk, agentOf([busy, { text: 'done' }], { retry: plain }), 'go')
     const waits = talk.journal.commits.flat().flatMap((record) => (record.type === 'run' ? [[record.run.state, record.run.notBefore]] : []))
     expect(waits).toEqual([...[['running', undefined], ['running', 3_000], ['running', undefined]], ['ended', undefined]])
   })
 
-  it('A128: an answer that is no error is never repeated, whatever it says beside it', async () => {
+  it('A128: an answer without an error is never repeated, whatever its other fields say', async () => {
     let asked = 0
     const error = { kind: 'overloaded', retryable: true, phase: 'before-output', message: 'earlier', provider: 'p', modelId: 'm' } as const
     const model = async () => {
@@ -72,14 +72,14 @@ describe('a retry', () => {
     expect(calls.slice(1).map((at, place) => at - (calls[place] ?? 0))).toEqual([2_000, 4_000, 8_000])
   })
 
-  it('A116: own delays stop at maxDelayMs, and jitter makes them longer by its share at most', async () => {
+  it('A116: own delays stop at maxDelayMs, and jitter makes them longer by at most its share', async () => {
     const talk = conversation()
     const steps = [...Array.from({ length: 6 }, () => busy), { text: 'done' }]
     await playOut(talk, agentOf(steps, { retry: { maxRetries: 6 } }), 'go', { random: half })
     expect(eventsOf(talk, 'retry-start').map(({ delayMs }) => delayMs)).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000].map((own) => own * 1.125))
   })
 
-  it('A117: a server delay is a minimum, in which jitter is on top', async () => {
+  it('A117: a server delay is a minimum, and jitter is added to it', async () => {
     const talk = conversation()
     const steps = [{ error: refusal(429, { retryAfter: 20 }) }, { error: refusal(429, { retryAfter: 1 }) }, { text: 'done' }]
     await playOut(talk, agentOf(steps, { retry: { jitter: 0.25 } }), 'go', { random: half })
@@ -95,7 +95,7 @@ describe('a retry', () => {
     expect(talk.clock.now()).toBeLessThan(status === 'error' ? 2_000 : 70_000)
   })
 
-  it('A118: each retry-start comes before its wait and has one retry-end', async () => {
+  it('A118: each retry-start comes before its wait and has exactly one retry-end', async () => {
     const talk = conversation()
     const run = talk.run(agentOf([busy, busy, { text: 'done' }], { retry: plain }), 'go')
     await until(() => typesOf(talk).includes('retry-start'))
@@ -110,7 +110,7 @@ describe('a retry', () => {
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: false, error: { kind: 'overloaded' } }, { attempt: 3, success: true }])
   })
 
-  it('A118: hooks are told of starts and ends in their order, each once', async () => {
+  it('A118: hooks get starts and ends in their order, each once', async () => {
     const told: string[] = []
     const watch = defineExtension({
       name: 'watch',
@@ -134,7 +134,7 @@ describe('a retry', () => {
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: false }])
   })
 
-  it('A119: the waits of a turn do not exceed maxTotalDelayMs together, those of all its steps', async () => {
+  it('A119: the waits of all steps of a turn together do not exceed maxTotalDelayMs', async () => {
     const talk = conversation()
     const steps = [busy, busy, { toolCalls: [call('x', 'a')] }, busy, busy]
     const result = await playOut(talk, agentOf(steps, { tools: [echo('a').tool], retry: { ...plain, maxTotalDelayMs: 8_000 } }), 'go')
@@ -151,7 +151,7 @@ describe('a retry', () => {
     expect(eventsOf(talk, 'message-start').map(({ step, attempt }) => [step, attempt])).toEqual([[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]])
   })
 
-  it('A121: no tool call of a discarded attempt has run', async () => {
+  it('A121: no tool call of a discarded attempt runs', async () => {
     const a = echo('a')
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('x', 'a')], finish: false }, { toolCalls: [call('x', 'a')] }, { text: 'done' }], { tools: [a.tool], retry: plain })
@@ -161,7 +161,7 @@ describe('a retry', () => {
     expect(typesOf(talk).indexOf('tool-execution-start')).toBeGreaterThan(typesOf(talk).indexOf('retry-end'))
   })
 
-  it('A122: with retries used up the input and the error are stored, and the error is not sent again', async () => {
+  it('A122: after the last retry the input and the error are stored, and the error is not sent again', async () => {
     const talk = conversation()
     const agent = agentOf([busy, busy, { text: 'fine' }], { retry: { ...plain, maxRetries: 1 } })
     const result = await playOut(talk, agent, 'go')
@@ -185,7 +185,7 @@ describe('a retry', () => {
     expect(textOfRequest(agent.model.calls[2])).toContain('and hurry')
   })
 
-  it('A128: a provider that fails n times sees n + 1 calls, and one for an error that is not retryable', async () => {
+  it('A128: a provider that fails n times gets n + 1 calls, and one for an error that is not retryable', async () => {
     for (const [steps, status] of [[[busy, busy, { text: 'done' }], 'completed'], [[{ error: refusal(400) }], 'error']] as const) {
       const agent = agentOf(steps, { retry: plain })
       expect((await playOut(conversation(), agent, 'go')).status).toBe(status)
@@ -193,7 +193,7 @@ describe('a retry', () => {
     }
   })
 
-  it('isRetryable of the agent decides; undefined leaves it to the error, and one that throws is told', async () => {
+  it('isRetryable of the agent decides; undefined leaves the decision to the error, and a throw is reported', async () => {
     const decide = (error: ModelError): boolean | undefined => (error.status === 400 ? true : error.status === 503 ? false : undefined)
     const retry = { ...plain, maxRetries: 1, isRetryable: decide }
     for (const [status, calls] of [[400, 2], [503, 1], [429, 2], [404, 1]] as const) {
@@ -215,7 +215,7 @@ describe('a retry', () => {
 })
 
 describe('an abort in a retry wait', () => {
-  it('A109: ends it at once', async () => {
+  it('A109: ends the wait at once', async () => {
     const talk = conversation()
     const run = talk.run(agentOf([busy], { retry: plain }), 'go')
     await until(() => typesOf(talk).includes('retry-start'))
@@ -228,7 +228,7 @@ describe('an abort in a retry wait', () => {
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: false }])
   })
 
-  it('A109: begins no wait when it came while the retry was announced', async () => {
+  it('A109: starts no wait if it came while the retry was announced', async () => {
     const talk = conversation()
     const watch = defineExtension({ name: 'watch', hooks: { onRetryStart: () => run.abort() } })
     const run = talk.run(agentOf([busy], { retry: plain, extensions: [watch] }), 'go')
@@ -236,7 +236,7 @@ describe('an abort in a retry wait', () => {
     expect(talk.clock.now()).toBe(1_000)
   })
 
-  it('A179: a yield leaves the wait to whoever goes on, who waits the rest', async () => {
+  it('A179: after a yield the next process waits for the rest', async () => {
     const talk = conversation({ unfinished: true })
     const stop = new AbortController()
     const run = talk.run(agentOf([busy], { retry: plain }), 'go', { abortSignal: stop.signal })

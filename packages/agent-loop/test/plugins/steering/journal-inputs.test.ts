@@ -13,7 +13,7 @@ const idsShown = (records: readonly JournalRecord[]) =>
   records.flatMap((record) => (record.type === 'event' && record.event.type === 'runtime-input' ? [record.event.inputId] : []))
 
 describe('inputs that wait in the journal', () => {
-  it('A92, A94: they are in the very next request, in the order in which the journal has them, before those of the run', async () => {
+  it('A92, A94: are in the very next request, in the order of the journal, before those of the run', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.give('steer', 'one')
@@ -27,7 +27,7 @@ describe('inputs that wait in the journal', () => {
     expect(sources).toEqual([['steer', 'turn-start'], ['notify', 'turn-start'], ['steer', 'turn-start']])
   })
 
-  it('A180: what one window has drafted the next one does not take again', async () => {
+  it('A180: the next input slot does not take an input that an earlier slot has drafted', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     const wait = gated('wait')
@@ -58,7 +58,7 @@ describe('inputs that wait in the journal', () => {
     expect(outer.waiting).toEqual([])
   })
 
-  it('A180: an input that arrives during the final commit causes one more step', async () => {
+  it('A180: an input that arrives during the final commit leads to one more step', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.onCommit = (commit) => (commit === 2 ? outer.give('steer', 'wait!') : undefined)
@@ -69,7 +69,7 @@ describe('inputs that wait in the journal', () => {
     expect(outer.expected.map((expect) => expect?.noInputs ?? false)).toEqual([false, true, false, true])
   })
 
-  it('A180: the step-end window is the one that is taken again', async () => {
+  it('A180: only the input slot at step-end is repeated', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.onCommit = (commit) => (commit === 2 ? outer.give('steer', 'wait!') : undefined)
@@ -79,7 +79,7 @@ describe('inputs that wait in the journal', () => {
     )).toEqual(['step-start', 'step-end false', 'step-end', 'step-start', 'step-end false'])
   })
 
-  it('A95: what is steered while the end is stored is accepted when the journal takes the end back, else refused', async () => {
+  it('A95: an input steered while the end is stored is accepted if the journal refuses the end, else refused', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     const given: Promise<unknown>[] = []
@@ -105,7 +105,7 @@ describe('inputs that wait in the journal', () => {
     expect(outer.expected[1]?.noInputs).toBeUndefined()
   })
 
-  it('A96: a run that was stopped before its first call leaves them where they are', async () => {
+  it('A96: a run that was stopped before its first call leaves them in the inbox', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.give('steer', 'later')
@@ -114,7 +114,7 @@ describe('inputs that wait in the journal', () => {
     expect(outer.waiting).toEqual(['outer_1'])
   })
 
-  it('A96: a stop while the end is refused ends the turn, and the input stays where it is', async () => {
+  it('A96: a stop while the end is refused ends the turn, and the input stays in the inbox', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.onCommit = (commit) => {
@@ -127,7 +127,7 @@ describe('inputs that wait in the journal', () => {
     expect(outer.waiting).toEqual(['outer_1'])
   })
 
-  it('A180: a journal that refuses the end and gives nothing is not asked for ever', async () => {
+  it('A180: a journal that refuses the end but gives no input is not retried forever', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: (journal) => ({ ...outer.wrap(journal), drainInputs: () => Promise.resolve([]) }) })
     outer.give('steer', 'never given')
@@ -135,7 +135,7 @@ describe('inputs that wait in the journal', () => {
     expect(outer.waiting).toEqual(['outer_1'])
   })
 
-  it('A143: what an extension says while the end is refused is not lost', async () => {
+  it('A143: events of an extension while the end is refused are not lost', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     let log: (() => void) | undefined
@@ -154,7 +154,7 @@ describe('inputs that wait in the journal', () => {
 })
 
 describe('a turn that begins with inputs of the journal', () => {
-  it('A178: run(undefined) begins it, and they are its input', async () => {
+  it('A178: run(undefined) begins it, and takes them as its input', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.give('notify', 'the task is done')
@@ -167,7 +167,7 @@ describe('a turn that begins with inputs of the journal', () => {
     expect(outer.waiting).toEqual([])
   })
 
-  it('A178: an overlay alone begins nothing, and stays', async () => {
+  it('A178: an overlay alone begins no turn, and stays in the inbox', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.give('overlay', 'it is Monday')
@@ -176,7 +176,7 @@ describe('a turn that begins with inputs of the journal', () => {
     expect([talk.journal.commits, outer.waiting]).toEqual([[], ['outer_1']])
   })
 
-  it('A99: an overlay stands above the first of them', async () => {
+  it('A99: an overlay is placed above the first of them', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.give('overlay', 'it is Monday')
@@ -187,7 +187,7 @@ describe('a turn that begins with inputs of the journal', () => {
     expect(userTexts(agent.model.calls[0])).toEqual(['it is Monday', 'in May', 'go on'])
   })
 
-  it('A180: a process that dies before they are stored leaves them to the next', async () => {
+  it('A180: a process that dies before they are stored leaves them to the next process', async () => {
     const outer = outerInbox()
     let dead = true
     const talk = conversation({
@@ -208,7 +208,7 @@ describe('a turn that begins with inputs of the journal', () => {
 })
 
 describe('one at a time', () => {
-  it('A94: one input that steers per request, whoever has it; overlays besides', async () => {
+  it('A94: one steering input per request, from journal or run; overlays in addition', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     outer.give('overlay', 'o1')
@@ -222,7 +222,7 @@ describe('one at a time', () => {
     expect(agent.model.calls.map(userTexts)).toEqual([[...overlays, 's1'], [...overlays, 's1', 's2'], [...overlays, 's1', 's2', 's3']])
   })
 
-  it('A94: the windows of one step take one together', async () => {
+  it('A94: all input slots of one step together take one input', async () => {
     const talk = conversation()
     const wait = gated('wait')
     const agent = agentOf([call('w', 'wait'), call('v', 'a'), { text: 'x' }], { tools: [wait.tool, echo('a').tool], steering: 'one-at-a-time' })
@@ -263,7 +263,7 @@ describe('an input that the journal has logged', () => {
   const handling = (onInput: NonNullable<Parameters<typeof defineExtension>[0]['hooks']>['onInput']) => [defineExtension({ name: 'filter', hooks: { ...(onInput && { onInput }) } })]
   const userMessages = (talk: Awaited<ReturnType<typeof logged>>) => talk.journal.events.filter(({ type }) => type === 'user-message')
 
-  it.each([true, false])('A184: it is not logged or stored again (in the transcript: %s)', async (stored) => {
+  it.each([true, false])('A184: is not logged or stored again (in the transcript: %s)', async (stored) => {
     const talk = await logged(stored)
     const agent = agentOf([{ text: 'x' }])
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
@@ -274,7 +274,7 @@ describe('an input that the journal has logged', () => {
     expect(appends).toHaveLength(1)
   })
 
-  it('A184: it is withdrawn as replaced when onInput changes it', async () => {
+  it('A184: is withdrawn as replaced when onInput changes it', async () => {
     const talk = await logged(true)
     const agent = agentOf([{ text: 'x' }], { extensions: handling(({ input, source }) => ({ action: 'transform', input: `${source}: ${JSON.stringify(input).includes('hello')}` })) })
     await talk.play(agent, undefined)
@@ -284,7 +284,7 @@ describe('an input that the journal has logged', () => {
     expect((await talk.memory.load()).messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   })
 
-  it.each([true, false])('A184, I1: what takes its place has an id of its own, whatever onInput says (in the transcript: %s)', async (stored) => {
+  it.each([true, false])('A184, I1: its replacement has an id of its own, whatever onInput returns (in the transcript: %s)', async (stored) => {
     const talk = await logged(stored)
     const agent = agentOf([{ text: 'x' }], { extensions: handling(() => ({ action: 'transform', input: { ...message, content: 'changed' } })) })
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
@@ -292,7 +292,7 @@ describe('an input that the journal has logged', () => {
     expect(userMessages(talk)[1]).not.toMatchObject({ messageId: 'logged' })
   })
 
-  it('A184: it is withdrawn as replaced when onInput handles it', async () => {
+  it('A184: is withdrawn as replaced when onInput handles it', async () => {
     const talk = await logged(true)
     const { result } = await talk.play(agentOf([], { extensions: handling(() => ({ action: 'handled', reply: 'done' })) }), undefined)
     expect(result).toMatchObject({ status: 'completed', reason: 'handled', text: 'done', messages: [] })
@@ -300,7 +300,7 @@ describe('an input that the journal has logged', () => {
     expect((await talk.memory.load()).messages).toEqual([])
   })
 
-  it('A99: an overlay stands above it', async () => {
+  it('A99: an overlay is placed above it', async () => {
     const talk = await logged(true)
     const agent = agentOf([{ text: 'x' }])
     await talk.play(agent, undefined, { overlays: ['it is Monday'] })

@@ -33,7 +33,7 @@ async function checkUnseen(talk: Conversation, text: string): Promise<void> {
 }
 
 describe('an overlay', () => {
-  it('A99: before the first call it stands directly above the current user message, whoever gives it', async () => {
+  it('A99: before the first call it is directly above the current user message, whether the caller or a hook gives it', async () => {
     const talk = conversation()
     const extension = defineExtension({
       name: 'guide',
@@ -59,7 +59,7 @@ describe('an overlay', () => {
     for (const text of ['no rain', 'Monday', 'in May']) await checkUnseen(talk, text)
   })
 
-  it('A99: directly above it also behind a turn that failed', async () => {
+  it('A99: it is directly above it also after a turn that failed', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one' }, { error: refused }, { text: 'three' }])
     await talk.play(agent, 'first')
@@ -87,7 +87,7 @@ describe('an overlay', () => {
     expect(third?.slice(0, second?.length)).toEqual(second)
   })
 
-  it('A101: at a final answer it causes one more step, before the first call it does not', async () => {
+  it('A101: at a final answer it leads to one more step, before the first call it does not', async () => {
     const talk = conversation()
     const spoken = latch()
     const agent = agentOf([{ text: 'one' }, { text: 'bye', expect: () => spoken.resolve() }, { text: 'still here' }])
@@ -99,7 +99,7 @@ describe('an overlay', () => {
     expect(rolesOf(agent.model.calls[2]).slice(-3)).toEqual(['user', 'assistant', 'user'])
   })
 
-  it('A100: it is in the turn only; how many there were is said at its end', async () => {
+  it('A100: it exists only in its turn; the end of the turn has the number of overlays', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one' }, { text: 'two' }])
     await talk.play(agent, 'go', { overlays: ['one', 'two'] })
@@ -109,14 +109,14 @@ describe('an overlay', () => {
     expect(JSON.stringify(talk.memory.snapshot())).not.toContain('"overlays"')
   })
 
-  it('A100: it survives a retry', async () => {
+  it('A100: survives a retry', async () => {
     const talk = conversation()
     const agent = agentOf([{ error: overloaded }, { text: 'x' }], { retry: { maxRetries: 1, baseDelayMs: 0, jitter: 0 } })
     await talk.play(agent, 'go', { overlays: ['it is Monday'] })
     expect(agent.model.calls.map(userTexts)).toEqual([['it is Monday', 'go'], ['it is Monday', 'go']])
   })
 
-  it('A100: it keeps its place when what stood before it is withdrawn, also in another process', async () => {
+  it('A100: keeps its place when messages before it are withdrawn, also in another process', async () => {
     const life = mortal()
     const talk = conversation({ wrap: life.wrap, unfinished: true })
     const look = gated('look', { effect: 'pure' })
@@ -141,7 +141,7 @@ describe('an overlay', () => {
     await checkUnseen(talk, 'below')
   })
 
-  it('A100: it survives a crash in its turn, and a suspension', async () => {
+  it('A100: survives a crash in its turn, and a suspension', async () => {
     const talk = conversation()
     const agent = agentOf([call('r', 'far')], { tools: [remote('far')] })
     await talk.play(agent, 'go', { overlays: ['it is Monday'] })
@@ -153,7 +153,7 @@ describe('an overlay', () => {
     expect(rolesOf(next.model.calls[0])).toEqual(['user', 'user', 'assistant', 'tool', 'user'])
   })
 
-  it('A100: those of a run stand once, whenever its process dies before its first answer', async () => {
+  it('A100: those of a run appear once, whenever its process dies before its first answer', async () => {
     for (let commits = 1; commits <= 3; commits++) {
       const life = mortal()
       let left = commits
@@ -172,7 +172,7 @@ describe('an overlay', () => {
     }
   })
 
-  it('A99: one that comes after a crash before the first answer stands above the input too', async () => {
+  it('A99: an overlay that comes after a crash before the first answer is placed above the input too', async () => {
     const outer = outerInbox()
     const life = mortal()
     const talk = conversation({ unfinished: true, wrap: (journal) => outer.wrap(life.wrap(journal)) })
@@ -187,7 +187,7 @@ describe('an overlay', () => {
     expect(userTexts(agent.model.calls[0])).toEqual(['it is Monday', 'in May', 'go', 'hurry'])
   })
 
-  it('A99: behind the first answer it is appended, also by a process that finds the step ended', async () => {
+  it('A99: after the first answer it is appended, also by a process that finds the step ended', async () => {
     const outer = outerInbox()
     const life = mortal()
     const talk = conversation({ unfinished: true, wrap: (journal) => outer.wrap(life.wrap(journal)) })
@@ -202,7 +202,7 @@ describe('an overlay', () => {
     expect(rolesOf(agent.model.calls[0])).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
-  it('A100: a compaction in its turn leaves it where it is, or above what is left', async () => {
+  it('A100: a compaction in its turn leaves it in its place, or above what is left', async () => {
     const talk = conversation()
     const wait = gated('wait')
     const overflow = Object.assign(new Error('prompt is too long: 20000 tokens > 10000 maximum'), { statusCode: 400 })
@@ -222,24 +222,24 @@ describe('an overlay', () => {
   })
 })
 
-describe('where overlays stand', () => {
+describe('the places of overlays', () => {
   const message = (id: string) => ({ role: 'user', id, content: id }) as const
   const texts = (overlays: Overlays, ...view: Parameters<Overlays['into']>) => overlays.into(...view).map((shown) => (shown as UserMessage).content)
   const at = (anchor: string, content: string) => ({ inputId: content, anchor, content })
 
-  it('behind their anchors, in the order in which they came', () => {
+  it('are after their anchors, in the order in which they came', () => {
     const overlays = new Overlays([at('a', '1'), at('b', '2'), at('a', '3'), at('', '4')])
     expect(texts(overlays, [message('a'), message('b'), message('c')])).toEqual(['4', 'a', '1', '3', 'b', '2', 'c'])
   })
 
-  it('behind a summary when their anchor is not shown any more', () => {
+  it('are after a summary when their anchor is no longer shown', () => {
     const overlays = new Overlays([at('a', '1'), at('b', '2')])
     expect(texts(overlays, [message('summary'), message('b')], 'summary')).toEqual(['summary', '1', 'b', '2'])
     expect(texts(overlays, [message('summary')], 'summary')).toEqual(['summary', '1', '2'])
     expect(texts(new Overlays([at('summary', '1')]), [message('summary'), message('b')], 'summary')).toEqual(['summary', '1', 'b'])
   })
 
-  it('A170: a view that grows costs what is new, and stands as if it had been placed whole', () => {
+  it('A170: placing them in a growing view costs only the new part, with the same result as placing all at once', () => {
     const overlays = new Overlays([at('a', '1'), at('', '2')])
     const reads: string[] = []
     const watched = (id: string) => ({ ...message(id), get id() { reads.push(id); return id } })
@@ -254,14 +254,14 @@ describe('where overlays stand', () => {
     expect(texts(overlays, view.slice(1))).toEqual(['1', '2', 'b', 'c', '3'])
   })
 
-  it('the same objects for every request', () => {
+  it('are the same objects for every request', () => {
     const overlays = new Overlays([at('a', '1')])
     expect(overlays.into([message('a')])[1]).toBe(overlays.into([message('a')])[1])
     const view = [message('a')]
     expect(new Overlays().into(view)).toBe(view)
   })
 
-  it('above the input until there is an answer', () => {
+  it('are above the input until there is an answer', () => {
     const view = [message('a'), message('b'), message('c')]
     expect([anchorOf(view, 'b', false), anchorOf(view, 'a', false), anchorOf(view, 'b', true), anchorOf(view, undefined, false), anchorOf([], undefined, false)]).toEqual(['a', '', 'c', 'c', ''])
   })

@@ -23,7 +23,7 @@ function windowsOf(events: readonly AgentEvent[]): readonly string[] {
 const placements = (talk: Conversation) => windowsOf(talk.journal.events)
 
 describe('steering', () => {
-  it('A92: what a hook steers in the windows before a call is in that very call', async () => {
+  it('A92: an input that a hook steers in the input slots before a call is in that very call', async () => {
     const talk = conversation()
     const extension = defineExtension({
       name: 'guide',
@@ -38,7 +38,7 @@ describe('steering', () => {
     expect(placements(talk)).toEqual(['steer at turn-start', 'step-start', 'steer at step-start', 'step-end false', 'turn-end'])
   })
 
-  it('A92, A93: what comes while tools run waits for all of them, and is in the next request behind their results', async () => {
+  it('A92, A93: an input that comes while tools run waits for all of them, and is in the next request after their results', async () => {
     const talk = conversation()
     const wait = gated('wait')
     const two = { toolCalls: [{ id: 'a', name: 'wait', input: {} }, { id: 'b', name: 'wait', input: {} }] }
@@ -59,7 +59,7 @@ describe('steering', () => {
     ])
   })
 
-  it('A93: at a final answer it causes one more step', async () => {
+  it('A93: at a final answer it leads to one more step', async () => {
     const talk = conversation()
     const spoken = latch()
     const agent = agentOf([{ text: 'bye', expect: () => spoken.resolve() }, { text: 'still here' }])
@@ -71,14 +71,14 @@ describe('steering', () => {
     expect(userTexts(agent.model.calls[1])).toEqual(['go', 'one more thing'])
   })
 
-  it('A93: at a truncated answer too', async () => {
+  it('A93: also at a truncated answer', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'so', finish: 'length', expect: () => void run.steer('go on') }, { text: 'and so on' }])
     const run = talk.run(agent, 'go')
     expect(await run.result()).toMatchObject({ reason: 'stop', text: 'and so on' })
   })
 
-  it('A92: what comes in a retry wait is not in the request that is repeated, but in the one behind it', async () => {
+  it('A92: an input that comes in a retry wait is not in the repeated request, but in the one after it', async () => {
     const talk = conversation()
     const agent = agentOf([{ error: overloaded }, { text: 'bye' }, { text: 'still here' }], { retry: { maxRetries: 1, baseDelayMs: 100, jitter: 0 } })
     const run = talk.run(agent, 'go')
@@ -105,7 +105,7 @@ describe('steering', () => {
   it.each([
     ['a final answer', { text: 'bye' }, { status: 'completed', reason: 'stop' }],
     ['an answer with calls', call('e', 'echo'), { status: 'limit', reason: 'max-steps' }],
-  ])('A86, A96: at the last step, %s, it is unused', async (_what, step, ending) => {
+  ])('A86, A96: at the last step, %s, the input is unused', async (_what, step, ending) => {
     const talk = conversation()
     const agent = agentOf([{ ...step, expect: () => void run.steer('too late') }], { tools: [echo('echo').tool], limits: { maxSteps: 1 } })
     const run = talk.run(agent, 'go')
@@ -113,7 +113,7 @@ describe('steering', () => {
     expect(agent.model.calls).toHaveLength(1)
   })
 
-  it('A96: a turn that is suspended gives back what it did not use', async () => {
+  it('A96: a turn that is suspended gives back its unused inputs', async () => {
     const talk = conversation()
     const give = () => void Promise.all([run.steer('a'), run.overlay('b'), run.followUp('c')])
     const run = talk.run(agentOf([{ ...call('r', 'far'), expect: give }], { tools: [remote('far')] }), 'go')
@@ -121,7 +121,7 @@ describe('steering', () => {
     expect([status, unusedInputs.map((input) => (input as { content: string }).content)]).toEqual(['awaiting-tools', ['a', 'b', 'c']])
   })
 
-  it('A92: nothing comes between an answer and its results, also when the turn is taken up again', async () => {
+  it('A92: no input comes between an answer and its results, also when the turn is resumed', async () => {
     const outer = outerInbox()
     const talk = conversation({ wrap: outer.wrap })
     const agent = agentOf([call('r', 'far'), { text: 'x' }], { tools: [remote('far')] })
@@ -132,7 +132,7 @@ describe('steering', () => {
     expect(placements(talk).slice(-6)).toEqual(['turn-end', 'step-end true', 'steer at step-end', 'step-start', 'step-end false', 'turn-end'])
   })
 
-  it('A92: a process that died behind a final answer shows what came meanwhile', async () => {
+  it('A92: after a process died after a final answer, the next one shows the inputs that came meanwhile', async () => {
     const outer = outerInbox()
     let dead = false
     const talk = conversation({
@@ -148,7 +148,7 @@ describe('steering', () => {
     expect(userTexts(agent.model.calls[0])).toEqual(['go', 'one more thing'])
   })
 
-  it('A94: a window takes what the hooks of its boundary gave behind what was given before', async () => {
+  it('A94: an input slot takes inputs from the hooks of its boundary after the earlier ones', async () => {
     const talk = conversation()
     const wait = gated('wait')
     const extension = defineExtension({ name: 'guide', hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('three'))) } })
@@ -161,7 +161,7 @@ describe('steering', () => {
     expect(userTexts(agent.model.calls[1])).toEqual(['go', 'one', 'two', 'parts', 'three'])
   })
 
-  it('A75: a turn that takes the place of a suspended one can be steered, and has the id of its run', async () => {
+  it('A75: a turn that replaces a suspended one can be steered, and has the id of its run', async () => {
     const talk = conversation()
     const first = agentOf([call('r', 'far')], { tools: [remote('far')] })
     await talk.run(first, 'go').result()
@@ -177,7 +177,7 @@ describe('steering', () => {
     expect(userTexts(agent.model.calls[1])).toEqual(['go', 'it is Monday', 'never mind', 'hurry'])
   })
 
-  it('A75: what is steered before the suspended turn is closed comes into the new one', async () => {
+  it('A75: an input steered before the suspended turn is closed goes to the new turn', async () => {
     const talk = conversation()
     await talk.run(agentOf([call('r', 'far')], { tools: [remote('far')] }), 'go').result()
     const agent = agentOf([{ text: 'x' }], { tools: [remote('far')] })
@@ -187,7 +187,7 @@ describe('steering', () => {
     expect(userTexts(agent.model.calls[0])).toEqual(['go', 'never mind', 'hurry'])
   })
 
-  it('A75, A43: hooks are told of both ends, and that all is settled only behind the second', async () => {
+  it('A75, A43: hooks are notified of both ends, and of settled only after the second', async () => {
     const talk = conversation()
     await talk.run(agentOf([call('r', 'far')], { tools: [remote('far')] }), 'go').result()
     const told: string[] = []

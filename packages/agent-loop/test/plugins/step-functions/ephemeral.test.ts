@@ -13,7 +13,7 @@ const overloaded = new APICallError({ message: 'busy', url: 'http://x', requestB
 const errorsOf = (talk: Conversation) => talk.journal.events.flatMap((event) => (event.type === 'error' ? [event] : []))
 
 describe('ephemeral messages', () => {
-  it('A102: they are last in one request and in no other, and stored nowhere', async () => {
+  it('A102: are last in one request and in no other, and are never stored', async () => {
     const talk = conversation()
     const { tool } = echo('a')
     const ephemeral: AgentOptions['ephemeral'] = ({ step, turn }) => [{ role: 'user', content: `now ${turn}.${step}` }, { role: 'user', content: 'and here' }]
@@ -29,7 +29,7 @@ describe('ephemeral messages', () => {
     expect(JSON.stringify([talk.journal.commits, talk.journal.log, talk.memory.snapshot()])).not.toContain('now ')
   })
 
-  it('A102: they are asked for again at each attempt', async () => {
+  it('A102: are asked for again at each attempt', async () => {
     const talk = conversation()
     let asked = 0
     const ephemeral = () => Promise.resolve([{ role: 'user', content: `asked ${++asked}` }] as const)
@@ -38,7 +38,7 @@ describe('ephemeral messages', () => {
     expect(agent.model.calls.map(userTexts)).toEqual([['go', 'asked 1'], ['go', 'asked 2']])
   })
 
-  it('A102: hooks change what stands before them, and see the whole', async () => {
+  it('A102: hooks change the messages before them, and see the whole request', async () => {
     const talk = conversation()
     const seen: number[] = []
     const extension = defineExtension({
@@ -69,7 +69,7 @@ describe('ephemeral messages', () => {
     expect(errorsOf(talk)).toMatchObject([{ source: 'ephemeral', message, fatal: false }])
   })
 
-  it('A102: a slow source is left out after five seconds, and what it says later is dropped', async () => {
+  it('A102: a slow source is left out after five seconds, and its late messages are dropped', async () => {
     const talk = conversation()
     const { promise, resolve } = Promise.withResolvers<readonly Message[]>()
     const { tool } = echo('a')
@@ -86,7 +86,7 @@ describe('ephemeral messages', () => {
     expect(agent.model.calls.map(userTexts)).toEqual([['go'], ['go']])
   })
 
-  it('A102: a source that hangs does not hold a run that is stopped', async () => {
+  it('A102: a source that hangs does not keep a stopped run from ending', async () => {
     const talk = conversation()
     let asked = false
     const agent = agentOf([], { ephemeral: () => new Promise<never>(() => { asked = true }) })

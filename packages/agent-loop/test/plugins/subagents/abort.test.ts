@@ -37,7 +37,7 @@ describe('an abort of a tree', () => {
     expect((await talk.memory.load()).open).toBeUndefined()
   })
 
-  it('A107: waits for a child no longer than its own grace', async () => {
+  it('A107: waits for a child no longer than its own grace period', async () => {
     const talk = conversation()
     const gate = gated('wait', { effect: 'pure' })
     const child = helper('scout', [{ toolCalls: [plainCall('w', 'wait')] }], { tools: [gate.tool], abortGraceMs: 60_000 })
@@ -49,7 +49,7 @@ describe('an abort of a tree', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted' })
   })
 
-  it('A169: a child that is being stopped is left when the run belongs to another process', async () => {
+  it('A169: the run stops waiting for a child when it belongs to another process', async () => {
     const { leave, wrap } = leaving('fenced')
     const talk = conversation({ unfinished: true, wrap })
     const { gate, child } = waiting()
@@ -67,7 +67,7 @@ describe('an abort of a tree', () => {
     expect(childOf(talk)?.events.map(({ type }) => type)).not.toContain('turn-end')
   })
 
-  it('A108: a child that ends in the grace tells what it came to', async () => {
+  it('A108: a child that ends in the grace period reports its outcome', async () => {
     const talk = conversation()
     const { gate, child } = waiting()
     const run = talk.run(lead(child, {}, []), 'go')
@@ -110,7 +110,7 @@ describe('an abort of a tree', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
   })
 
-  it('A112: leaves neither a listener nor a run behind', async () => {
+  it('A112: leaves no listener and no run', async () => {
     const talk = conversation()
     const controller = new AbortController()
     const added: unknown[] = []
@@ -129,7 +129,7 @@ describe('an abort of a tree', () => {
   })
 })
 
-describe('an abort of a tree that waits', () => {
+describe('an abort of a suspended tree', () => {
   async function suspended() {
     const talk = conversation()
     const inner = helper('inner', [{ toolCalls: [plainCall('r', 'fetch'), { id: 'q', name: 'fetch', input: {} }] }], { tools: [remote('fetch')] })
@@ -140,7 +140,7 @@ describe('an abort of a tree that waits', () => {
     return { talk, agent }
   }
 
-  it('ends the open turns of its children, and books what they used', async () => {
+  it('ends the open turns of its children, and books their usage', async () => {
     const { talk, agent } = await suspended()
     const { result } = await talk.play(agent, undefined, { abortSignal: AbortSignal.abort() })
     expect(result).toMatchObject({ status: 'aborted', usage: { inputTokens: 30 } })
@@ -154,7 +154,7 @@ describe('an abort of a tree that waits', () => {
     expect((await talk.play(agent, 'again')).result).toMatchObject({ status: 'completed', text: 'next' })
   })
 
-  it('ends one that was answered when the abort comes before it goes on', async () => {
+  it('ends a child that was answered when the abort comes before the child goes on', async () => {
     const controller = new AbortController()
     const state = { stops: false }
     const talk = conversation({
@@ -176,7 +176,7 @@ describe('an abort of a tree that waits', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
   })
 
-  it('A75: so does new input that cancels what is pending', async () => {
+  it('A75: a new input that cancels pending work does so too', async () => {
     const { talk, agent } = await suspended()
     const { result } = await talk.play(agent, 'something else', { onInputWhilePending: 'cancel' })
     expect(result).toMatchObject({ status: 'completed', text: 'next' })
@@ -184,7 +184,7 @@ describe('an abort of a tree that waits', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
   })
 
-  it('ends one that waits when its parent is stopped beside it', async () => {
+  it('ends a waiting child when its parent is stopped while another call runs', async () => {
     const talk = conversation()
     const gate = gated('wait', { effect: 'pure' })
     const far = helper('far', [{ toolCalls: [plainCall('r', 'fetch')] }], { tools: [remote('fetch')] })
@@ -199,7 +199,7 @@ describe('an abort of a tree that waits', () => {
   })
 })
 
-describe('a tree that is left', () => {
+describe('a tree that is yielded', () => {
   it('A179: a yield reaches the children, which go on elsewhere with their parent', async () => {
     const { leave, wrap } = leaving('yield')
     let wraps = wrap
@@ -224,7 +224,7 @@ describe('a tree that is left', () => {
     expect(talk.journal.events.filter(({ type }) => type === 'tool-execution-start')).toHaveLength(1)
   })
 
-  it('a child that is left leaves its parent', async () => {
+  it('a child that yields makes its parent yield', async () => {
     const controller = new AbortController()
     const talk = conversation({
       unfinished: true,
@@ -243,7 +243,7 @@ describe('a tree that is left', () => {
     expect(talk.types()).not.toContain('tool-execution-end')
   })
 
-  it.each(['yield', 'fenced'] as const)('a child that is told %s makes its parent leave with it', async (kind) => {
+  it.each(['yield', 'fenced'] as const)('a child whose journal signals %s makes its parent stop without an end too', async (kind) => {
     const controller = new AbortController()
     const talk = conversation({
       unfinished: true,

@@ -99,7 +99,7 @@ async function storedBy(journal: RecordingJournal): Promise<Map<RecordingJournal
 }
 
 describe('a crash at every commit of a tree', () => {
-  it('A171, A172: after it every conversation holds every message once, and once calls run at most once', async () => {
+  it('A171, A172: afterwards every conversation holds every message once, and once calls run at most once', async () => {
     const calm = await live()
     expect(calm.ended).toMatchObject({ status: 'completed', steps: 2 })
     expect([...calm.ran].sort()).toEqual(['run_1/d/i/p', 'run_1/d/q', 'run_1/n'])

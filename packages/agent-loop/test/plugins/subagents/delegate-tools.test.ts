@@ -13,7 +13,7 @@ function tool(name: string) {
 }
 
 describe('delegate tools', () => {
-  it('are named after their subagent, and described by it', () => {
+  it('are named after their subagent, and have its description', () => {
     const agent = make({ subagents: [sub('deep-diver_2', 'dives deep')] })
     expect(agent.tools).toMatchObject([{ name: 'delegate_to_deep_diver_2', description: 'dives deep', effect: 'idempotent', timeoutMs: null }])
   })
@@ -24,11 +24,11 @@ describe('delegate tools', () => {
     expect(() => make({ subagents: [sub(name)] })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }))
   })
 
-  it('take a name of 52 characters, which makes a tool name of 64', () => {
+  it('accept a name of 52 characters, which makes a tool name of 64', () => {
     expect(make({ subagents: [sub('a'.repeat(52))] }).tools[0]?.name).toHaveLength(64)
   })
 
-  it('refuse an agent without name, without description, and what is no agent', () => {
+  it('refuse an agent without a name or a description, and a value that is no agent', () => {
     const refusal = (message: string) => expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }) as Error
     expect(() => make({ subagents: [make({ description: 'helps' })] })).toThrow(refusal('a name'))
     expect(() => make({ subagents: [sub('plain', ' \n')] })).toThrow(refusal('description'))
@@ -36,13 +36,13 @@ describe('delegate tools', () => {
     expect(() => make({ subagents: [{ name: 'plain' } as never] })).toThrow(refusal('subagents[0]'))
   })
 
-  it('A4: two names that give one tool name, or a tool of that name, are refused', () => {
+  it('A4: refuses two names that give one tool name, and a tool of that name', () => {
     const refusal = expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('delegate_to_a_b') })
     expect(() => make({ subagents: [sub('a-b'), sub('a_b')] })).toThrow(refusal)
     expect(() => make({ subagents: [sub('a-b')], tools: [tool('delegate_to_a_b')] })).toThrow(refusal)
   })
 
-  it('A5: a delegate tool wins over the tool of an extension, which is told', () => {
+  it('A5: a delegate tool wins over a tool of an extension, which is reported', () => {
     const extension = defineExtension({ name: 'rival', tools: [tool('delegate_to_plain')], hooks: {} })
     const agent = make({ subagents: [sub('plain')], extensions: [extension] })
     expect(agent.diagnostics).toMatchObject([{ kind: 'tool', name: 'delegate_to_plain' }])
@@ -71,7 +71,7 @@ describe('delegate tools', () => {
     expect(talk.memory.snapshot()).toMatchObject({ children: {} })
   })
 
-  it('take parts as well as text', async () => {
+  it('accept parts as well as text', async () => {
     const talk = conversation()
     const prompt = [
       { type: 'text', text: 'what is this?' },

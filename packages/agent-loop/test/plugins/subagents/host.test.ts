@@ -33,7 +33,7 @@ function hosted(answers: readonly Answer[], { unfinished = false, ...offers }: P
 }
 
 describe('subagents that a journal runs', () => {
-  it('are handed over, and what they come to is told, booked and charged', async () => {
+  it('are started by the journal, and their outcome is reported, booked and charged', async () => {
     const { talk, requests } = hosted([ended])
     const budget = createBudget({ maxTotalTokens: 10_000 })
     const { result } = await talk.play(lead(helper('scout', [])), 'go', { budget })
@@ -44,7 +44,7 @@ describe('subagents that a journal runs', () => {
     expect(talk.journal.events.filter(({ type }) => type.startsWith('child'))).toMatchObject([{ childRunId: 'elsewhere', subagent: 'scout' }, { usage: { inputTokens: 7 } }])
   })
 
-  it('take a session key and the background as far as the journal has them', async () => {
+  it('accept a session key and the background if the journal supports them', async () => {
     const input = { prompt: 'look', description: 'a look', sessionKey: 'notes-1', run_in_background: true }
     const { talk, requests } = hosted([{ kind: 'launched', childRunId: 'later', taskId: 'task_1' }], { sessionKeys: true, background: true })
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout', input)] }, { text: 'done' }], { subagents: [helper('scout', [])] })
@@ -68,7 +68,7 @@ describe('subagents that a journal runs', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error' })
   })
 
-  it('A165: are bound by what the agents above allow, wherever those run', async () => {
+  it('A165: are limited by the agents above them, wherever those run', async () => {
     const within = hosted([ended], { depth: 1, maxDepth: 2 })
     await within.talk.play(lead(helper('scout', []), { limits: { maxDepth: 9 } }), 'go')
     expect(within.requests).toMatchObject([{ maxDepth: 2 }])
@@ -78,7 +78,7 @@ describe('subagents that a journal runs', () => {
     expect(await toldOf(beyond.talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('maxDepth: 2') } })
   })
 
-  it('A164: one that waits suspends its parent, and is asked again when that goes on', async () => {
+  it('A164: a subagent that waits suspends its parent, and is asked again when the parent goes on', async () => {
     const pending: ChildOutcome = {
       ...{ kind: 'pending', childRunId: 'elsewhere' },
       pendingToolCalls: [{ toolCallId: 'r', toolName: 'fetch', input: {}, path: [], agent: [] }],
@@ -96,7 +96,7 @@ describe('subagents that a journal runs', () => {
     expect(talk.journal.events.filter(({ type }) => type === 'tool-execution-start')).toHaveLength(1)
   })
 
-  it('one that is at work elsewhere leaves nothing that anybody outside could answer', async () => {
+  it('a subagent that is running elsewhere adds no pending call or approval', async () => {
     const { talk } = hosted([pendingElsewhere, ended])
     const agent = lead(helper('scout', []))
     expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'awaiting-subagent', pendingToolCalls: [], pendingApprovals: [] })
@@ -105,7 +105,7 @@ describe('subagents that a journal runs', () => {
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
   })
 
-  it('what was decided about the questions of one is told in the log of its parent', async () => {
+  it('decisions about the questions of a subagent are in the log of its parent', async () => {
     const questions = ['far_1', 'far_2'].map((approvalId) => ({ approvalId, toolCallId: approvalId, toolName: 'send', input: {}, inputHash: 'h', path: ['n'], agent: ['deep'] }))
     const asks = (pendingApprovals: typeof questions): ChildOutcome => ({ kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [], pendingApprovals })
     const decided = (approvalId: string, decision: 'approve' | 'deny') => ({ decided: [{ approvalId, toolCallId: approvalId, decision, by: 'ann', agent: ['deep'] }] })
@@ -123,7 +123,7 @@ describe('subagents that a journal runs', () => {
     ])
   })
 
-  it('one that waits is no call that somebody must settle', async () => {
+  it('a subagent that waits is not listed as a call to answer', async () => {
     const pending: ChildOutcome = { kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [{ toolCallId: 'r', toolName: 'fetch', input: {}, path: [], agent: [] }], pendingApprovals: [] }
     const { talk } = hosted([pending, pending])
     const calls = [handOver('d', 'scout'), plainCall('a', 'far'), plainCall('b', 'far')]
@@ -142,14 +142,14 @@ describe('subagents that a journal runs', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: 'no room' } })
   })
 
-  it('a host that belongs to another process ends the run here', async () => {
+  it('a host that reports a takeover by another process ends the run here', async () => {
     const { talk } = hosted([() => Promise.reject(new AgentError('fenced', 'another process has taken over the run'))], { unfinished: true })
     const agent = lead(helper('scout', []), {}, [])
     const run = talk.run(agent, 'go')
     expect(await run.result()).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'fenced' } })
   })
 
-  it('A107: a host that does not settle is given up when the grace is over', async () => {
+  it('A107: the runtime gives up a host that does not settle when the grace period is over', async () => {
     const { talk, requests } = hosted([() => new Promise(() => undefined)])
     const run = talk.run(lead(helper('scout', []), {}, []), 'go')
     await until(() => requests.length === 1)
@@ -160,7 +160,7 @@ describe('subagents that a journal runs', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
   })
 
-  it('one that was not started, because the run is stopped, leaves no word of it', async () => {
+  it('a subagent that was not started, because the run is stopped, leaves no event', async () => {
     const { talk } = hosted([async () => (abort.abort(), { kind: 'not-started' })])
     const abort = new AbortController()
     const { result } = await talk.play(lead(helper('scout', []), {}, []), 'go', { abortSignal: abort.signal })
@@ -169,7 +169,7 @@ describe('subagents that a journal runs', () => {
     expect(talk.journal.events.filter(({ type }) => type.startsWith('child'))).toEqual([])
   })
 
-  it.each<['stop' | 'yield', boolean]>([['stop', true], ['yield', false]])('of a run that meets a %s are stopped: %s', async (kind, stopped) => {
+  it.each<['stop' | 'yield', boolean]>([['stop', true], ['yield', false]])('subagents of a run that gets a %s are stopped: %s', async (kind, stopped) => {
     let asked: ChildRequest | undefined
     const { talk } = hosted([(request) => {
       asked = request
@@ -181,7 +181,7 @@ describe('subagents that a journal runs', () => {
     expect(asked?.abortSignal.aborted).toBe(stopped)
   })
 
-  it('one that waits is stopped with its parent', async () => {
+  it('a subagent that waits is stopped with its parent', async () => {
     const pending: ChildOutcome = {
       ...{ kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [] },
       pendingApprovals: [{ approvalId: 'far_1', toolCallId: 'q', toolName: 'send', input: {}, inputHash: 'h', path: [], agent: [] }],

@@ -24,7 +24,7 @@ async function reported(reports: readonly ChildReport[]) {
 }
 
 describe('reportChild', () => {
-  it('A182: gives start, at most one update per step, end and usage, and counts in usage and budget', async () => {
+  it('A182: reports start, at most one update per step, end and usage, and counts in usage and budget', async () => {
     const { result, told, budget } = await reported([
       { kind: 'start', childRunId: 'x', subagent: 'far', description: 'a task' },
       { kind: 'update', childRunId: 'x', step: 1, text: `${'y'.repeat(499)}😀 and more`, toolNames: ['look'] },
@@ -43,7 +43,7 @@ describe('reportChild', () => {
     expect(budget.left.tokens).toBe(100_000 - 140)
   })
 
-  it('A182: what comes twice, or behind the end, is dropped', async () => {
+  it('A182: a report that comes twice, or after the end, is dropped', async () => {
     const { result, told } = await reported([
       { kind: 'start', childRunId: 'x', subagent: 'far' },
       { kind: 'start', childRunId: 'x', subagent: 'far' },
@@ -56,17 +56,17 @@ describe('reportChild', () => {
     expect(result.usage.inputTokens).toBe(120)
   })
 
-  it('A182: steps may be counted from 0; one that is not above the last told is dropped', async () => {
+  it('A182: steps may be counted from 0; a step that is not above the last reported one is dropped', async () => {
     const { told } = await reported([0, 1, 0, 3, 2].map((step): ChildReport => ({ kind: 'update', childRunId: 'x', step })))
     expect(told.flatMap((event) => (event.type === 'child-update' ? event.step : []))).toEqual([0, 1, 3])
   })
 
-  it('A182: an end that nothing came before is told with its start', async () => {
+  it('A182: an end without an earlier report is reported with its start', async () => {
     const { told } = await reported([{ kind: 'end', childRunId: 'x', status: 'completed', usage }])
     expect(told).toMatchObject([{ type: 'child-start', subagent: 'bridge' }, { type: 'child-end', subagent: 'bridge' }, { type: 'usage' }])
   })
 
-  it('A44: what was booked before a run was left is in the usage of its turn', async () => {
+  it('A44: usage booked before a run was yielded is in the usage of its turn', async () => {
     const controller = new AbortController()
     const talk = conversation({ wrap: (journal) => ({ ...journal, abortSignal: controller.signal }) })
     const gate = gated('wait', { effect: 'pure' })
@@ -87,7 +87,7 @@ describe('reportChild', () => {
     expect(next).toMatchObject({ status: 'completed', usage: { inputTokens: 120 } })
   })
 
-  it('A182: a call that runs again after its run was left repeats nothing that the log tells of', async () => {
+  it('A182: a call that runs again after its run was yielded repeats no event of the log', async () => {
     const controller = new AbortController()
     const talk = conversation({ wrap: (journal) => ({ ...journal, abortSignal: controller.signal }) })
     let runs = 0
@@ -116,7 +116,7 @@ describe('reportChild', () => {
     expect(told).toEqual(['child-start x', 'child-update x', 'child-start y', 'child-end y', 'child-update x', 'child-end x'])
   })
 
-  it('A182: several are told apart', async () => {
+  it('A182: several children are reported separately', async () => {
     const { result, talk } = await reported(['x', 'y'].flatMap((childRunId): ChildReport[] => [
       { kind: 'start', childRunId, subagent: childRunId },
       { kind: 'end', childRunId, status: 'completed', usage },

@@ -8,7 +8,7 @@ import { echo, gated, until } from '../../support/tools.ts'
 import { handOver, helper, lead, outline, plainCall, toldOf } from './support.ts'
 
 describe('a subagent in place', () => {
-  it('A160: gives its parent compact text, and its events stay its own', async () => {
+  it('A160: gives its parent compact text, and keeps its events in its own log', async () => {
     const talk = conversation()
     const child = helper('scout', [{ text: 'found it' }])
     const { result, events } = await talk.play(lead(child), 'go')
@@ -36,7 +36,7 @@ describe('a subagent in place', () => {
     expect(output.value.text).toBe(`${'a'.repeat(10_000)}\n[… 10002 characters left out …]\n${'b'.repeat(10_000)}`)
   })
 
-  it('A182: tells one update per step of the child, with at most 500 characters and the tools it asks for', async () => {
+  it('A182: reports one update per step of the child, with at most 500 characters and the tools it calls', async () => {
     const talk = conversation()
     const look = echo('look')
     const child = helper('scout', [{ text: 'x'.repeat(600), toolCalls: [plainCall('a', 'look'), plainCall('b', 'look')] }, { text: 'so' }], { tools: [look.tool] })
@@ -50,7 +50,7 @@ describe('a subagent in place', () => {
     expect(look.calls[0]).toMatchObject({ agent: ['scout'], runId: 'run_1/d', idempotencyKey: 'run_1/d/1/a' })
   })
 
-  it('runs those of one answer at once, and gives each its own outcome', async () => {
+  it('runs the subagents of one answer at once, and gives each its own outcome', async () => {
     const talk = conversation()
     const gates = ['one', 'two'].map((name) => gated(name))
     const children = gates.map(({ tool }) => helper(tool.name, [{ toolCalls: [plainCall('w', tool.name)] }, { text: `${tool.name} said` }], { tools: [tool] }))
@@ -67,7 +67,7 @@ describe('a subagent in place', () => {
     ])
   })
 
-  it('gives the run of a child while it is under way, which can be steered', async () => {
+  it('returns the run of a child while it is active, so that it can be steered', async () => {
     const talk = conversation()
     const gate = gated('wait')
     const child = helper('scout', [{ toolCalls: [plainCall('w', 'wait')] }, { text: 'so' }], { tools: [gate.tool] })
@@ -92,7 +92,7 @@ describe('a subagent in place', () => {
     expect(child.model.calls[0]?.temperature).toBeUndefined()
   })
 
-  it('books the turns of follow-ups, too', async () => {
+  it('books the turns of follow-ups too', async () => {
     const talk = conversation()
     const usage = { input: 10, output: 1 }
     const gate = gated('wait')
@@ -107,10 +107,10 @@ describe('a subagent in place', () => {
   })
 })
 
-describe('what a child costs', () => {
+describe('the usage of a child', () => {
   const usage = { input: 100, output: 10 }
 
-  it('A162: is in the usage of its parent once', async () => {
+  it('A162: is counted once in the usage of its parent', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout')], usage }, { text: 'done', usage }], { subagents: [helper('scout', [{ text: 'so', usage }])] })
     const { result } = await talk.play(agent, 'go')
@@ -118,7 +118,7 @@ describe('what a child costs', () => {
     expect(talk.journal.events.filter(({ type }) => type === 'usage')).toMatchObject([{ purpose: 'child', usage: { inputTokens: 100 } }])
   })
 
-  it('A162: is in the usage of its parent when it fails', async () => {
+  it('A162: is counted in the usage of its parent even if the child fails', async () => {
     const talk = conversation()
     const child = helper('scout', [{ toolCalls: [plainCall('a', 'nothing')], usage }, { error: new Error('down') }])
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout')], usage }, { text: 'done', usage }], { subagents: [child] })
@@ -126,7 +126,7 @@ describe('what a child costs', () => {
     expect(result).toMatchObject({ status: 'completed', usage: { inputTokens: 300 } })
   })
 
-  it('A162: of a child of a child reaches the root', async () => {
+  it('A162: of a child\'s child reaches the root', async () => {
     const talk = conversation()
     const inner = helper('inner', [{ text: 'deep', usage }])
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')], usage }, { text: 'so', usage }], { subagents: [inner] })
@@ -135,7 +135,7 @@ describe('what a child costs', () => {
     expect(result.usage.inputTokens).toBe(500)
   })
 
-  it('A162: is charged to the budget of the tree once, and a child stops at it', async () => {
+  it('A162: is charged to the budget of the tree once, and a child stops at the limit', async () => {
     const talk = conversation()
     const budget = createBudget({ maxTotalTokens: 10_000 })
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout')], usage }, { text: 'done', usage }], { subagents: [helper('scout', [{ text: 'so', usage }])] })
@@ -157,7 +157,7 @@ describe('what a child costs', () => {
 })
 
 describe('a child that does not complete', () => {
-  it('A6: a child whose model has no price is not run under a limit of costs', async () => {
+  it('A6: a child whose model has no price is not run with a cost limit', async () => {
     const talk = conversation()
     const scripted = model([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }])
     const price = { input: '1', output: '1' }
@@ -167,7 +167,7 @@ describe('a child that does not complete', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('price') } })
   })
 
-  it('A176: what its run says of unknown outcomes holds for its children', async () => {
+  it('A176: the run\'s policy for unknown outcomes holds for its children', async () => {
     const talk = conversation()
     let started = false
     const pay = defineTool({
@@ -185,7 +185,7 @@ describe('a child that does not complete', () => {
     expect(resultsOf(child.model.calls[1])).toMatchObject([{ output: { value: expect.stringContaining('may or may not') } }])
   })
 
-  it('A183: a pin without it leaves a subagent out', async () => {
+  it('A183: a subagent that is missing from the pinned fingerprint is left out', async () => {
     const talk = conversation()
     const before = agentOf([], {})
     const agent = agentOf([{ text: 'done' }], { subagents: [helper('scout', [])] })
@@ -193,7 +193,7 @@ describe('a child that does not complete', () => {
     expect(agent.model.calls[0]?.tools ?? []).toEqual([])
   })
 
-  it('A163: an error is an outcome of the call', async () => {
+  it('A163: an error of the child is an outcome of the call', async () => {
     const talk = conversation()
     const { result } = await talk.play(lead(helper('scout', [{ error: new Error('the model is down') }])), 'go')
     expect(result.status).toBe('completed')
@@ -225,7 +225,7 @@ describe('a child that does not complete', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining('nobody/knows') } })
   })
 
-  it('A165: beyond maxDepth a call is refused before a child exists, and the root decides for all', async () => {
+  it('A165: beyond maxDepth a call is refused before a child exists, and the root decides for the whole tree', async () => {
     const talk = conversation()
     const inner = helper('inner', [])
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'alone then' }], { subagents: [inner], limits: { maxDepth: 9 } })
@@ -235,7 +235,7 @@ describe('a child that does not complete', () => {
     expect(result).toMatchObject({ executed: 'no', message: { status: 'error', output: { value: expect.stringContaining('maxDepth: 1') } } })
   })
 
-  it('A165: three levels are allowed unless said otherwise', async () => {
+  it('A165: three levels are allowed by default', async () => {
     const talk = conversation()
     const names = ['one', 'two', 'three', 'four']
     const deepest = names.reduceRight<ReturnType<typeof helper> | undefined>((below, name) => {
@@ -248,7 +248,7 @@ describe('a child that does not complete', () => {
     expect(third?.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ executed: 'no', message: { status: 'error' } })
   })
 
-  it('a journal that keeps no subagents makes an error outcome', async () => {
+  it('a journal that does not support subagents makes an error outcome', async () => {
     const talk = conversation({ wrap: ({ child: _none, ...journal }) => journal })
     const { result } = await talk.play(lead(helper('scout', [])), 'go')
     expect(result.status).toBe('completed')

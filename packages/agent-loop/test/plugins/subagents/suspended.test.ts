@@ -54,7 +54,7 @@ describe('a subagent that waits', () => {
     expect(await toldOf(talk, 'd')).toBeUndefined()
   })
 
-  it('A164: an approval of a child of a child reaches the root, and its answer only that child', async () => {
+  it('A164: an approval of a child\'s child reaches the root, and its answer only that child', async () => {
     const talk = conversation()
     const ran: unknown[] = []
     const inner = asker('inner', [{ id: 'q', name: 'send', input: { to: 'me' } }], [risky('send', ran)])
@@ -78,7 +78,7 @@ describe('a subagent that waits', () => {
     ])
   })
 
-  it('A164: several are listed together, calls before approvals', async () => {
+  it('A164: calls and approvals of several children are listed together, calls first', async () => {
     const { result, talk } = await twoWaiting([], { far: [], near: [] })
     expect(result).toMatchObject({
       status: 'awaiting-tools',
@@ -88,7 +88,7 @@ describe('a subagent that waits', () => {
     expect(talk.view().pendingApprovals).toHaveLength(1)
   })
 
-  it('A164, A71: an answer goes to its child, and the other one is not run', async () => {
+  it('A164, A71: an answer goes to its child, and the other child is not run', async () => {
     const { talk, agent, near } = await twoWaiting()
     const before = talk.journal.childJournals.get('run_1/n')?.commits.length
     const { result } = await talk.play(agent, fetched)
@@ -108,7 +108,7 @@ describe('a subagent that waits', () => {
     expect(talk.journal.events.filter(({ type }) => type === 'approval-requested')).toHaveLength(1)
   })
 
-  it('A164: answers to both go to each', async () => {
+  it('A164: answers to both children go to each', async () => {
     const { talk, agent, ran } = await twoWaiting()
     const { result } = await talk.play(agent, { ...fetched, ...approved })
     expect(result).toMatchObject({ status: 'completed', submission: { accepted: ['r', 'approval_1'], missing: [] } })
@@ -116,7 +116,7 @@ describe('a subagent that waits', () => {
     expect(talk.types().filter((type) => type === 'child-start')).toHaveLength(2)
   })
 
-  it('goes on without answers as it was, when nobody has any', async () => {
+  it('without answers the turn stays suspended, and no child is run', async () => {
     const { talk, agent, far, near } = await twoWaiting([], { far: [], near: [] })
     const before = ['run_1/f', 'run_1/n'].map((key) => talk.journal.childJournals.get(key)?.commits.length)
     const { result } = await talk.play(agent, undefined)
@@ -125,7 +125,7 @@ describe('a subagent that waits', () => {
     expect([far.model.calls, near.model.calls]).toMatchObject([{ length: 1 }, { length: 1 }])
   })
 
-  it('waits again, for what it asks for next', async () => {
+  it('waits again, for its next pending call', async () => {
     const talk = conversation()
     const child = asker('far', [plainCall('r', 'fetch')], [remote('fetch'), risky('send')], [{ toolCalls: [plainCall('q', 'send')] }, { text: 'so' }])
     const agent = lead(child)
@@ -146,7 +146,7 @@ describe('a subagent that waits', () => {
     ['an approval of another input', { approvals: [{ approvalId: 'approval_1', decision: 'approve', inputHash: 'x' }] }, 'approval-conflict', ['approval_1']],
     ['an edited input that is not valid', { approvals: [{ approvalId: 'approval_1', decision: 'approve', input: { to: 7 } }] }, 'invalid-input', ['approval_1']],
     ['unknown for a remote call', { toolResults: [{ toolCallId: 'r', path: ['f'], unknown: true }] }, 'invalid-input', ['r']],
-  ])('A72: %s refuses all, in the child too', async (_what, answers, code, ids) => {
+  ])('A72: %s refuses the whole submission, in the child too', async (_what, answers, code, ids) => {
     const { talk, agent } = await twoWaiting([], { far: [], near: [] })
     const before = talk.memory.snapshot()
     const both: Answers = { toolResults: [...(answers.approvals ? (fetched.toolResults ?? []) : []), ...(answers.toolResults ?? [])], approvals: [...(answers.toolResults ? (approved.approvals ?? []) : []), ...(answers.approvals ?? [])] }
@@ -156,7 +156,7 @@ describe('a subagent that waits', () => {
     expect(talk.memory.snapshot()).toEqual(before)
   })
 
-  it('A72: a repeat is known while the child waits, when it has gone on, and when the turn has', async () => {
+  it('A72: a repeat is recognized while the child waits, after it has gone on, and after the turn has', async () => {
     const { talk, agent } = await twoWaiting()
     await talk.play(agent, fetched)
     const commits = talk.journal.commits.length
@@ -172,7 +172,7 @@ describe('a subagent that waits', () => {
     expect((await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'other' }] })).result).toMatchObject({ error: { code: 'tool-result-conflict' } })
   })
 
-  it('A71: a child that waits for two goes on with one', async () => {
+  it('A71: a child that waits for two answers goes on with one', async () => {
     const talk = conversation()
     const child = asker('far', [plainCall('a', 'fetch'), plainCall('b', 'fetch')], [remote('fetch')])
     const agent = lead(child)
@@ -201,7 +201,7 @@ describe('a subagent that waits', () => {
     ])
   })
 
-  it('A81: is asked in place, with its path', async () => {
+  it('A81: onApproval is asked in place, with the path of the child', async () => {
     const talk = conversation()
     const ran: unknown[] = []
     const child = asker('near', [plainCall('q', 'send')], [risky('send', ran)])
@@ -218,7 +218,7 @@ describe('a subagent that waits', () => {
     expect(talk.types()).not.toContain('approval-requested')
   })
 
-  it('A73, A78: what nobody answers in time ends at the next run', async () => {
+  it('A73, A78: a call without an answer in time ends at the next run', async () => {
     const talk = conversation()
     const far = asker('far', [plainCall('r', 'fetch')], [remote('fetch', { timeoutMs: 1_000 })])
     const near = asker('near', [plainCall('q', 'send')], [risky('send', [], { approvalTimeoutMs: 1_000 })])
@@ -234,7 +234,7 @@ describe('a subagent that waits', () => {
     expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ approvalId: 'approval_1', decision: 'deny' })
   })
 
-  it('A164: calls of the parent itself are settled beside it', async () => {
+  it('A164: calls of the parent itself are settled beside the child', async () => {
     const talk = conversation()
     const look = echo('look')
     const child = asker('far', [plainCall('r', 'fetch')], [remote('fetch')])
@@ -250,7 +250,7 @@ describe('a subagent that waits', () => {
     expect(look.calls).toHaveLength(1)
   })
 
-  it('A55: those that are answered at once enter again as many as may run', async () => {
+  it('A55: of children that are answered at the same time, at most as many as may run go on at once', async () => {
     const talk = conversation()
     const names = ['one', 'two', 'three']
     const most: number[] = []
@@ -273,7 +273,7 @@ describe('a subagent that waits', () => {
     expect(Math.max(...most)).toBe(2)
   })
 
-  it('A164: a child that needs recovery makes its root need it', async () => {
+  it('A164: a child that needs recovery makes its root need recovery', async () => {
     const talk = conversation()
     const stuck = defineTool({ name: 'pay', description: '', inputSchema: {}, timeoutMs: 1_000, execute: () => new Promise<string>(() => undefined) })
     const child = asker('payer', [plainCall('p', 'pay'), plainCall('r', 'fetch')], [stuck, remote('fetch')])
@@ -308,7 +308,7 @@ describe('a subagent that waits', () => {
     expect(await resumed.result()).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('A162: what a child used before it waited is in the budget of its parent behind it', async () => {
+  it('A162: usage of a child before it waited is in the budget of its parent afterwards', async () => {
     const talk = conversation()
     const usage = { input: 2_000, output: 1 }
     const child = helper('far', [{ toolCalls: [plainCall('r', 'fetch')], usage }], { tools: [remote('fetch')] })
@@ -319,7 +319,7 @@ describe('a subagent that waits', () => {
     expect(result).toMatchObject({ status: 'limit', usage: { inputTokens: 4_000 } })
   })
 
-  it('A162: so is what a child of it used', async () => {
+  it('A162: so is usage of a child\'s child', async () => {
     const talk = conversation()
     const usage = { input: 2_000, output: 1 }
     const inner = helper('inner', [{ toolCalls: [plainCall('r', 'fetch')], usage }], { tools: [remote('fetch')] })
@@ -347,7 +347,7 @@ describe('a subagent that waits', () => {
     expect(talk.journal.events.find(({ type }) => type === 'child-end')).toMatchObject({ usage: { inputTokens: 400 } })
   })
 
-  it('A164: an answer whose time runs out while it is stored ends its call', async () => {
+  it('A164: an answer whose deadline passes while it is stored ends its call', async () => {
     const state = { late: false }
     const talk = conversation({
       wrap: (journal) => ({
@@ -369,7 +369,7 @@ describe('a subagent that waits', () => {
     expect(resultsOf(far.model.calls[1])[0]?.output).toMatchObject({ type: 'error-text', value: expect.stringContaining('deadline') })
   })
 
-  it('A164: a decision that only the child has stored is told when its parent goes on', async () => {
+  it('A164: a decision that only the child has stored is reported when its parent goes on', async () => {
     const state = { dies: false }
     const talk = conversation({
       wrap: (journal) => ({
