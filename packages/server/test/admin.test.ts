@@ -48,7 +48,7 @@ function pricedModels() {
 const connect = (url: string, options: Partial<AdminOptions> = {}) => createAdmin({ baseUrl: url, clock: clientClock, random: () => 0, ...options })
 
 describe.each(stores)('the admin client against $name', ({ make }) => {
-  it('V103, S210: schedules are made, listed, paused, resumed and deleted, each once though every first answer is lost', async () => {
+  it('V103, S210: creates, lists, pauses, resumes and deletes schedules, each once though the first answer to every request is lost', async () => {
     const clock = manualClock(noon)
     const { url, execute, runtime } = await bench({ store: make(), clock, runtimeOptions: { clock }, steps: [{ text: 'One.' }, { text: 'Two.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }))
@@ -72,7 +72,7 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await expect(connect(url).session('other').schedules.list()).rejects.toMatchObject({ code: 'session-missing' })
   })
 
-  it('V103: labels of the active path and of another one are listed', async () => {
+  it('V103: lists labels of the active path and of another one', async () => {
     const { url, execute } = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }))
     const session = createClient({ baseUrl: url }).session('mine')
@@ -88,7 +88,7 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await expect(labels({ leaf: 'nobody' })).rejects.toMatchObject({ code: 'unknown-entry' })
   })
 
-  it('V103, S213: deliveries that failed are listed by pages and sent again', async () => {
+  it('V103, S213: lists failed deliveries by pages and sends them again', async () => {
     const runtimeOptions = { notify: { url: 'https://hooks.example/', events: ['settled'], secret: 'a secret of sixteen characters', retentionMs: 1 }, webhooks: { resolve: () => Promise.resolve([]) } } as const
     const { url, execute } = await bench({ store: make(), runtimeOptions, steps: [{ text: 'One.' }, { text: 'Two.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }))
@@ -102,7 +102,7 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await expect(notices.resend('made-up.1')).rejects.toMatchObject({ code: 'unknown-notice' })
   })
 
-  it('V103: a ticket opens a stream of the session, and what is no run is not recovered', async () => {
+  it('V103: a ticket opens a stream of the session, and an unknown run cannot be recovered', async () => {
     const { token, config } = await createToken({ id: 'page', tenant: 'acme', scopes: ['sessions:read', 'sessions:write', 'approvals'] })
     const { url, execute, get } = await bench({ store: make(), steps: [{ text: 'One.' }], auth: { tokens: [config] } })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }, { authorization: `Bearer ${token}` }))
@@ -113,7 +113,7 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await expect(mine.recover('no/body', 'stop')).rejects.toMatchObject({ code: 'unknown-run' })
   })
 
-  it('D57: each caller who is known learns who it is and what it may do, and nothing else of itself', async () => {
+  it('D57: each authenticated caller learns its own identity and rights, and no more about itself', async () => {
     const clock = manualClock(noon)
     const expiresAt = noon + minuteMs
     const callers = { reader: ['sessions:read'], owner: ['admin'], nobody: [] } satisfies Record<string, Scope[]>
@@ -130,7 +130,7 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await expect(me(reader)).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
   })
 
-  it('V103, A197: a tenant that is held to a budget reads its own spending, with the scope for it', async () => {
+  it('V103, A197: a tenant with a budget reads its own spending, with the scope for it', async () => {
     const clock = manualClock(noon)
     const callers: readonly (readonly [id: string, tenant: string, scopes: readonly Scope[]])[] = [
       ['writer', 'acme', ['sessions:read', 'sessions:write']],
@@ -155,14 +155,14 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
   })
 })
 
-it('D57: what a verifier knows beside the principal is not told, and a server without credentials says so', async () => {
+it('D57: fields of a verifier beside the principal are not returned, and a server without credentials says so', async () => {
   const known = { id: 'page', tenant: 'acme', scopes: ['agents:read'], mail: 'somebody@acme.example' } as const
   const { url } = await bench({ auth: () => Promise.resolve({ ...known, scopes: [...known.scopes] }) })
   expect(await connect(url).me()).toEqual({ id: 'page', tenant: 'acme', scopes: ['agents:read'] })
   expect(await connect((await bench()).url).me()).toEqual({ id: 'local', tenant: 'local', scopes: ['admin'] })
 })
 
-it('V103: without a budget there is no route for it, and a limit that cannot be asked for is a fault of the server', async () => {
+it('V103: without a budget the route does not exist, and a limit that cannot be read is a fault of the server', async () => {
   const without = await bench()
   await expect(connect(without.url).tenantSpending()).rejects.toMatchObject({ code: 'route-not-found', status: 404 })
   const failing = await bench({ runtimeOptions: { tenantBudget: { maxCost: () => Promise.reject(new Error('no database')), window: 'day' } } })
@@ -170,7 +170,7 @@ it('V103: without a budget there is no route for it, and a limit that cannot be 
   expect(failing.faults).toHaveLength(1)
 })
 
-it('the example of the documentation of the admin client runs as it stands, against this server', async () => {
+it('the example of the documentation of the admin client runs unchanged against this server', async () => {
   const folder = join(import.meta.dirname, '..', '..', 'client')
   const example = /```ts check\n([\s\S]*?)```/.exec(await readFile(join(folder, '../../docs/guides/admin.md'), 'utf8'))?.[1] ?? ''
   const { token, config } = await createToken({ id: 'operator', tenant: 'acme', scopes: ['admin'] })

@@ -159,14 +159,14 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
 const withoutRow: Readonly<Record<string, string>> = { ServerError: 'the error itself', problemCodes: 'a list' }
 
 describe('the arguments of every export', () => {
-  it('S206: every export has a row, or says why it needs none', () => {
+  it('S206: every export has a row, or a reason why it needs none', () => {
     const methods = Object.entries(server()).filter(([, value]) => typeof value === 'function')
     const exported = [...Object.keys(root), ...Object.keys(config), ...Object.keys(node), ...methods.map(([name]) => `server.${name}`)]
     const listed = Object.keys(rows).filter((name) => name !== 'prometheusMetrics.measure')
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
 
-  it.each(Object.entries(rows))('S206, S208: %s takes what its row says and refuses all else by its path', async (_name, row) => {
+  it.each(Object.entries(rows))('S206, S208: %s accepts what its row lists and refuses everything else, naming its path', async (_name, row) => {
     expect(await argumentProblems(row, { isRefusal })).toEqual([])
   })
 
@@ -180,11 +180,11 @@ describe('the arguments of every export', () => {
     ['a field of a token', make({ auth: { tokens: [{ ...token(), scope: [] }] } }), 'auth.tokens[0] has no option "scope"; did you mean scopes?'],
     ['a field of redact', make({ redact: { field: [] } }), 'redact has no option "field"; did you mean fields?'],
     ['an option of the Node server', () => node.createNodeServer({ runtime: idleRuntime(), auth: 'none', registery: 1 } as never), 'options has no option "registery"; did you mean registry?'],
-  ])('S206: the misspelled name of %s is refused with the one that was meant', (_name, run, message) => {
+  ])('S206: the misspelled name of %s is refused with a hint to the right name', (_name, run, message) => {
     expect(run).toThrow(new root.ServerError('invalid-config', message))
   })
 
-  it('S206: an origin that no browser sends is refused', () => {
+  it('S206: refuses an origin that no browser sends', () => {
     expect(make({ cors: { origins: ['https://app.example/'] } })).toThrow(/cors\.origins\[0\] must be an origin .*received a text of 20 characters/)
   })
 
@@ -203,7 +203,7 @@ describe('the arguments of every export', () => {
     await expect((async () => run())()).rejects.toMatchObject({ code: 'invalid-config', message })
   })
 
-  it('S206: undefined is absent: limits keep their defaults, and the rate limiter of Node counts', async () => {
+  it('S206: undefined counts as absent: limits keep their defaults, and the rate limiter of Node counts', async () => {
     const { config, token } = await root.createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
     const options = { runtime: idleRuntime(), auth: { tokens: [config] }, logger: logger(), limits: { requestsPerMinute: 1, bodyBytes: undefined }, rateLimiter: undefined, metrics: undefined }
     const counting = node.createNodeServer(options as never)
@@ -234,7 +234,7 @@ describe('the fields of requests', () => {
     ['GET', '/api/agent/sessions?limt=5', undefined, 'limt', 'limit'],
     ['GET', '/api/agent/session/s1/export?event', undefined, 'event', 'events'],
     ['GET', '/api/agent/session/s1/branches?limits=5', undefined, 'limits', 'limit'],
-  ])('S206: %s %s refuses an unknown key by its path, with the one that was meant', async (method, path, body, unknown, meant) => {
+  ])('S206: %s %s refuses an unknown key by its path, with a hint to the right key', async (method, path, body, unknown, meant) => {
     const { get, post } = await bench()
     const answer = method === 'GET' ? await get(path) : await post(path, body)
     expect(answer.status).toBe(400)

@@ -116,5 +116,5 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
 
 describe('a script that awaits', () => {
   // Concurrent, because they mostly wait.
-  it.concurrent.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => expectAwaited(script, said))
+  it.concurrent.each(Object.entries(waits))('O15, S66: does not exit before the end of %s', (_name, [script, said]) => expectAwaited(script, said))
 })

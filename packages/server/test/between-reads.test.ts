@@ -33,18 +33,18 @@ async function viewWithCommits(commits: number): Promise<{ readonly torn: Sessio
   return { torn: await view(it.get(mine)), whole: await view(it.get(mine)) }
 }
 
-it.each([1, 2, 4])('V18: a view is of one moment, also when %i commits come between its reads', async (commits) => {
+it.each([1, 2, 4])('V18: a view shows one moment, also when %i commits come between its reads', async (commits) => {
   const { torn, whole } = await viewWithCommits(commits)
   expect(torn.messages).toHaveLength(2 + 2 * commits)
   expect(torn).toEqual(whole)
 })
 
-it('V18: with commits all the time it is answered after five looks', async () => {
+it('V18: with commits all the time it is answered after five reads', async () => {
   const { torn } = await viewWithCommits(9)
   expect(torn.messages).toHaveLength(2 + 2 * 5)
 })
 
-it('V18: what a run waits for is that of the messages', async () => {
+it('V18: the pending calls of a run match the messages', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   let asked = false
@@ -58,7 +58,7 @@ it('V18: what a run waits for is that of the messages', async () => {
   expect(await view(it.get(mine))).toMatchObject({ pendingToolCalls: [{ toolCallId: 'c1' }], run: { status: 'waiting-for-user' } })
 })
 
-it('V25: an id that somebody takes between look and fork is refused as taken', async () => {
+it('V25: an id that another request takes between check and fork is refused as taken', async () => {
   const it = await bench({ steps: [{ text: 'One.' }] })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   expect((await it.post(`${mine}/fork`, { newSessionId: 'copy' })).status).toBe(201)
@@ -66,7 +66,7 @@ it('V25: an id that somebody takes between look and fork is refused as taken', a
   await refusal(it.post(`${mine}/fork`, { newSessionId: 'copy' }), 409, 'session-exists')
 })
 
-it('V78, V96: a HEAD of a stream opens none: its place is free for the next', async () => {
+it('V78, V96: a HEAD of a stream opens none: its slot is free for the next request', async () => {
   const it = await bench({ steps: [{ text: 'One.' }], limits: { streamsPerSession: 1 } })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   const ask = (method: string) => {

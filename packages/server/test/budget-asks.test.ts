@@ -19,7 +19,7 @@ describe.each(stores)('a budget that asks over HTTP, on $name', ({ make }) => {
     return { session, result, approvalId: result.pendingApprovals?.[0]?.approvalId ?? '' }
   }
 
-  it('A196: the client sees what is asked, grants with an approval, and reads on', async () => {
+  it('A196: the client sees the question, grants with an approval, and reads on', async () => {
     const { session, result, approvalId } = await asking()
     expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ about: 'budget', toolName: 'budget', input: { budgets: [{ name: 'tenant', left: { cost: 0 } }] } }] })
     expect(await session.state()).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId, about: 'budget' }] })
@@ -29,7 +29,7 @@ describe.each(stores)('a budget that asks over HTTP, on $name', ({ make }) => {
     expect(JSON.stringify((await session.state()).messages)).toContain('Here.')
   })
 
-  it('A196: denied over HTTP, the run ends as limit', async () => {
+  it('A196: a denial over HTTP ends the run as limit', async () => {
     const { session, approvalId } = await asking()
     await session.deny(approvalId, { reason: 'enough' })
     await expect.poll(async () => (await session.state()).outcome).toBe('limit')

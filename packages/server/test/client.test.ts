@@ -64,7 +64,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     expect(commitsOf(stored)).toEqual(commits)
   })
 
-  it('C3, C25: result, state and the fold of the log say the same', async () => {
+  it('C3, C25: result, state and the fold of the log agree', async () => {
     const { url } = await bench({ store: make(), steps: [{ text, chunk: 4 }] })
     const session = connect(url).session()
     const run = session.send('hi', { metadata: { from: 'test' } })
@@ -78,7 +78,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     expect(log.reduce(foldEvent, emptyView)).toMatchObject({ messages: result.messages, status: 'completed', gap: false })
   })
 
-  it.each([1, 2, 3, 4, 5, 6])('C5, C8, V30: cut again and again (%i), a run and a reader of the session miss nothing', async (seed) => {
+  it.each([1, 2, 3, 4, 5, 6])('C5, C8, V30: cut again and again (%i), a run and a reader of the session miss no event', async (seed) => {
     const { url } = await bench({ store: make(), steps: [{ text, chunk: 3, deltaDelayMs: 1 }, { text: 'Again.' }] })
     const cuts = (salt: number): number[] => Array.from({ length: 6 }, (_, place) => 1 + ((seed * 7919 + salt + place * 1613) % 5000))
     const run = connect(url, { fetch: cutting(cuts(0)) }).session('s1').send('hi')
@@ -111,7 +111,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     expect((await run.result()).messages).toEqual((await session.state()).messages)
   })
 
-  it('C16: what one client answers, the other cannot answer otherwise', async () => {
+  it('C16: an answer by one client cannot be contradicted by another', async () => {
     const { url } = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'where', input: {} }] }, { text }], tools: [remoteTool('where')] })
     const session = connect(url).session()
     const { status, pendingToolCalls = [] } = await session.send('hi').result()
@@ -124,7 +124,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     await expect(other.submitToolResults([{ toolCallId: 'no-such', output: 1 }])).rejects.toMatchObject({ code: 'unknown-tool-call' })
   })
 
-  it('V22, V25: what is steered, followed up, forked and switched in the client is what the server has', async () => {
+  it('V22, V25: steering, follow-up, fork and switch through the client reach the server', async () => {
     const held = gate()
     const steps = [{ parts: [{ wait: held.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }, { text: 'Other.' }]
     const { url } = await bench({ store: make(), steps })
@@ -180,7 +180,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     expect(await session.deny(again.pendingApprovals?.[0]?.approvalId ?? '', { reason: 'No.' })).toMatchObject({ decision: 'deny' })
   })
 
-  it('V10, V13, V14: what a client brings to a session, and what it asks for while a run is open', async () => {
+  it('V10, V13, V14: a client brings context and tools to a session, and chooses how an input joins an open run', async () => {
     const held = gate()
     const steps = [{ parts: [{ wait: held.passed }], text: 'One.' }, { toolCalls: [{ name: 'paint', input: {} }] }, { text: 'Painted.' }]
     const { url } = await bench({ store: make(), steps, agents: { assistant: { clientTools: 'any', clientHistory: true } } })
@@ -197,7 +197,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     held.open()
   })
 
-  it('A191: an input may ask for an object of a schema, which is the result', async () => {
+  it('A191: an input may ask for an object of a schema, which becomes the result', async () => {
     const steps = [{ toolCalls: [{ name: 'final_output', input: { city: 'Oslo' } }] }]
     const { url } = await bench({ store: make(), steps, agents: { assistant: { clientOutput: true } } })
     const run = connect(url).session().send('hi', { output: { type: 'object', properties: { city: { type: 'string' } } } })
@@ -211,7 +211,7 @@ describe.each(stores)('the client against $name', ({ make }) => {
     expect(await run.result()).toMatchObject({ status: 'completed', output: { city: 'Oslo' }, text: '{"city":"Oslo"}' })
   })
 
-  it('C14: stop ends the run and says what became of its calls', async () => {
+  it('C14: stop ends the run and returns the outcome of its calls', async () => {
     const held = gate()
     const tools = [localTool('slow', () => held.passed.then(() => 'late'))]
     const { url } = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'slow', input: {} }] }], tools })

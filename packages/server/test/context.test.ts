@@ -18,7 +18,7 @@ const earlier = [
 ] as const
 
 describe.each(stores)('the context of a new session over the $name store', ({ make }) => {
-  it('V13: earlier messages stand before the input, for the model and for readers', async () => {
+  it('V13: earlier messages come before the input, for the model and for readers', async () => {
     const { execute, get, model } = await bench({ store: make(), steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
     const answer = await execute({ sessionId: 'mine', input: say('Sure?'), context: { messages: earlier } })
     expect(completion(await allFrames(answer)).status).toBe('completed')
@@ -29,7 +29,7 @@ describe.each(stores)('the context of a new session over the $name store', ({ ma
     expect(JSON.stringify(prompt)).toMatch(/Which knot\?.*A bowline\..*Sure\?/)
   })
 
-  it('V13: a repeat with the same key finds the history as it was', async () => {
+  it('V13: a repeat with the same key finds the original history', async () => {
     const { execute, get } = await bench({ store: make(), steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
     const body = { input: say('Sure?'), context: { messages: earlier } }
     const key = { 'idempotency-key': 'k1' }
@@ -41,7 +41,7 @@ describe.each(stores)('the context of a new session over the $name store', ({ ma
   })
 })
 
-it('V13: history and input come into the store together, or not at all', async () => {
+it('V13: history and input are stored together, or not at all', async () => {
   const lost = losing(memoryStore(), 'session.ensure')
   const { execute, get } = await bench({ store: lost.store, steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
   const body = { sessionId: 'mine', input: say('Sure?'), context: { messages: earlier } }
@@ -74,7 +74,7 @@ describe.each(stores)('tools of a client over the $name store', ({ make }) => {
     expect(model.calls).toEqual([])
   })
 
-  it('V14: declared accepts what the agent leaves to the client, with the schema of the agent, and is the default', async () => {
+  it('V14: declared accepts tools that the agent leaves to the client, with the schema of the agent, and is the default', async () => {
     const { execute, model } = await bench({ store: make(), steps: [call('place')], tools: [remoteTool('place'), localTool('look', () => 'seen')] })
     for (const name of ['look', 'other']) {
       const problem = await refusal(execute({ input: say('hi'), context: { tools: [declaration(name)] } }), 403, 'client-tools-not-allowed')
@@ -86,7 +86,7 @@ describe.each(stores)('tools of a client over the $name store', ({ make }) => {
     expect(told).toMatchObject({ description: 'Asks the browser.', inputSchema: { properties: {} } })
   })
 
-  it('V14: any accepts new ones, which stay with the session, and none that hides a tool of the agent', async () => {
+  it('V14: any accepts new tools, which stay with the session, and no tool that hides one of the agent', async () => {
     const { execute, model } = await bench({
       store: make(),
       agents: { assistant: { clientTools: 'any' } },
@@ -104,7 +104,7 @@ describe.each(stores)('tools of a client over the $name store', ({ make }) => {
   })
 })
 
-it('V14: a tool that would hide one of a subagent, or one that comes with subagents, is refused', async () => {
+it('V14: refuses a tool that would hide one of a subagent, or one that comes with subagents', async () => {
   const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([]), tools: [localTool('dig', () => 'dug')] })
   const boss = defineAgent({ name: 'boss', model: scriptedModel([]), subagents: [helper] })
   const { execute } = await bench({ otherAgents: [boss], agents: { boss: { clientTools: 'any' } } })
@@ -114,7 +114,7 @@ it('V14: a tool that would hide one of a subagent, or one that comes with subage
   }
 })
 
-it('V14: at most 32 tools of 64 KiB in all', async () => {
+it('V14: accepts at most 32 tools of 64 KiB in all', async () => {
   const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } }, steps: [{ text: 'Hi.' }] })
   const many = Array.from({ length: 33 }, (_, index) => declaration(`t${index}`))
   await refusal(execute({ input: say('hi'), context: { tools: many } }), 400, 'invalid-body')
@@ -144,7 +144,7 @@ describe('V106: a schema that a client declares is bounded before it is used', (
     ['a step of 0', { properties: { a: { type: 'number', multipleOf: 0 } } }, ''],
     ['a length below 0', { properties: { a: { type: 'string', minLength: -1 } } }, ''],
     ['fewer than no items', { properties: { a: { type: 'array', minItems: -1 } } }, ''],
-  ])('%s is refused, and the place is told', async (_name, inputSchema, path) => {
+  ])('refuses %s, and names the place', async (_name, inputSchema, path) => {
     const { execute, runtime } = await bench({ agents: { assistant: { clientTools: 'any' } } })
     const tools = [declaration('fine'), { ...declaration('paint'), inputSchema }]
     const problem = await refusal(execute({ input: say('hi'), context: { tools } }), 400, 'invalid-body')
@@ -153,7 +153,7 @@ describe('V106: a schema that a client declares is bounded before it is used', (
     expect((await runtime.sessions()).items).toEqual([])
   })
 
-  it('a pattern of a client is never given to the engine that backtracks', async () => {
+  it('a pattern of a client never reaches the regular expression engine that backtracks', async () => {
     const inputSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a|a)*$' } } }
     const calls = ['a'.repeat(20), `${'a'.repeat(20)}!`].map((a, index) => ({ id: `c${index}`, name: 'paint', input: { a } }))
     const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } }, steps: [{ toolCalls: calls }] })
@@ -168,7 +168,7 @@ describe('V106: a schema that a client declares is bounded before it is used', (
   })
 })
 
-it('V15: a declaration says what a tool takes, and nothing that runs', async () => {
+it('V15: a declaration contains the input schema of a tool, and nothing that runs', async () => {
   const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } } })
   for (const more of [{ execute: 'return 1' }, { effect: 'pure' }, { needsApproval: false }, { providerOptions: {} }]) {
     const problem = await refusal(execute({ input: say('hi'), context: { tools: [{ ...declaration('x'), ...more }] } }), 400, 'invalid-body')
@@ -192,14 +192,14 @@ describe('A191: the schema of a final answer that a client gives', () => {
     expect(next).not.toHaveProperty('output')
   })
 
-  it('ends the run as an error when no answer fits', async () => {
+  it('ends the run as an error if no answer fits', async () => {
     const { execute } = await bench({ agents: open, steps: [answers({}), answers({})] })
     const frames = await allFrames(await execute({ input: say('hi'), context: {}, options: { output } }))
     expect(completion(frames)).toMatchObject({ status: 'error', reason: 'output-invalid', error: { code: 'output-invalid' } })
     expect(completion(frames)).not.toHaveProperty('output')
   })
 
-  it('is taken only where the agent lets a client give one', async () => {
+  it('is accepted only where the agent lets a client give one', async () => {
     const { execute } = await bench({})
     await refusal(execute({ input: say('hi'), context: {}, options: { output } }), 403, 'option-not-allowed')
   })
@@ -210,7 +210,7 @@ describe('A191: the schema of a final answer that a client gives', () => {
     ['that is too large', { type: 'object', description: 'x'.repeat(2 ** 16) }, 'options.output'],
     ['with a pattern that looks back', { type: 'object', properties: { a: { type: 'string', pattern: '(a)\\1' } } }, 'options.output.properties.a.pattern'],
     ['whose references double', doublingSchema(), 'options.output'],
-  ])('V106: one %s is refused, and the place is told', async (_name, given, path) => {
+  ])('V106: refuses an output schema %s, and names the place', async (_name, given, path) => {
     const { execute } = await bench({ agents: open })
     const problem = await refusal(execute({ input: say('hi'), context: {}, options: { output: given as never } }), 400, 'invalid-body')
     expect(problem.errors).toEqual([{ path, message: expect.any(String) as string }])
@@ -224,7 +224,7 @@ function twoModels() {
   return { small, large, agent: defineAgent({ name: 'chooser', model: 'test:small', models }) }
 }
 
-it('V16: a model is one of those that the agent offers, for this run', async () => {
+it('V16: a client may choose one of the models that the agent offers, for this run', async () => {
   const { small, large, agent } = twoModels()
   const { execute, get } = await bench({ otherAgents: [agent], agents: { chooser: { models: ['test:large'] } } })
   const context = { agent: 'chooser' }
@@ -240,7 +240,7 @@ it('V16: a model is one of those that the agent offers, for this run', async () 
   expect(agents.map(({ id, models }) => [id, models])).toEqual([['assistant', []], ['chooser', ['test:large']]])
 })
 
-it('V16: a field of runtimeParams is one that the agent lets a client set; by default there is none', async () => {
+it('V16: a client may set the fields of runtimeParams that the agent allows; by default none', async () => {
   const closed = await bench()
   const settings = { temperature: 0.5 }
   await refusal(closed.execute({ input: say('hi'), context: {}, options: { runtimeParams: settings } }), 403, 'option-not-allowed')
@@ -254,7 +254,7 @@ it('V16: a field of runtimeParams is one that the agent lets a client set; by de
   expect(model.calls[0]?.temperature).toBe(0.5)
 })
 
-it('V17: instructions, tools and context are those that a session began with', async () => {
+it('V17: instructions, tools and context stay those of the beginning of the session', async () => {
   const { execute } = await bench({ steps: [{ text: 'One.' }], agents: { assistant: { clientTools: 'any', clientHistory: true, runtimeParams: ['systemPrompt'] } } })
   await refusal(execute({ input: say('hi'), context: { instructions: 'Obey.' } }), 400, 'invalid-body')
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))

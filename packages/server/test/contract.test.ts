@@ -51,7 +51,7 @@ it('V94: the document is valid OpenAPI 3.1', async () => {
   expect(await new Validator().validate({ ...described })).toEqual({ valid: true })
 })
 
-it('V94: the document has every route, and says of each what it takes', async () => {
+it('V94: the document has every route, and describes the input of each', async () => {
   const { paths } = await document(await bench({ runtimeOptions: unlimited, requests: recordRequests({ store: memoryStateStore() }) }))
   const list = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
   expect(list).toMatchInlineSnapshot(`
@@ -102,7 +102,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
   expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['deltas', false], ['ticket', false], ['Last-Event-ID', false]])
 })
 
-it('V94: real answers of every route are those of the document, refusals included', async () => {
+it('V94: real answers of every route match the document, refusals included', async () => {
   const tokens = await Promise.all(['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })))
   const [admin = '', none = ''] = tokens.map((each) => `Bearer ${each.token}`)
   const call = (name: string) => ({ toolCalls: [{ id: `call-${name}`, name, input: {} }] })
@@ -238,7 +238,7 @@ it('V94: real answers of every route are those of the document, refusals include
   expect([...checked].sort()).toEqual(all.sort())
 })
 
-it('V95: the codes of problems are these', () => {
+it('V95: problems have these codes', () => {
   expect(problemCodes).toMatchInlineSnapshot(`
     [
       "invalid-body",
@@ -293,7 +293,7 @@ it('V95: the codes of problems are these', () => {
   `)
 })
 
-it('V95: a failure of ours is a problem without its text, also when it is no error', async () => {
+it('V95: an internal failure is a problem without its text, also when it is not an Error', async () => {
   for (const thrown of [new TypeError('secret /data'), 'secret', undefined]) {
     const { get, faults, runtime } = await bench()
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- libraries reject with anything
@@ -310,7 +310,7 @@ it('V97: the root entry uses no Node built-in, also not through its imports', ()
   expect(JSON.parse(execFileSync(process.execPath, [script, '@bowline/server/node'], { encoding: 'utf8' }))).toContain('node:http')
 })
 
-it('V99: fetch reads the stream byte for byte, in any chunks, as an independent parser does', async () => {
+it('V99: fetch reads the stream byte for byte, in any chunks, with the same result as an independent parser', async () => {
   const { steps, see } = watchedScript({ text: 'Grüße, 世界 🌍.\nNext line.\r\n\u2028End.', chunk: 2 })
   const { execute, get } = await bench({ steps })
   const live = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }), see)
@@ -320,7 +320,7 @@ it('V99: fetch reads the stream byte for byte, in any chunks, as an independent 
   for (const block of raw.trimEnd().split('\n\n')) expect(block).toMatch(/^(retry: 2000\n: \w+|id: [\d.]+\ndata: \{[^\n\r]*\}|: hb)$/)
 })
 
-it('V100: JSON holds no undefined, no NaN, no lone surrogates and no raw line breaks', () => {
+it('V100: JSON contains no undefined, no NaN, no lone surrogates and no raw line breaks', () => {
   const value = { text: 'a\ud800b\udc00 \ud83c\udf0d \\ud800', nothing: undefined, none: Number.NaN, '\udfff': 'x\ny' }
   const text = encodeJson(value)
   expect(JSON.parse(text)).toEqual({ text: 'a\ufffdb\ufffd \ud83c\udf0d \\ud800', none: null, '\ufffd': 'x\ny' })
@@ -328,13 +328,13 @@ it('V100: JSON holds no undefined, no NaN, no lone surrogates and no raw line br
   expect(text.isWellFormed()).toBe(true)
 })
 
-it('V100: text that is no Unicode is refused, in values and in keys', async () => {
+it('V100: text that is not valid Unicode is refused, in values and in keys', async () => {
   const { execute } = await bench()
   await refusal(execute('{"input":{"role":"user","content":"\\ud800 x"},"context":{}}'), 400, 'invalid-body')
   await refusal(execute('{"input":{"role":"user","content":"x"},"context":{"metadata":{"\\udfff":1}}}'), 400, 'invalid-body')
 })
 
-it('C2: a schema does not compile with a wire type that lacks one of its fields, or has another one, at any depth', () => {
+it('C2: a schema does not compile if its wire type lacks a field, or has another one, at any depth', () => {
   const schema = z.strictObject({ id: z.string(), note: optional(z.string()), items: optional(z.array(z.strictObject({ at: z.int(), label: optional(z.string()) }))) })
   interface Item {
     readonly at: number

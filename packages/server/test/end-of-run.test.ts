@@ -65,7 +65,7 @@ describe.each(cases)('a run with a subagent that answers at once, over the $name
     expect(textOf(await messageOf(chunksOf(frames)))).toBe(answer)
   })
 
-  it('V29, V30: the events behind each cursor of the run end where the undisturbed stream does', async () => {
+  it('V29, V30: the events after each cursor of the run end where the undisturbed stream does', async () => {
     const it = await benchWithTeam(make())
     const response = await asked(it).post('/api/agent/execute', { sessionId: 'mine', input: say('go'), context: {} })
     await ended(it, response)
@@ -78,7 +78,7 @@ describe.each(cases)('a run with a subagent that answers at once, over the $name
     await response.body?.cancel()
   })
 
-  it('V33: a stream until settled that was opened before ends with the answer', async () => {
+  it('V33: a stream until settled that was opened earlier ends with the answer', async () => {
     const hold = gate()
     const it = await benchWithTeam(make(), hold.passed)
     const response = await asked(it).post('/api/agent/execute', { sessionId: 'mine', input: say('go'), context: {} })
@@ -103,8 +103,8 @@ describe.each(allStores)('the client and a subagent that answers at once, over t
   })
 })
 
-describe.each(allStores)('a page that comes back while a subagent works, over the $name store', ({ make }) => {
-  it('V49: is given the stream of the answer that is under way', async () => {
+describe.each(allStores)('a page that resumes while a subagent works, over the $name store', ({ make }) => {
+  it('V49: gets the stream of the answer in progress', async () => {
     const hold = gate()
     const slow = defineAgent({ name: 'scout', description: 'Looks.', model: scriptedModel([{ parts: [{ wait: hold.passed }], text: 'found' }]) })
     const model = scriptedModel([{ toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look' } }] }, { text: answer }])
@@ -148,8 +148,8 @@ async function answered(it: Bench): Promise<void> {
   await run.result()
 }
 
-describe.each(allStores)('a run that goes on while its stream ends, over the $name store', ({ make }) => {
-  it('V5, V6: execute goes on with the segment that another client caused', async () => {
+describe.each(allStores)('a run that continues while its stream ends, over the $name store', ({ make }) => {
+  it('V5, V6: execute continues with the segment that another client caused', async () => {
     const it = await benchWithHook(make(), answered)
     const frames = await allFrames(await it.execute({ sessionId: 'mine', input: say('go'), context: {} }))
     expect(typesOf(frames).filter((type) => type === 'turn-end')).toHaveLength(2)
@@ -157,15 +157,15 @@ describe.each(allStores)('a run that goes on while its stream ends, over the $na
     expect(JSON.stringify(eventsOf(frames).filter(({ type }) => type === 'message-end'))).toContain(answer)
   })
 
-  it('V8: a run that still waits ends with what is pending', async () => {
+  it('V8: a run that still waits ends with its pending calls', async () => {
     const it = await benchWithHook(make(), () => Promise.resolve())
     const frames = await allFrames(await it.execute({ sessionId: 'mine', input: say('go'), context: {} }))
     expect(completion(frames)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }] })
   })
 })
 
-describe.each(allStores)('a stream until settled and a run that begins meanwhile, over the $name store', ({ make }) => {
-  it('V33: ends where nothing was open, not in the midst of the new run', async () => {
+describe.each(allStores)('a stream until settled when a run begins meanwhile, over the $name store', ({ make }) => {
+  it('V33: ends where nothing was open, not in the middle of the new run', async () => {
     const hold = gate()
     let onInfo: (() => Promise<unknown>) | undefined
     const it = await bench({

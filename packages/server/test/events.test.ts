@@ -38,7 +38,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     expect(byHeader).toEqual(after)
   })
 
-  it('V30: for every cut the fold before and after equals the fold of an undisturbed stream', async () => {
+  it('V30: for every cut, the fold before and after it equals the fold of an undisturbed stream', async () => {
     const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }, { text: 'You are in Oslo.', chunk: 4 }]
     const it = await bench({ store: make(), steps, tools: [remoteTool('place')] })
     await say1(it, 'where?', {})
@@ -53,7 +53,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     }
   })
 
-  it('V30: a reader cut in the middle of an open message goes on with its next delta', async () => {
+  it('V30: a reader cut in the middle of an open message continues with its next delta', async () => {
     const half = gate()
     const parts = [
       { type: 'text-start', id: 't' } as const,
@@ -102,7 +102,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     expect(next[0]).toEqual(third[0])
   })
 
-  it('V32: the open run is the one to start with, when there is one', async () => {
+  it('V32: without a cursor a reader starts with the open run, if there is one', async () => {
     const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }]
     const it = await bench({ store: make(), steps, tools: [remoteTool('place')] })
     const first = await say1(it, 'where?', {})
@@ -139,7 +139,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     expect((await it.get(`${events}?until=settled`, { 'last-event-id': rest.at(-1)?.id ?? '' })).status).toBe(204)
   })
 
-  it('V24: the streams of a session that is deleted end with deleted, and nobody is told to come back', async () => {
+  it('V24: the streams of a deleted session end with deleted, and tell no reader to reconnect', async () => {
     const hold = gate()
     const it = await bench({ store: make(), steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })
     const execute = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
@@ -153,7 +153,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     expect(it.faults).toEqual([])
   })
 
-  it('V38: deltas that come while the reader is busy with what is before them are not left out', async () => {
+  it('V38: deltas that come while the reader is busy with earlier events are not left out', async () => {
     const begun = gate()
     const deltas = ['One ', 'two ', 'three.'].map((delta) => ({ type: 'text-delta', id: 't', delta }) as const)
     const parts = [{ type: 'text-start', id: 't' } as const, { wait: begun.passed }, ...deltas, { type: 'text-end', id: 't' } as const]
@@ -185,7 +185,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
   })
 })
 
-it('V40: a reader that does not read slows neither the run nor other readers', async () => {
+it('V40: a reader that does not read slows down neither the run nor other readers', async () => {
   const text = 'x'.repeat(200_000)
   const it = await bench({ steps: [{ text, chunk: 100 }] })
   const idle = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
@@ -194,7 +194,7 @@ it('V40: a reader that does not read slows neither the run nor other readers', a
   await idle.body?.cancel()
 })
 
-it('V29: the view of a session and a stream from its cursor make one whole', async () => {
+it('V29: the view of a session and a stream from its cursor together are complete', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { text: 'Two.' }] })
   await say1(it, 'first', {})
   const view = (await (await it.get('/api/agent/session/mine')).json()) as SessionView

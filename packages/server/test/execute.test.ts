@@ -9,7 +9,7 @@ import { allFrames, collect, completion, eventsOf, framesUntil, typesOf } from '
 const calls = (...names: string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
 
 describe.each(stores)('execute over the $name store', ({ make }) => {
-  it('V1: without a sessionId the server makes one, and needs a context', async () => {
+  it('V1: without a sessionId the server creates one, and needs a context', async () => {
     const { execute } = await bench({ store: make(), steps: [{ text: 'Hello.' }] })
     await refusal(execute({ input: say('hi') }), 400, 'context-required')
     const response = await execute({ input: say('hi'), context: {} })
@@ -72,7 +72,7 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     expect(typesOf(frames)).toContain('message-end')
   })
 
-  it('V6: execute-complete is the last frame, and says how the run ended', async () => {
+  it('V6: execute-complete is the last frame, and has the outcome of the run', async () => {
     const { execute } = await bench({ store: make(), steps: [{ text: 'Hello.' }] })
     const frames = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
     const end = eventsOf(frames).findLast((event) => event.type === 'turn-end')
@@ -103,7 +103,7 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     expect(completion(await reading)).toMatchObject({ status: 'aborted' })
   })
 
-  it('V8: awaiting-tools lists the pending calls; results go on with the run, also one by one', async () => {
+  it('V8: awaiting-tools lists the pending calls; the run goes on with results, also one by one', async () => {
     const steps = [calls('place', 'time'), { text: 'There.' }]
     const { execute } = await bench({ store: make(), steps, tools: [remoteTool('place'), remoteTool('time')] })
     const first = completion(await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} })))
@@ -144,7 +144,7 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     expect(view.pendingToolCalls).toHaveLength(2)
   })
 
-  it('V9: a contradicting result is a conflict, the same one again is repeated, also when nothing is pending', async () => {
+  it('V9: a contradicting result is a conflict, the same one again is reported as repeated, also if nothing is pending', async () => {
     const { execute, post } = await bench({ store: make(), steps: [calls('place'), { text: 'There.' }], tools: [remoteTool('place')] })
     await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} }))
     const oslo = [{ toolCallId: 'call-place', output: 'Oslo' }]
@@ -163,7 +163,7 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     await refusal(execute({ sessionId: 'mine', input: lima }), 409, 'tool-result-conflict')
   })
 
-  it('S209: a pending call with its answer is taken on both routes; one that is not the call that waits is invalid', async () => {
+  it('S209: a pending call with its answer is accepted on both routes; one that differs from the waiting call is invalid', async () => {
     const { execute, post, get } = await bench({ store: make(), steps: [calls('place'), calls('place'), { text: 'There.' }], tools: [remoteTool('place')] })
     await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} }))
     const waiting = async () => ((await (await get('/api/agent/session/mine')).json()) as SessionView).pendingToolCalls.map((call) => ({ ...call, output: 'Oslo' }))
@@ -180,7 +180,7 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     expect(await answered.json()).toEqual({ accepted: ['call-place~2'], repeated: [], missing: [] })
   })
 
-  it('V10: while a run is open a message is refused with its runId, or queued when asked for', async () => {
+  it('V10: while a run is open a message is refused with its runId, or queued on request', async () => {
     const hold = gate()
     const steps = [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }]
     const { execute } = await bench({ store: make(), steps, limits: { queuedRunsPerSession: 1 } })
@@ -206,7 +206,7 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
   })
 })
 
-it('V7: whatever can be refused is refused before the headers', async () => {
+it('V7: every possible refusal comes before the headers', async () => {
   const { execute, post } = await bench()
   await refusal(execute({ input: say('hi'), context: { agent: 'nobody' } }), 404, 'unknown-agent')
   await refusal(execute({ sessionId: 'none', input: [{ toolCallId: 'x', output: 1 }] }), 404, 'session-missing')
@@ -215,7 +215,7 @@ it('V7: whatever can be refused is refused before the headers', async () => {
   expect(problem.errors).toEqual([{ path: 'sessionId', message: expect.any(String) }])
 })
 
-it('S208: an input that says nothing is a body that is invalid, on each route, and no model is called', async () => {
+it('S208: an empty input is an invalid body, on each route, and no model is called', async () => {
   const { execute, post, model } = await bench({ steps: [{ text: 'Hi.' }] })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   for (const content of ['', ' \n', [], [{ type: 'text', text: ' ' }]]) {
@@ -228,13 +228,13 @@ it('S208: an input that says nothing is a body that is invalid, on each route, a
   expect(model.calls).toHaveLength(1)
 })
 
-it('V10: what a client may ask for while a run is open is the choice of the agent', async () => {
+it('V10: the agent decides what a client may request while a run is open', async () => {
   const { execute } = await bench({ agents: { assistant: { onBusy: ['reject'] } }, defaultAgent: 'assistant', steps: [{ text: 'Hi.' }] })
   await refusal(execute({ input: say('hi'), context: {}, options: { onBusy: 'queue' } }), 403, 'option-not-allowed')
   expect((await execute({ input: say('hi'), context: {}, options: { onBusy: 'reject' } })).status).toBe(200)
 })
 
-it('V16: a client makes the server neither fetch an address nor set options of the provider', async () => {
+it('V16: a client cannot make the server fetch an address or set options of the provider', async () => {
   const { execute } = await bench()
   const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'http://169.254.169.254/' } }
   await refusal(execute({ input: { role: 'user', content: [file] }, context: {} }), 403, 'url-not-allowed')

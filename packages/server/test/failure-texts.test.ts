@@ -21,7 +21,7 @@ const thrown: Readonly<Record<string, () => unknown>> = {
   'a promise that a tool rejects': () => Promise.reject(new TypeError(text)),
 }
 
-it.each(Object.keys(thrown))('V90: %s reaches neither stream, view, chat, export nor model with its secrets', async (name) => {
+it.each(Object.keys(thrown))('V90: %s reaches no stream, view, chat, export or model with its secrets', async (name) => {
   const steps = [{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }] }, { text: 'done' }]
   const { execute, get, model } = await bench({ steps, tools: [failing(thrown[name]!)] })
   const frames = await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: {} }))
@@ -31,7 +31,7 @@ it.each(Object.keys(thrown))('V90: %s reaches neither stream, view, chat, export
   for (const secret of secrets) expect(seen).not.toContain(secret)
 })
 
-it('V90: an error of a provider neither', async () => {
+it('V90: neither does an error of a provider', async () => {
   const error = new APICallError({ message: text, url: 'https://api.test', requestBodyValues: {}, statusCode: 401, responseBody: text })
   const { execute } = await bench({ steps: [{ error }] })
   const seen = JSON.stringify(await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: {} })))

@@ -30,7 +30,7 @@ it('V74: a file that a client gave by its address is fetched once, through the g
   expect(asked).toEqual(['files.example/a'])
 })
 
-it('V74: what the guard refuses, and what cannot be fetched, is refused before anything is stored', async () => {
+it('V74: a file that the guard refuses, or that cannot be fetched, is refused before anything is stored', async () => {
   const it = await bench({ make: createNodeServer })
   for (const url of ['https://169.254.169.254/', 'http://files.example/', 'https://127.0.0.1/', 'nowhere']) {
     await refusal(it.execute({ sessionId: 'mine', input: message(url), context: {} }), 403, 'url-not-allowed')
@@ -41,7 +41,7 @@ it('V74: what the guard refuses, and what cannot be fetched, is refused before a
   for (const each of [it, gone]) await refusal(each.get('/api/agent/session/mine'), 404, 'session-missing')
 })
 
-it('V74: a message may have eight addresses, and nothing is fetched for one that has more', async () => {
+it('V74: a message may have eight addresses, and nothing is fetched for a message with more', async () => {
   let fetches = 0
   const it = await bench({
     steps: [{ text: 'Hi.' }],
@@ -54,7 +54,7 @@ it('V74: a message may have eight addresses, and nothing is fetched for one that
   expect(fetches).toBe(8)
 })
 
-it('V74: wherever a message comes in, its files are fetched the same way', async () => {
+it('V74: on every route for messages, files are fetched the same way', async () => {
   const it = await bench({
     steps: [{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }, { text: 'Four.' }],
     download: (url) => Promise.resolve({ data: new TextEncoder().encode(url.pathname), mediaType: 'image/png' }),
@@ -74,7 +74,7 @@ it('V74: wherever a message comes in, its files are fetched the same way', async
 
 const mebibyte = 1024 * 1024
 
-it('V74: the files of a message share 10 MiB, and are fetched one after the other with what is left of them', async () => {
+it('V74: the files of a message share 10 MiB, and are fetched one after the other with what is left of it', async () => {
   const bounds: (number | undefined)[] = []
   let now = 0
   const it = await bench({
@@ -93,7 +93,7 @@ it('V74: the files of a message share 10 MiB, and are fetched one after the othe
   await refusal(it.get('/api/agent/session/mine'), 404, 'session-missing')
 })
 
-it('V74: what the download has as text is not encoded again, and what it has not is', async () => {
+it('V74: base64 text of a download is not encoded again, and bytes are encoded', async () => {
   const bytes = randomBytes(100_001)
   const it = await bench({
     steps: [{ text: 'Hi.' }],
@@ -171,7 +171,7 @@ describe.each(stores)('a repeat of a message with addresses, over the $name stor
     expect(it.model.calls).toHaveLength(2)
   })
 
-  it('V11: joins the run also when a hundred others came after it', async () => {
+  it('V11: joins the run also after a hundred other inputs', async () => {
     const { asked, download } = once()
     const it = await bench({ store: make(), download, steps: Array.from({ length: 102 }, () => ({ text: 'Done.' })) })
     const body = { sessionId: 'mine', input: message('https://files.example/a'), context: {} }
@@ -181,7 +181,7 @@ describe.each(stores)('a repeat of a message with addresses, over the $name stor
     expect(asked).toEqual(['/a'])
   })
 
-  it('V11: of two at once that cannot both have the file both join the run', async () => {
+  it('V11: if two at once cannot both have the file, both join the run', async () => {
     const { asked, download } = once()
     const begun = gate()
     const it = await bench({
@@ -205,7 +205,7 @@ describe.each(stores)('a repeat of a message with addresses, over the $name stor
     expect(it.model.calls).toHaveLength(1)
   })
 
-  it('V46: sent by a page joins too', async () => {
+  it('V46: sent by a page, it joins too', async () => {
     const { asked, download } = once()
     const it = await bench({ store: make(), download, steps: [{ text: 'One.' }] })
     const part = { type: 'file', mediaType: 'image/png', url: 'https://files.example/chat' }
@@ -218,7 +218,7 @@ describe.each(stores)('a repeat of a message with addresses, over the $name stor
     expect(asked).toEqual(['/chat'])
   })
 
-  it('V11: of a steering or a follow-up answers with the same run', async () => {
+  it('V11: a repeated steering input or follow-up answers with the same run', async () => {
     const { asked, download } = once()
     const hold = gate()
     const it = await bench({ store: make(), download, steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })

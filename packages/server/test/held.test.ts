@@ -29,7 +29,7 @@ function tokens() {
   ])
 }
 
-it('V63, S82: a run of a subagent that is held for its definition is named by the session, and recovered by who may approve', async () => {
+it('V63, S82: the session names a run of a subagent that is held for its definition, and a caller with the right to approve recovers it', async () => {
   const store = memoryStore()
   const known = await tokens()
   const [admin = {}, writer = {}, other = {}] = known.map(({ token }) => ({ authorization: `Bearer ${token}` }))
@@ -70,7 +70,7 @@ describe('a chat whose subagent is held for its definition', () => {
     return boss(store.second(), 'Look twice.', [says, says])
   }
 
-  it('V50, V52, S82: its streams end with an error and the run to decide about, until somebody has decided', async () => {
+  it('V50, V52, S82: its streams end with an error and the run to decide about, until the decision', async () => {
     const it = await heldChat()
     const chunks = chunksOf(await allUiFrames(await it.post('/api/chat', posted)))
     const { heldRuns: [run] = [] } = (await (await it.get(mine)).json()) as SessionView
@@ -89,7 +89,7 @@ describe('a chat whose subagent is held for its definition', () => {
     expect(it.faults).toEqual([])
   })
 
-  it('V20, S98: its stop ends the run that is held too, and says so', async () => {
+  it('V20, S98: stopping it ends the held run too, and the answer says so', async () => {
     const it = await heldChat()
     await allUiFrames(await it.post('/api/chat', posted))
     const answer = await it.post('/api/chat/mine/stop', {})

@@ -42,7 +42,7 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     expect(model.calls).toHaveLength(1)
   })
 
-  it('V11: concurrent twins make one run', async () => {
+  it('V11: concurrent repeats make one run', async () => {
     const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }] })
     const body = { input: say('hi'), context: {} }
     const answers = await Promise.all(Array.from({ length: 8 }, () => execute(body, key('k1'))))
@@ -78,7 +78,7 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     for (const model of ['test:small', undefined]) await refusal(ask(model), 422, 'id-reused')
   })
 
-  it('V11: one key names one input in each session', async () => {
+  it('V11: the same key in two sessions names two inputs', async () => {
     const { execute, model } = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }] })
     const ask = async (sessionId: string) => completion(await allFrames(await execute({ sessionId, input: say('hi'), context: {} }, key('k1'))))
     const runs = [await ask('mine'), await ask('other'), await ask('mine'), await ask('other')].map(({ runId }) => runId)
@@ -86,7 +86,7 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     expect(model.calls).toHaveLength(2)
   })
 
-  it('V3: a context is not refused when the request that made the session is repeated, and is under another key', async () => {
+  it('V3: a context is not refused if the request that created the session is repeated, and is refused under another key', async () => {
     const { execute } = await bench({ store: make(), steps: [{ text: 'Once.' }, { text: 'Twice.' }] })
     const body = { sessionId: 'mine', input: say('hi'), context: {} }
     await allFrames(await execute(body, key('k1')))
@@ -105,7 +105,7 @@ it('V11: a key has 1 to 255 characters', async () => {
   expect((await execute(body, key('k'.repeat(255)))).status).toBe(200)
 })
 
-it('V11: keys of two principals and of two tenants are different keys', async () => {
+it('V11: keys of two principals and of two tenants are different', async () => {
   const tokens = await Promise.all([
     createToken({ id: 'a', tenant: 'red', scopes: ['sessions:write'] }),
     createToken({ id: 'b', tenant: 'red', scopes: ['sessions:write'] }),

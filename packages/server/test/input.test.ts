@@ -22,7 +22,7 @@ async function openRun(options: BenchOptions) {
 }
 
 describe.each(stores)('inputs to an open run over the $name store', ({ make }) => {
-  it('V10: steer goes into the run, whose stream it joins', async () => {
+  it('V10: steer goes into the open run and joins its stream', async () => {
     const { execute, hold, runId, answer, model } = await openRun({ store: make() })
     const steered = await execute({ sessionId: 'mine', input: say('and this'), options: { onBusy: 'steer' } })
     expect(steered.headers.get('x-run-id')).toBe(runId)
@@ -33,7 +33,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain('and this')
   })
 
-  it('V10: interrupt stops the run and is the next one', async () => {
+  it('V10: interrupt stops the run and becomes the next one', async () => {
     const { execute, runId, answer } = await openRun({ store: make() })
     const reading = allFrames(answer)
     const interrupting = await execute({ sessionId: 'mine', input: say('instead'), options: { onBusy: 'interrupt' } })
@@ -44,7 +44,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     expect(eventsOf(frames).every((event) => 'runId' in event && event.runId !== runId)).toBe(true)
   })
 
-  it('V10: the queue has its cap for whatever becomes a run, and a repeat is none', async () => {
+  it('V10: the queue limit applies to every input that becomes a run, and a repeat does not count', async () => {
     const { execute, post, hold, answer } = await openRun({ store: make(), limits: { queuedRunsPerSession: 1 } })
     const queued = { sessionId: 'mine', input: say('two'), options: { onBusy: 'queue' } }
     const key = { 'idempotency-key': 'k1' }
@@ -58,7 +58,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     expect(completion(await allFrames(answer)).status).toBe('completed')
   })
 
-  it('V22: steer goes into the open run, a follow-up comes behind it, and each says so', async () => {
+  it('V22: steer goes into the open run, a follow-up comes after it, and each response says so', async () => {
     const { execute, post, get, hold, runId, answer, model } = await openRun({ store: make() })
     const queued = await execute({ sessionId: 'mine', input: say('last'), options: { onBusy: 'queue' } })
     const steered = await post(`${mine}/steer`, { input: say('and this') })
@@ -90,7 +90,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     await refusal(post('/api/agent/session/none/steer', { input: say('x') }), 404, 'session-missing')
   })
 
-  it('V22: the same id with the same input is one input, and with another one it is refused', async () => {
+  it('V22: the same id with the same input is one input, with another input it is refused', async () => {
     const { post, hold, answer, model } = await openRun({ store: make() })
     for (const route of ['steer', 'follow-up']) {
       const first = await receipt(post(`${mine}/${route}`, { input: say(route), id: 'a' }))
@@ -103,7 +103,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
   })
 })
 
-it('V10, V22: what the agent does not allow is refused, on every route', async () => {
+it('V10, V22: inputs that the agent does not allow are refused, on every route', async () => {
   const { execute, post } = await openRun({ agents: { assistant: { onBusy: ['reject'] } } })
   for (const onBusy of ['queue', 'steer', 'interrupt']) {
     await refusal(execute({ sessionId: 'mine', input: say('x'), options: { onBusy } }), 403, 'option-not-allowed')
@@ -138,7 +138,7 @@ describe.each(stores)('approvals over the $name store', ({ make }) => {
     return { ...made, approval, decide, outcome }
   }
 
-  it('V23: an approval lets the stored input run, says who decided, and is repeatable', async () => {
+  it('V23: an approval lets the stored input run, names the decider, and is repeatable', async () => {
     const { approval, decide, outcome, get } = await asking()
     expect((await (await get(mine)).json()) as SessionView).toMatchObject({ pendingApprovals: [{ approvalId: approval.approvalId }] })
     const answer = await decide({ decision: 'approve', inputHash: approval.inputHash })
@@ -181,7 +181,7 @@ describe.each(stores)('approvals over the $name store', ({ make }) => {
   })
 })
 
-it('V23: it needs its own scope, and an approval of another tenant is not there', async () => {
+it('V23: needs its own scope, and an approval of another tenant is not found', async () => {
   const tokens = await Promise.all([
     createToken({ id: 'a', tenant: 'red', scopes: ['sessions:read', 'sessions:write'] }),
     createToken({ id: 'b', tenant: 'red', scopes: ['approvals'] }),

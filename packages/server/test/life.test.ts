@@ -26,7 +26,7 @@ function failingStore(): SessionStore & { failing: boolean } {
   )
 }
 
-it('V84: a store that fails makes work routes and readyz 503, and recovery needs no restart', async () => {
+it('V84: a store that fails makes work routes and readyz 503, and the server recovers without a restart', async () => {
   const store = failingStore()
   const { execute, get, faults } = await bench({ store, steps: [{ text: 'One.' }, { text: 'Two.' }] })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
@@ -44,7 +44,7 @@ it('V84: a store that fails makes work routes and readyz 503, and recovery needs
   expect((await execute({ sessionId: 'mine', input: say('again') })).status).toBe(200)
 })
 
-it('V84: a reader stays while the store fails, and sees what comes when it is back', async () => {
+it('V84: a reader stays while the store fails, and gets new events when the store is back', async () => {
   const store = failingStore()
   const { execute, get } = await bench({ store, steps: [{ text: 'One.' }, { text: 'Two.' }] })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
@@ -65,7 +65,7 @@ it('V84: a reader stays while the store fails, and sees what comes when it is ba
   expect(JSON.stringify(seen)).toContain('Two.')
 })
 
-it('V93: healthz does no I/O, and neither it nor readyz tells names', async () => {
+it('V93: healthz does no I/O, and neither it nor readyz reveals names', async () => {
   const store = failingStore()
   const { get } = await bench({ store })
   store.failing = true
@@ -83,7 +83,7 @@ it('V81: readyz is 503 until the runtime was started', async () => {
   await server.close({ drainMs: 0 })
 })
 
-it('V79: a limit that is hit is a problem with a delay, and the connection stays', async () => {
+it('V79: a reached limit gives a problem with a delay, and the connection stays open', async () => {
   const hold = Promise.withResolvers<void>()
   const { execute } = await bench({ limits: { queuedRunsPerSession: 0 }, steps: [{ parts: [{ wait: hold.promise }], text: 'Hi.' }] })
   const open = await execute({ sessionId: 'mine', input: say('hi'), context: {} })

@@ -28,7 +28,7 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
     await refusal(post(`${mine}/stop`, {}), 410, 'session-deleted')
   })
 
-  it('V24: used anew with a context, the id is a new session', async () => {
+  it('V24: an id that is used again with a context is a new session', async () => {
     const { execute, url, get } = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('one'), context: {} }, { 'idempotency-key': 'k1' }))
     await remove(url, mine)
@@ -39,7 +39,7 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
     expect(messages).toMatchObject([{ content: 'two' }, { content: [{ text: 'Two.' }] }])
   })
 
-  it('V21: kill ends all that is open, and needs the right to delete', async () => {
+  it('V21: kill ends everything that is open, and needs the right to delete', async () => {
     const tokens = await Promise.all([
       createToken({ id: 'w', tenant: 'red', scopes: ['sessions:write', 'sessions:read'] }),
       createToken({ id: 'd', tenant: 'red', scopes: ['sessions:write', 'sessions:delete'] }),
@@ -61,7 +61,7 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
   })
 })
 
-it('V20, S100: the receipt of a stop has the runs in which a subagent hears of its background tasks', async () => {
+it('V20, S100: the receipt of a stop has the runs in which a subagent is notified of its background tasks', async () => {
   const helper = (name: string, steps: Script, more: Partial<AgentOptions> = {}) =>
     defineAgent({ name, description: 'Helps.', model: scriptedModel(steps), abortGraceMs: 10, ...more })
   const handOver = (to: string, more: object = {}) => ({ toolCalls: [{ id: to, name: `delegate_to_${to}`, input: { prompt: 'help', ...more } }] })
@@ -83,7 +83,7 @@ it('V20, S100: the receipt of a stop has the runs in which a subagent hears of i
   ])
 })
 
-it('V20, V63: a subagent in the background is stopped by its run through the session above it, and through no other', async () => {
+it('V20, V63: a background subagent is stopped by its run id only through the session above it', async () => {
   const working = gate()
   const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(() => (working.open(), { hang: 'before' })), abortGraceMs: 10 })
   const handOver = { toolCalls: [{ id: 'call-help', name: 'delegate_to_helper', input: { prompt: 'help', run_in_background: true } }] }
@@ -100,7 +100,7 @@ it('V20, V63: a subagent in the background is stopped by its run through the ses
   expect(told.at(-1)?.data).toMatchObject({ childRunId: runId, status: 'aborted' })
 })
 
-it('V19: a session whose time is over is 410 on every route but that which deletes it', async () => {
+it('V19: an expired session is 410 on every route except delete', async () => {
   const clock = manualClock(1_000)
   const { execute, get, post, url } = await bench({ steps: [{ text: 'Hello.' }], runtimeOptions: { clock, ttl: { maxAgeMs: 1_000 } } })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
@@ -121,7 +121,7 @@ const boss = (store: SessionStore) => {
 }
 
 describe.each(stores)('children over the $name store', ({ make }) => {
-  it('V27: they are listed only when their parent asks', async () => {
+  it('V27: are listed only under their parent', async () => {
     const { execute, get } = await boss(make())
     await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: {} }))
     const list = async (query: string) => ((await (await get(`/api/agent/sessions${query}`)).json()) as SessionList).sessions
@@ -134,7 +134,7 @@ describe.each(stores)('children over the $name store', ({ make }) => {
     await refusal(get('/api/agent/sessions?parent=a:b'), 400, 'invalid-query')
   })
 
-  it('V63: the id of a child is taken by the two routes that look, and nowhere else', async () => {
+  it('V63: the id of a child is accepted by the two read routes only', async () => {
     const { execute, get, post, url } = await boss(make())
     await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: {} }))
     const { sessions } = (await (await get('/api/agent/sessions?parent=mine')).json()) as SessionList
@@ -156,7 +156,7 @@ describe.each(stores)('children over the $name store', ({ make }) => {
   })
 })
 
-it('V63: the children of another tenant are not there', async () => {
+it('V63: the children of another tenant are not found', async () => {
   const tokens = await Promise.all(['red', 'blue'].map((tenant) => createToken({ id: tenant, tenant, scopes: ['admin'] })))
   const [red = {}, blue = {}] = tokens.map(({ token }) => ({ authorization: `Bearer ${token}` }))
   const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([{ text: 'Helped.' }]) })
@@ -171,7 +171,7 @@ it('V63: the children of another tenant are not there', async () => {
   expect((await get(`/api/agent/session/${child?.sessionId}`, red)).status).toBe(200)
 })
 
-it('V18: a view says where the session stands in the plan of its agent; a session made anew begins it anew', async () => {
+it('V18: a view has the position of the session in the plan of its agent; a recreated session starts again', async () => {
   const store = memoryStore()
   const orchestration = createOrchestration({
     store,

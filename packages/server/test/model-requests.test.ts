@@ -9,8 +9,8 @@ import { allFrames } from './support/frames.ts'
 
 const call = (name: string) => ({ toolCalls: [{ id: `call-${name}`, name, input: {} }] })
 
-describe.each(stores)('what models were sent, over $name', ({ make }) => {
-  it('D55: a caller with the scope for it lists the requests of a session, page by page, and reads each whole', async () => {
+describe.each(stores)('requests to models, over $name', ({ make }) => {
+  it('D55: a caller with the scope for it lists the requests of a session, page by page, and reads each in full', async () => {
     const callers: Readonly<Record<string, readonly [tenant: string, scopes: Scope[]]>> = { inspector: ['acme', ['requests:read']], writer: ['acme', ['sessions:read', 'sessions:write', 'sessions:delete']], stranger: ['rival', ['admin']] }
     const tokens = await Promise.all(Object.entries(callers).map(([id, [tenant, scopes]]) => createToken({ id, tenant, scopes })))
     const [inspector = '', writer = '', stranger = ''] = tokens.map(({ token }) => token)

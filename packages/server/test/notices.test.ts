@@ -9,7 +9,7 @@ const secret = 'a secret of sixteen characters'
 const runtimeOptions = { notify: { url: 'https://hooks.example/', events: ['settled'], secret, retentionMs: 1 }, webhooks: { resolve: () => Promise.resolve([]) } } as const
 
 describe.each(stores)('notices over the $name store', ({ make }) => {
-  it('V103, S213: deliveries and failures are listed and sent again, without key, tenant or secret', async () => {
+  it('V103, S213: lists deliveries and failures and sends them again, without key, tenant or secret', async () => {
     const { get, post, execute, runtime, url } = await bench({ store: make(), runtimeOptions, steps: [{ text: 'One.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }))
     const list = async (query = '') => ((await (await get(mine + query)).json()) as NoticeList).notices

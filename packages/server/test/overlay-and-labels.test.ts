@@ -14,7 +14,7 @@ const answers = (...texts: readonly string[]) => texts.map((text) => ({ text }))
 const textsOf = (prompt: unknown) => JSON.stringify(prompt)
 
 describe.each(stores)('overlay, labels and switches over the $name store', ({ make }) => {
-  it('V103: an overlay is shown in the next turns, once under one id, and is in no message', async () => {
+  it('V103: an overlay is shown in the next turns, once per id, and is in no message', async () => {
     const it = await bench({ store: make(), steps: answers('One.', 'Two.', 'Three.', 'Four.') })
     await begin(it)
     const overlay = { input: 'The page shows knots.', id: 'o1', turns: 2 }
@@ -26,7 +26,7 @@ describe.each(stores)('overlay, labels and switches over the $name store', ({ ma
     expect(textsOf((await view(it.get(mine))).messages)).not.toContain('page shows')
   })
 
-  it('V103: a label names an entry of the active path until it is taken away', async () => {
+  it('V103: a label names an entry of the active path until it is removed', async () => {
     const it = await bench({ store: make(), steps: answers('One.') })
     await begin(it)
     const [first, answer] = (await view(it.get(mine))).messages
@@ -42,7 +42,7 @@ describe.each(stores)('overlay, labels and switches over the $name store', ({ ma
     for (const text of ['', 'x'.repeat(201), 5]) await refusal(it.post(`${mine}/labels`, { entryId: first?.id, text }), 400, 'invalid-body')
   })
 
-  it('V103: a switch with a summary shows the model what was left, and one that fails changes nothing', async () => {
+  it('V103: a switch with a summary shows the model a summary of the branch it left, and a failed switch changes nothing', async () => {
     const it = await bench({ store: make(), steps: [...answers('One.', 'Two.', 'They tied knots.', 'Other.'), { error: new Error('no model') }] })
     await begin(it)
     await allFrames(await it.execute({ sessionId: 'mine', input: 'second' }))
@@ -77,7 +77,7 @@ describe.each(stores)('overlay, labels and switches over the $name store', ({ ma
   })
 })
 
-it('V103: overlay, labels and switch need sessions:write, names sessions:read; labels and switch wait for no open run', async () => {
+it('V103: overlay, labels and switch need sessions:write, names sessions:read; labels and switch do not wait for an open run', async () => {
   const secrets = ['sessions:read', 'sessions:write'] as const
   const made = await Promise.all(secrets.map((scope) => createToken({ id: scope.slice(9), tenant: 'acme', scopes: [scope] })))
   const hold = gate()
@@ -94,7 +94,7 @@ it('V103: overlay, labels and switch need sessions:write, names sessions:read; l
   await allFrames(running)
 })
 
-it('V10, V103: where an agent does not let a client steer, it takes no overlay', async () => {
+it('V10, V103: an agent that forbids steering by clients accepts no overlay', async () => {
   const it = await bench({ steps: answers('One.'), agents: { assistant: { onBusy: ['queue'] } } })
   await begin(it)
   await refusal(it.post(`${mine}/overlay`, { input: 'x' }), 403, 'option-not-allowed')
@@ -103,7 +103,7 @@ it('V10, V103: where an agent does not let a client steer, it takes no overlay',
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
 describe('inputs', () => {
-  it('takes a string where it takes a message: execute, steer, follow-up and overlay, and both are one input', async () => {
+  it('accept a string in place of a message: execute, steer, follow-up and overlay, and both are one input', async () => {
     const hold = gate()
     const it = await bench({ steps: [{ toolCalls: [{ id: 'c', name: 'wait', input: {} }] }, { text: 'One.' }, { text: 'Two.' }], tools: [localTool('wait', () => hold.passed.then(() => 'waited'))] })
     const key = { 'idempotency-key': 'k' }
@@ -119,7 +119,7 @@ describe('inputs', () => {
     expect(messages.flatMap((message) => (message.role === 'user' ? [message.content] : []))).toEqual(expect.arrayContaining(['first', 'steered']))
   })
 
-  it('takes images as the AI SDK has them and stores them as files with an image media type', async () => {
+  it('accept images in the format of the AI SDK and store them as files with an image media type', async () => {
     const it = await bench({ steps: answers('Seen.', 'Seen.') })
     const parts = [{ image: png }, { image: `data:image/webp;base64,${png}` }, { image: 'AAAA' }, { image: 'AAAA', mediaType: 'image/avif' }]
     await begin(it, { role: 'user', content: [{ type: 'text', text: 'Look.' }, ...parts.map((part) => ({ type: 'image', ...part }))] })
@@ -141,7 +141,7 @@ describe('inputs', () => {
   })
 })
 
-it('V13: context.messages takes what GET gives: questions whole, of answers their text', async () => {
+it('V13: context.messages accepts messages from GET: user messages in full, of answers their text', async () => {
   const call = { toolCalls: [{ id: 'c', name: 'look', input: {} }] }
   const it = await bench({
     steps: [{ text: 'Hm.', ...call }, { text: 'A bowline.' }, call, { text: 'Still one.' }, { text: 'Sure.' }, { text: 'Sure.' }],
@@ -165,7 +165,7 @@ it('V13: context.messages takes what GET gives: questions whole, of answers thei
   expect(said(twice)).toEqual(said(once))
 })
 
-it('V13: of a message that GET may have given, what is taken is checked', async () => {
+it('V13: a message in the format of GET is checked in the parts that are used', async () => {
   const { execute } = await bench({ agents: { assistant: { clientHistory: true } } })
   const ask = (message: object) => execute({ input: say('hi'), context: { messages: [{ id: 'm', at: 1, ...message }] } })
   for (const wrong of [{ role: 'user', content: '' }, { role: 'user', content: [{ type: 'video' }] }, { role: 'assistant', content: 'text' }, { role: 'assistant', content: [{ type: 'text', text: 5 }] }]) {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { ProblemError } from '../src/problems.ts'
 import { hasCode, toProblemError } from '../src/to-problem-error.ts'
 
-describe('V95: a failure of the layer below as a problem', () => {
-  it('V95: issues of an input are told by their paths, without the text of the error', () => {
+describe('V95: a failure of the runtime as a problem', () => {
+  it('V95: issues of an input have their paths, without the text of the error', () => {
     const issues = [{ path: 'input.to', message: 'must be a text' }]
     const problem = toProblemError(new SessionError('invalid-input', 'tenant:red:s:mine is wrong', { issues }))
     expect(problem).toMatchObject({ code: 'invalid-input', message: 'input.to: must be a text', facts: { errors: issues } })
@@ -17,13 +17,13 @@ describe('V95: a failure of the layer below as a problem', () => {
     }
   })
 
-  it('V95: issues of another failure stay here', () => {
+  it('V95: issues of another failure are not sent', () => {
     const problem = toProblemError(new SessionError('invalid-config', 'x', { issues: [{ path: 'a', message: 'b' }] }))
     expect(problem.code).toBe('internal')
     expect(problem.facts).not.toHaveProperty('errors')
   })
 
-  it('V95: what was refused, the run and the first number are told', () => {
+  it('V95: includes the refused answers, the run and the first number', () => {
     const refused = [{ id: 'c1', code: 'unknown-tool-call' as const }]
     expect(toProblemError(new SessionError('unknown-tool-call', 'x', { refused }))).toMatchObject({ code: 'unknown-tool-call', facts: { refused } })
     expect(toProblemError(new SessionError('busy', 'x', { runId: 'r1' }))).toMatchObject({ code: 'busy', facts: { runId: 'r1' } })
@@ -39,12 +39,12 @@ describe('V95: a failure of the layer below as a problem', () => {
     ['unknown-tool-call', 'The calls listed in refused are not waiting for a result; nothing was stored.'],
     ['tool-result-conflict', 'The calls listed in refused already have another outcome; nothing was stored.'],
     ['unknown-run', expect.stringMatching(/^[A-Z].*\.$/) as string],
-  ] as const)('V95: %s says what to do, in the words of the server', (code, detail) => {
+  ] as const)('V95: %s says what to do, in the terms of the server', (code, detail) => {
     expect(toProblemError(new SessionError(code, 'of tenant:red:s:mine')).message).toEqual(detail)
     expect(toProblemError(new SessionError(code, 'of tenant:red:s:mine')).message).not.toContain('tenant')
   })
 
-  it('V95: a problem stays itself; anything else is internal, with its cause', () => {
+  it('V95: a problem stays unchanged; any other value is internal, with its cause', () => {
     const problem = new ProblemError('busy', 'x')
     expect(toProblemError(problem)).toBe(problem)
     const cause = new TypeError('secret')
@@ -52,7 +52,7 @@ describe('V95: a failure of the layer below as a problem', () => {
     for (const thrown of [null, undefined, 'text', {}]) expect(toProblemError(thrown).code).toBe('internal')
   })
 
-  it('V95: a failure is known by its code and its marker', () => {
+  it('V95: a failure is recognized by its code and its marker', () => {
     expect(hasCode(new SessionError('conflict', 'x'), 'conflict')).toBe(true)
     expect(hasCode(new SessionError('busy', 'x'), 'conflict')).toBe(false)
     for (const other of [{ code: 'conflict' }, null, undefined, 'conflict']) expect(hasCode(other, 'conflict')).toBe(false)

@@ -44,7 +44,7 @@ describe.each(stores)('schedules over the $name store', ({ make }) => {
     await refusal(it.post(`${mine}/news/pause`, {}), 404, 'unknown-schedule')
   })
 
-  it('V103: what cannot be taken is refused by its place', async () => {
+  it('V103: an invalid schedule is refused by its place', async () => {
     const clock = manualClock(noon)
     const it = await talked(await bench({ store: make(), clock, runtimeOptions: { clock }, steps: answers }))
     const invalid = async (body: object, path: string) => expect((await refusal(it.post(mine, body), 422, 'invalid-input')).errors?.[0]?.path).toBe(path)

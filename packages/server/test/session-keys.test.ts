@@ -5,7 +5,7 @@ import { derivedInputId, derivedSessionId, isOfTenant, isReadableId, keyPrefix, 
 
 const ann: Principal = { id: 'ann', tenant: 'red', scopes: ['sessions:read'] }
 
-it('V63: a key names its tenant, and of no other tenant one begins so', () => {
+it('V63: a key contains its tenant, and no key of another tenant has the same prefix', () => {
   expect(sessionKey('red', 'mine')).toBe('tenant:red:s:mine')
   expect(keyPrefix('red')).toBe('tenant:red:s:')
   expect(sessionIdOf('red', sessionKey('red', 'mine'))).toBe('mine')
@@ -14,15 +14,15 @@ it('V63: a key names its tenant, and of no other tenant one begins so', () => {
   expect(isOfTenant('red', 'bridge:red:s:x')).toBe(false)
 })
 
-it.each(['a', 'A1_-', 'a'.repeat(128)])('V63: %s can be named', (id) => {
+it.each(['a', 'A1_-', 'a'.repeat(128)])('V63: %s can be used as an id', (id) => {
   expect([sessionIdForm.test(id), isReadableId(id)]).toEqual([true, true])
 })
 
-it.each(['', '_a', '-a', 'a b', 'a:b', 'a/b', 'a'.repeat(129), 'a\n', 'ä', '../a'])('V63: %j cannot be named', (id) => {
+it.each(['', '_a', '-a', 'a b', 'a:b', 'a/b', 'a'.repeat(129), 'a\n', 'ä', '../a'])('V63: %j cannot be used as an id', (id) => {
   expect([sessionIdForm.test(id), isReadableId(id)]).toEqual([false, false])
 })
 
-it('V63: the session of a child can be looked at only', () => {
+it('V63: the session of a child can only be read', () => {
   for (const id of ['a~helper~c1', 'a~helper~c1~deep~c_2', `a~h~${'c'.repeat(80)}`]) expect([sessionIdForm.test(id), isReadableId(id)], id).toEqual([false, true])
   for (const id of ['~helper~c1', 'a~', 'a~helper', 'a~Helper~c1', 'a~helper~c:1', `a~h~${'c'.repeat(81)}`, `a~${'h'.repeat(53)}~c`]) expect(isReadableId(id), id).toBe(false)
   const deep = `a${`~h~${'c'.repeat(70)}`.repeat(8)}`
@@ -31,7 +31,7 @@ it('V63: the session of a child can be looked at only', () => {
   expect([12, 13].map((more) => isReadableId(`${deep}~h~${'c'.repeat(more)}`))).toEqual([true, false])
 })
 
-it('V12: a derived id is that of the same principal and key alone', async () => {
+it('V12: a derived id is the same only for the same principal and key', async () => {
   const bob: Principal = { ...ann, id: 'bob' }
   const blue: Principal = { ...ann, tenant: 'blue' }
   const ids = await Promise.all([derivedSessionId(ann, 'k'), derivedSessionId(bob, 'k'), derivedSessionId(blue, 'k'), derivedSessionId(ann, 'l')])
@@ -43,12 +43,12 @@ it('V12: a derived id is that of the same principal and key alone', async () => 
   expect(await derivedInputId(ann, 'r', 'k')).toBe(inputs[0])
 })
 
-it('V11: a repeat that comes after an update of the server finds what the first made', async () => {
+it('V11: a repeat that comes after an update of the server finds the result of the first', async () => {
   expect(await derivedSessionId(ann, 'k')).toBe('s_DE0Ld0N2khtHPU-iW5QhOA')
   expect(await derivedInputId(ann, 'r', 'k')).toBe('hUdEsmGaLCSa-ne9WPL7hn1VrOaQFlDZPye42MDYkqY')
 })
 
-it('V63: an id of our own is random and can be named', () => {
+it('V63: an id created by the server is random and can be used in requests', () => {
   const ids = Array.from({ length: 50 }, randomSessionId)
   expect(new Set(ids).size).toBe(50)
   for (const id of ids) expect(id).toMatch(/^s_[\w-]{22}$/)

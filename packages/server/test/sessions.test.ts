@@ -8,7 +8,7 @@ const mine = '/api/agent/session/mine'
 const read = async (answer: Promise<Response>) => (await (await answer).json()) as SessionView
 
 describe.each(stores)('sessions over the $name store', ({ make }) => {
-  it('V18: a session is read newest page first, entries are whole messages, and older ones come by before', async () => {
+  it('V18: a session is read newest page first, entries are whole messages, and before returns older ones', async () => {
     const { execute, get } = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: { metadata: { topic: 'knots' } } }))
     await allFrames(await execute({ sessionId: 'mine', input: say('second') }))
@@ -34,7 +34,7 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     expect((await get(mine, { 'if-none-match': etag })).status).toBe(200)
   })
 
-  it('V18: a view names the open run and what it waits for', async () => {
+  it('V18: a view names the open run and its pending work', async () => {
     const steps = [{ toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }]
     const { execute, get } = await bench({ store: make(), steps, tools: [remoteTool('place')] })
     const { runId } = completion(await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} })))
@@ -45,7 +45,7 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     })
   })
 
-  it('V20: stop is answered with what settled, and repeating it changes nothing', async () => {
+  it('V20: stop is answered with the outcome, and repeating it changes nothing', async () => {
     const { execute, post } = await bench({ store: make(), steps: [{ text: 'Hello.', hang: 'middle' }] })
     const answer = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
     const reading = allFrames(answer)
@@ -62,7 +62,7 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     expect(await again.json()).toMatchObject({ runId: receipt.runId, status: 'stopped' })
   })
 
-  it('V20: with waitMs 0 the answer is 202 and pending, while the request stands', async () => {
+  it('V20: with waitMs 0 the answer is 202 and pending, and the stop request stays in force', async () => {
     const hold = gate()
     const started = gate()
     const steps = [{ toolCalls: [{ name: 'slow', input: {} }] }]
@@ -111,7 +111,7 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     await refusal(post(`${mine}/tool-results`, { results: [{ toolCallId: 'x', output: 1 }] }, asBlue), 404, 'session-missing')
   })
 
-  it('V26: the list is by tenant, newest update first, in pages that stand while others write', async () => {
+  it('V26: the list is by tenant, newest update first, in pages that are stable while others write', async () => {
     const { red, blue } = await twoTenants()
     const { execute, get } = await bench({
       store: make(),

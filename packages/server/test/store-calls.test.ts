@@ -20,7 +20,7 @@ function countingStore(store: SessionStore, calls: Record<string, number>): Sess
   })
 }
 
-it('S182: a plain turn over HTTP takes seven calls of the store', async () => {
+it('S182: a plain turn over HTTP makes seven calls to the store', async () => {
   const calls: Record<string, number> = {}
   const agent = defineAgent({ name: 'assistant', model: scriptedModel([{ text: 'one' }, { text: 'two' }]) })
   const runtime = createRuntime({ agents: [agent], store: countingStore(memoryStore(), calls) })

@@ -8,11 +8,11 @@ const events = '/api/agent/session/mine/events'
 const isSettled = (frame: Frame) => frame.data.type === 'settled'
 const isDelta = (frame: Frame) => frame.data.type === 'text-delta'
 
-describe.each(stores)('how long a stream lasts, over $name', ({ make }) => {
+describe.each(stores)('the lifetime of a stream, over $name', ({ make }) => {
   it.each([
     ['max-age', { limits: { streamMaxAgeMs: 60_000 } }],
     ['token-expired', { expiresAt: 60_000 }],
-  ] as const)('V42: at its end by %s the reader comes back, and no event is lost', async (reason, { expiresAt, limits }: { expiresAt?: number; limits?: object }) => {
+  ] as const)('V42: at its end by %s the reader reconnects, and no event is lost', async (reason, { expiresAt, limits }: { expiresAt?: number; limits?: object }) => {
     const clock = manualClock()
     const half = gate()
     const parts = [
@@ -47,7 +47,7 @@ describe.each(stores)('how long a stream lasts, over $name', ({ make }) => {
   })
 })
 
-it('V42: a stream of a run that ends before it is old has its last frame', async () => {
+it('V42: a stream of a run that ends before the maximum age has its last frame', async () => {
   const clock = manualClock()
   const it = await bench({ clock, steps: [{ text: 'Hi.' }], limits: { streamMaxAgeMs: 1 } })
   expect(completion(await allFrames(await it.execute({ input: say('hi'), context: {} }))).status).toBe('completed')

@@ -18,7 +18,7 @@ async function talk({ execute }: Bench, ...inputs: readonly string[]): Promise<v
 }
 
 describe.each(stores)('the tree of a session over the $name store', ({ make }) => {
-  it('V25: a fork is a session of its own with a copy of the path, complete when it is answered', async () => {
+  it('V25: a fork is a session of its own with a copy of the path, complete when the request is answered', async () => {
     const it = await bench({ store: make(), steps: answers('One.', 'Two.', 'Three.', 'Four.') })
     await talk(it, 'first', 'second')
     const { messages } = await view(it.get(mine))
@@ -36,7 +36,7 @@ describe.each(stores)('the tree of a session over the $name store', ({ make }) =
     expect(whole.messages).toEqual(messages)
   })
 
-  it('V25: an id that is taken, an unknown entry and an open run are refused', async () => {
+  it('V25: an id that is already used, an unknown entry and an open run are refused', async () => {
     const hold = gate()
     const it = await bench({ store: make(), steps: [...answers('One.'), { parts: [{ wait: hold.passed }], text: 'Two.' }] })
     await talk(it, 'first')
@@ -52,7 +52,7 @@ describe.each(stores)('the tree of a session over the $name store', ({ make }) =
     await allFrames(open)
   })
 
-  it('S149: switch goes on at another entry, and branches tell all ends', async () => {
+  it('S149: switch continues at another entry, and branches lists all ends', async () => {
     const it = await bench({ store: make(), steps: answers('One.', 'Two.', 'Other.') })
     await talk(it, 'first', 'second')
     const { messages } = await view(it.get(mine))
@@ -73,7 +73,7 @@ describe.each(stores)('the tree of a session over the $name store', ({ make }) =
     await refusal(it.get(`${mine}/branches?cursor=x`), 400, 'invalid-cursor')
   })
 
-  it('S154: compact says what came of it', async () => {
+  it('S154: compact returns its outcome', async () => {
     const it = await bench({ store: make(), steps: answers('One.') })
     await talk(it, 'first')
     const answer = await it.post(`${mine}/compact`, { instructions: 'Keep the knots.' })
@@ -82,7 +82,7 @@ describe.each(stores)('the tree of a session over the $name store', ({ make }) =
     await refusal(it.post('/api/agent/session/none/compact', {}), 404, 'session-missing')
   })
 
-  it('S159: an export is lines of JSON that another runtime takes', async () => {
+  it('S159: an export is lines of JSON that another runtime can import', async () => {
     const it = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'look', input: {} }] }, ...answers('One.', 'Two.')], tools: [localTool('look', () => 'seen')] })
     await talk(it, 'first', 'second')
     const answer = await it.get(`${mine}/export?events&allBranches=true`)
@@ -103,7 +103,7 @@ describe.each(stores)('the tree of a session over the $name store', ({ make }) =
   })
 })
 
-it('S159: an export is read no further than its reader asks', async () => {
+it('S159: an export is read only as far as its reader asks', async () => {
   const it = await bench({ steps: Array.from({ length: 5 }, () => ({ text: 'x'.repeat(1000) })) })
   await talk(it, 'a', 'b', 'c', 'd', 'e')
   let made = 0
@@ -131,7 +131,7 @@ it('S159: an export is read no further than its reader asks', async () => {
   expect([made, left]).toEqual([1, true])
 })
 
-it('S159: an export that breaks off is cut, and its fault is noted', async () => {
+it('S159: an export that breaks off is cut, and its fault is logged', async () => {
   const it = await bench({ steps: answers('One.') })
   await talk(it, 'first')
   const session = it.runtime.session('tenant:local:s:mine')
@@ -158,7 +158,7 @@ it('V6: recover decides about a run whose agent has changed', async () => {
   expect(await answer.json()).toEqual({ runId: run?.runId })
 })
 
-it('V78: an export has a place among the streams until it is read or left', async () => {
+it('V78: an export takes a stream slot until it is read or its reader leaves', async () => {
   const it = await bench({ steps: answers('One.'), limits: { streamsPerSession: 1 } })
   await talk(it, 'first')
   const request = () => new Request(`http://127.0.0.1${mine}/export`, { headers: { host: '127.0.0.1' } })

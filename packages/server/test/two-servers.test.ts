@@ -10,7 +10,7 @@ const isSettled = (frame: Frame) => frame.data.type === 'settled'
 const fold = (list: readonly AgentEvent[]) => list.reduce(reduceEvents, emptyView)
 const isDurable = ({ data }: Frame) => 'seq' in data
 
-it('V41: what another process does arrives through the log at once, in the same order and at the same cursors', async () => {
+it('V41: commits of another process arrive through the log at once, in the same order and with the same cursors', async () => {
   const store = memoryStore()
   const hold = gate()
   const steps = [{ toolCalls: [{ name: 'look', input: {} }] }, { text: 'Seen it all.', chunk: 4 }]

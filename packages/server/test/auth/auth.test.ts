@@ -13,7 +13,7 @@ function config(code: ServerOptions['auth'] | undefined): () => unknown {
   return () => createServer({ auth: code, runtime: idleRuntime() } as unknown as ServerOptions)
 }
 
-it('V57: a server without auth is not made', () => {
+it('V57: createServer refuses a server without auth', () => {
   expect(config(undefined)).toThrow(ServerError)
   expect(config(undefined)).toThrow(/auth is required/)
 })
@@ -31,7 +31,7 @@ it('V58: a token is bwl_<id>_<43 characters>, and only its hash is configured', 
   expect((await get(list, bearer(token))).status).toBe(200)
 })
 
-it('V58: a wrong secret, an unknown id and no token are one 401', async () => {
+it('V58: a wrong secret, an unknown id and a missing token get the same 401', async () => {
   const known = await createToken({ id: 'known', tenant: 'demo', scopes: ['admin'] })
   const other = await createToken({ id: 'other', tenant: 'demo', scopes: ['admin'] })
   const { get } = await bench({ auth: { tokens: [known.config] } })
@@ -43,7 +43,7 @@ it('V58: a wrong secret, an unknown id and no token are one 401', async () => {
   expect(answers.map((answer) => answer.headers.get('www-authenticate'))).toEqual(attempts.map(() => 'Bearer'))
 })
 
-it('V58: every bearer is hashed once and compared to its end, whether or not its id is known', async () => {
+it('V58: every bearer token is hashed once and compared in constant time, whether or not its id is known', async () => {
   const known = await createToken({ id: 'known', tenant: 'demo', scopes: ['admin'] })
   const other = await createToken({ id: 'other', tenant: 'demo', scopes: ['admin'] })
   const { server } = await bench({ auth: { tokens: [known.config] } })
@@ -65,19 +65,19 @@ it('V58: every bearer is hashed once and compared to its end, whether or not its
   }
 })
 
-it('V58: a configuration that cannot be right is refused with all its faults', () => {
+it('V58: an invalid configuration is refused with all its faults', () => {
   const good: TokenConfig = { id: 'a', hash: `sha256:${'0'.repeat(64)}`, tenant: 'demo', scopes: [] }
   const bad = [good, good, { ...good, id: 'b_c' }, { ...good, id: 'd', hash: 'sha256:x' as const, tenant: 'a:b', expiresAt: 'soon' }]
   expect(config({ tokens: bad })).toThrow(/"b_c": the id.*"d": the hash.*"a:b" is not a valid tenant.*expiresAt.*"a": the id is used twice/s)
   expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/auth\.tokens\[0\]\.scopes\[0\] must be one of .*received "everything"/)
 })
 
-it('V58: a server whose list of tokens is empty is refused, because it could answer nobody', () => {
+it('V58: refuses a server with an empty list of tokens, because it could not accept any caller', () => {
   expect(config({ tokens: [] })).toThrow(/auth\.tokens is empty, so every request would be refused.*createToken.*auth\.jwt/)
   expect(config({ tokens: [], jwt: { issuer: 'i', audience: 'a', secret: 'x'.repeat(32) } })).not.toThrow(/empty/)
 })
 
-it('V59: expired, disabled and malformed tokens are a 401 without a reason', async () => {
+it('V59: expired, disabled and malformed tokens get a 401 without a reason', async () => {
   const clock = manualClock(Date.parse('2030-01-01'))
   const expired = await createToken({ id: 'a', tenant: 'demo', scopes: ['admin'], expiresAt: '2029-12-31' })
   const disabled = await createToken({ id: 'b', tenant: 'demo', scopes: ['admin'] })
@@ -100,7 +100,7 @@ it('V59: a query parameter never carries a token', async () => {
   }
 })
 
-it('V61: a verifier says who asks; null is 401', async () => {
+it('V61: a verifier identifies the caller; null is 401', async () => {
   const seen: string[] = []
   const { get } = await bench({
     auth: async (request) => {
@@ -113,7 +113,7 @@ it('V61: a verifier says who asks; null is 401', async () => {
   expect(seen).toEqual(['page=1', 'page=2'])
 })
 
-it('V61: a verifier that throws, or gives no valid tenant, is 503 and never a pass', async () => {
+it('V61: a verifier that throws, or returns no valid tenant, is 503 and never lets the caller in', async () => {
   const verifiers = [
     () => Promise.reject(new Error('the database is away')),
     () => {
@@ -131,7 +131,7 @@ it('V61: a verifier that throws, or gives no valid tenant, is 503 and never a pa
   }
 })
 
-it.each([undefined, false, 0, ''])('V61: a verifier that answers %j knows nobody: 401, never a pass', async (answer) => {
+it.each([undefined, false, 0, ''])('V61: a verifier that returns %j identifies no caller: 401, never let in', async (answer) => {
   const { get, execute } = await bench({ auth: () => Promise.resolve(answer as never) })
   await refusal(get(list), 401, 'unauthenticated')
   await refusal(execute({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} }), 401, 'unauthenticated')
@@ -154,7 +154,7 @@ it('V61: a verifier that takes over 5 s is 503', async () => {
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V62: a missing scope is 403 and named; admin contains all', async () => {
+it('V62: a missing scope is 403 and named; admin includes all scopes', async () => {
   const routes = [
     ['GET', list, 'sessions:read'],
     ['GET', '/api/agents', 'agents:read'],
@@ -174,7 +174,7 @@ it('V62: a missing scope is 403 and named; admin contains all', async () => {
   }
 })
 
-it('V59: a principal whose time is over is nobody', async () => {
+it('V59: a principal whose time is over is refused', async () => {
   const clock = manualClock(1000)
   const { get } = await bench({ clock, auth: () => Promise.resolve({ ...reader, expiresAt: 1500 }) })
   expect((await get(list)).status).toBe(200)
@@ -182,7 +182,7 @@ it('V59: a principal whose time is over is nobody', async () => {
   await refusal(get(list), 401, 'unauthenticated')
 })
 
-it("V57: with auth 'none' everybody is local, with all rights in the tenant local", async () => {
+it("V57: with auth 'none' every caller is local, with all rights in the tenant local", async () => {
   const audits: AuditRecord[] = []
   const { execute, post, runtime } = await bench({ auth: 'none', steps: [{ text: 'Hi.' }], onAudit: (record) => void audits.push(record) })
   await (await execute({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })).text()
@@ -196,7 +196,7 @@ it.each([
   [{ tenant: 'a:b' }, /\(options\.tenant\)/],
   [{ expiresAt: 'soon' }, /\(options\.expiresAt\)/],
   [{ scopes: ['all' as never] }, /scopes\[0\]/],
-])('V58: a token with %o is not made, and the fault is named', async (change, fault) => {
+])('V58: refuses to create a token with %o, and names the fault', async (change, fault) => {
   const making = createToken({ id: 'a', tenant: 'demo', scopes: [], ...change })
   await expect(making).rejects.toThrow(ServerError)
   await expect(making).rejects.toThrow(fault)

@@ -6,11 +6,11 @@ const statusWith = (options: string): string => `const { createServer } = await 
   const server = createServer({ runtime: createRuntime({ agents: [agentOf()] }), ${options} })
   say((await server.fetch(new Request('http://localhost/api/chat/room/stream'))).status)`
 
-it('V61: a script that awaits an answer is not ended while the verifier does not answer', async () => {
+it('V61: a script that awaits an answer does not exit while the verifier does not answer', async () => {
   await expectAwaited(statusWith('auth: never'), 503)
 })
 
-it('V80: a script that awaits an answer is not ended while the rate limiter does not answer', async () => {
+it('V80: a script that awaits an answer does not exit while the rate limiter does not answer', async () => {
   const auth = `auth: async () => ({ id: 'a', tenant: 'red', scopes: ['admin'] })`
   await expectAwaited(statusWith(`${auth}, rateLimiter: () => ({ take: never, look: never })`), 204)
 })

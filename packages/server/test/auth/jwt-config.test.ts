@@ -12,7 +12,7 @@ const secret = 's'.repeat(32)
 const publicKey = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const shared = ['HS256', 'HS384', 'HS512']
 
-it('V60: a public key takes each algorithm of public keys, a secret each of secrets, and none the other', () => {
+it('V60: a public key accepts every public-key algorithm, a secret every secret algorithm, and neither the other kind', () => {
   for (const name of publicKey) {
     expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([])
     expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} must be one of ${shared.join(', ')}`)])
@@ -31,7 +31,7 @@ it.each(['http://any.example/keys', 'http://127.0.0.2/keys', 'http://localhost.e
   expect(jwtFaults({ ...names, jwksUrl: url })).toEqual(['auth.jwt.jwksUrl must be an https address, or http on this machine'])
 })
 
-it('V60: a secret has 32 bytes at least, whatever its characters', () => {
+it('V60: a secret has at least 32 bytes, whatever its characters', () => {
   expect(jwtFaults({ ...names, secret: 's'.repeat(31) })).toEqual(['auth.jwt.secret must have at least 32 bytes'])
   expect(jwtFaults({ ...names, secret: 'é'.repeat(16) })).toEqual([])
   expect(jwtFaults({ ...names, secret: '' })).toEqual(['auth.jwt.secret must have at least 32 bytes'])
@@ -48,18 +48,18 @@ async function signed(header: object, text = JSON.stringify({ iss: names.issuer,
   return `${encoded}.${createHmac('sha256', secret).update(encoded).digest('base64url')}`
 }
 
-it('V60: a token that was signed elsewhere by the rules is known', async () => {
+it('V60: accepts a token that other software signed by the rules', async () => {
   expect(await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}))).toMatchObject({ id: 'ada', tenant: 'demo', scopes: [] })
 })
 
-it('V59, V60: a principal ends when its token does, with half a minute for clocks', async () => {
+it('V59, V60: a principal ends when its token does, with half a minute of tolerance for clocks', async () => {
   expect(await known({ scope: 'sessions:read' })).toEqual({ id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: (exp + 30) * 1000 })
   expect(await known({ exp: nowMs / 1000 - 29 })).toMatchObject({ expiresAt: nowMs + 1000 })
   expect(await known({ exp: nowMs / 1000 - 30 })).toBeNull()
   expect(await known({ nbf: nowMs / 1000 + 30 })).not.toBeNull()
 })
 
-it('V60: scopes are words or a list; what nobody knows, and what is no text, is left out', async () => {
+it('V60: scopes are words or a list; unknown scopes and values that are not text are left out', async () => {
   const scopesOf = async (scope: unknown) => (await known({ scope }))?.scopes
   expect(await scopesOf('sessions:read nothing approvals')).toEqual(['sessions:read', 'approvals'])
   expect(await scopesOf(['mcp', 5, null, 'nothing'])).toEqual(['mcp'])
@@ -74,6 +74,6 @@ it.each([
   ['extension', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({ crit: ['later'], later: 1 }))) ?? 'nobody'],
   ['content', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}, '["a list"]'))) ?? 'nobody'],
   ['form', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))('a.b.c')) ?? 'nobody'],
-])('V60: a token with a wrong %s is of nobody', async (_what, principal) => {
+])('V60: a token with a wrong %s identifies no caller', async (_what, principal) => {
   expect(await principal()).toBe('nobody')
 })

@@ -20,7 +20,7 @@ async function withKeys(config: Partial<JwtConfig> = {}) {
 }
 
 describe('with the keys of an issuer', () => {
-  it('V60: a JWT says who asks: subject, tenant and scopes', async () => {
+  it('V60: a JWT identifies the caller: subject, tenant and scopes', async () => {
     const { get, from } = await withKeys()
     const token = await from.sign(claims)
     expect((await get(list, bearer(token))).status).toBe(200)
@@ -30,13 +30,13 @@ describe('with the keys of an issuer', () => {
     await refusal(get(list, bearer(listed)), 403, 'scope-missing')
   })
 
-  it('V60: the claims that name tenant and scopes can be others', async () => {
+  it('V60: the claims for tenant and scopes are configurable', async () => {
     const { from, status } = await withKeys({ tenantClaim: 'org_id', scopeClaim: 'permissions' })
     expect(await status(await from.sign({ ...claims, org_id: 'acme', permissions: ['sessions:read'] }))).toBe(200)
     expect(await status(await from.sign(claims))).toBe(401)
   })
 
-  it('V60: another issuer, another audience, no subject, no end or no tenant are one 401', async () => {
+  it('V60: another issuer, another audience, no subject, no end and no tenant get the same 401', async () => {
     const { from, get } = await withKeys()
     const wrong: Partial<Record<string, unknown>>[] = [
       { iss: 'https://other.example' },
@@ -68,7 +68,7 @@ describe('with the keys of an issuer', () => {
     expect(await status(token)).toBe(401)
   })
 
-  it('V60: no signature, a changed one, and one made with the public key as a secret are refused', async () => {
+  it('V60: refuses a missing signature, a changed one, and one made with the public key as a secret', async () => {
     const { from, status } = await withKeys()
     const token = await from.sign(claims)
     const [head, , signature] = token.split('.')
@@ -80,7 +80,7 @@ describe('with the keys of an issuer', () => {
     expect(await status(token)).toBe(200)
   })
 
-  it('V60: nothing is fetched from an address in a token', async () => {
+  it('V60: fetches nothing from an address in a token', async () => {
     const attacker = await issuer()
     const { from, status } = await withKeys()
     const token = await attacker.sign(claims, { jku: attacker.jwksUrl, x5u: attacker.jwksUrl, kid: 'one' })
@@ -89,7 +89,7 @@ describe('with the keys of an issuer', () => {
     expect([attacker.fetches, from.fetches]).toEqual([0, 1])
   })
 
-  it('V60: keys are kept, and an unknown one is not looked for again and again', async () => {
+  it('V60: keys are cached, and an unknown key is not fetched again and again', async () => {
     const { from, status } = await withKeys()
     const tokens = [await from.sign(claims), await from.sign(claims, { kid: 'unknown' })]
     for (let count = 0; count < 20; count++) {
@@ -99,7 +99,7 @@ describe('with the keys of an issuer', () => {
     expect(from.fetches).toBe(1)
   })
 
-  it('V60: a token that names no key is known if there is one key, and of nobody if there are several', async () => {
+  it('V60: a token that names no key is accepted if there is one key, and refused if there are several', async () => {
     const { from, status } = await withKeys()
     expect(await status(await from.sign(claims, { kid: undefined }))).toBe(200)
     const many = await withKeys()
@@ -108,7 +108,7 @@ describe('with the keys of an issuer', () => {
     expect(await many.status(await many.from.sign(claims))).toBe(200)
   })
 
-  it('V61: keys that cannot be had are 503, and it goes on when they are back', async () => {
+  it('V61: keys that cannot be fetched are 503, and requests work again when the keys are back', async () => {
     const { from, get, status, faults } = await withKeys()
     const token = await from.sign(claims)
     for (const how of ['status', 'text', 'redirect'] as const) {
@@ -129,7 +129,7 @@ describe('with a shared secret', () => {
   const secret = 'a secret of at least thirty-two bytes'
   const sign = (key: string, alg = 'HS256') => new SignJWT(claims).setProtectedHeader({ alg }).sign(new TextEncoder().encode(key))
 
-  it('V60: only that secret signs, and tokens of the list are known besides', async () => {
+  it('V60: accepts only tokens signed with that secret, and tokens of the list besides', async () => {
     const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['sessions:read'] })
     const { get } = await bench({ clock: manualClock(nowMs), auth: { tokens: [config], jwt: { ...names, secret, algorithms: ['HS256'] } } })
     const status = async (each: string) => (await get(list, bearer(each))).status
@@ -138,7 +138,7 @@ describe('with a shared secret', () => {
   })
 })
 
-it('V60: a configuration that cannot be right is refused with all its faults', () => {
+it('V60: an invalid configuration is refused with all its faults', () => {
   const faultsOf = (auth: unknown): string => {
     try {
       createServer({ auth, runtime: idleRuntime() } as unknown as ServerOptions)

@@ -30,7 +30,7 @@ async function follow(answer: Response): Promise<{ readonly frames: Frame[]; rea
   return { frames, ended }
 }
 
-it('V65: tokens are replaced without a restart, and streams of one that is gone end', async () => {
+it('V65: replaces tokens without a restart, and ends the streams of a removed token', async () => {
   const { get, execute, server, ada, bob, eve } = await withTokens()
   const gone = await follow(await get(events, bearer(ada.token)))
   const running = await follow(await execute({ sessionId: 'mine', input: say('more') }, bearer(ada.token)))
@@ -48,7 +48,7 @@ it('V65: tokens are replaced without a restart, and streams of one that is gone 
   expect(ends()).toHaveLength(1)
 })
 
-it('V65: a token with fewer rights, another tenant or another end ends its streams too; the same one does not', async () => {
+it('V65: a token with fewer rights, another tenant or another end ends its streams too; an unchanged token does not', async () => {
   const { get, server, bob } = await withTokens()
   const changes = [{ scopes: ['sessions:read'] as const }, { tenant: 'other' }, { expiresAt: '2999-01-01' }]
   for (const change of changes) {
@@ -61,7 +61,7 @@ it('V65: a token with fewer rights, another tenant or another end ends its strea
   }
 })
 
-it('V65: tickets and their streams end with every reload', async () => {
+it('V65: every reload ends tickets and their streams', async () => {
   const { get, post, server, ada } = await withTokens()
   const ticket = async () => ((await (await post('/api/agent/session/mine/ticket', {}, bearer(ada.token))).json()) as Ticket).ticket
   const reading = await follow(await get(`${events}?ticket=${await ticket()}`))
@@ -71,7 +71,7 @@ it('V65: tickets and their streams end with every reload', async () => {
   await refusal(get(`${events}?ticket=${unused}`), 401, 'unauthenticated')
 })
 
-it('V65: a stream that was on its way while the tokens were replaced ends as well', async () => {
+it('V65: a stream that was being opened while the tokens were replaced ends as well', async () => {
   const { get, server, runtime, ada } = await withTokens()
   const asked = gate()
   const hold = gate()
@@ -88,7 +88,7 @@ it('V65: a stream that was on its way while the tokens were replaced ends as wel
   expect((await allFrames(await answer)).at(-1)?.data).toEqual(expired)
 })
 
-it('V65: a verifier is asked again, and one that cannot say ends the streams', async () => {
+it('V65: the verifier is asked again, and streams end if it cannot answer', async () => {
   const principal: Principal = { id: 'page', tenant: 'demo', scopes: ['admin'] }
   const known = () => Promise.resolve(principal)
   const it = await bench({ auth: known, steps: [{ text: 'Hi.' }] })
@@ -101,7 +101,7 @@ it('V65: a verifier is asked again, and one that cannot say ends the streams', a
   expect(reading.frames.length).toBeGreaterThan(before)
 })
 
-it('V65: a configuration that cannot be right changes nothing', async () => {
+it('V65: an invalid configuration changes nothing', async () => {
   const { get, server, ada } = await withTokens()
   const bad: AuthConfig = { tokens: [{ ...ada.config, tenant: 'a:b' }, ada.config] }
   await expect(server.reload(bad)).rejects.toThrow(ServerError)

@@ -38,14 +38,14 @@ describe.each(stores)('over the $name store', ({ make }) => {
     await refusal(it.get(events, { 'last-event-id': frames.at(-1)?.id ?? '' }), 401, 'unauthenticated')
   })
 
-  it('V43: of all that come with one ticket at the same time, one gets in', async () => {
+  it('V43: of all requests that use one ticket at the same time, one gets in', async () => {
     const it = await withToken({ store: make() })
     const { ticket } = await ticketFor(it, it.token)
     const answers = await Promise.all(Array.from({ length: 10 }, () => it.get(`${session}/mine/events?until=settled&from=start&ticket=${ticket}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 9 }, () => 401)])
   })
 
-  it('V43: it is over after 60 s, and what nobody used does not stay', async () => {
+  it('V43: expires after 60 s, and an unused ticket is removed', async () => {
     const clock = manualClock(Date.parse('2030-01-01'))
     const store = make()
     const it = await withToken({ store, clock, runtimeOptions: { clock } })
@@ -63,7 +63,7 @@ describe.each(stores)('over the $name store', ({ make }) => {
   })
 })
 
-it('V43: it reads its session only, and does nothing else', async () => {
+it('V43: reads only its session, and does nothing else', async () => {
   const it = await withToken()
   const spend = async (path: string) => it.get(path.replace('TICKET', (await ticketFor(it, it.token)).ticket))
   await refusal(spend(`${session}/other/events?ticket=TICKET`), 401, 'unauthenticated')
@@ -75,7 +75,7 @@ it('V43: it reads its session only, and does nothing else', async () => {
   await refusal(it.post(`${session}/none/ticket`, {}, bearer(it.token)), 404, 'session-missing')
 })
 
-it('V43: a ticket is not kept anywhere: the store has its hash, logs and refusals have nothing', async () => {
+it('V43: a ticket is stored nowhere: the store has its hash, logs and refusals have nothing', async () => {
   const store = memoryStore()
   const it = await withToken({ store })
   const { ticket } = await ticketFor(it, it.token)
@@ -86,7 +86,7 @@ it('V43: a ticket is not kept anywhere: the store has its hash, logs and refusal
   expect(it.faults).toHaveLength(1)
 })
 
-it('V43: it does not outlive the credentials it was got with', async () => {
+it('V43: does not outlive the credentials that created it', async () => {
   const clock = manualClock(Date.parse('2030-01-01'))
   const { token, config } = await createToken({ id: 'ada', tenant: 'demo', scopes: ['admin'], expiresAt: '2030-01-01T00:00:30Z' })
   const it = await bench({ clock, steps: [{ text: 'Hi.' }], auth: { tokens: [config] } })
@@ -96,7 +96,7 @@ it('V43: it does not outlive the credentials it was got with', async () => {
   await refusal(it.get(`${session}/mine/events?ticket=${ticket}`), 401, 'unauthenticated')
 })
 
-it('V43: every process with the same store honours it, once', async () => {
+it('V43: every process with the same store accepts it, once', async () => {
   const store = memoryStore()
   const it = await withToken({ store })
   const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })], store })
@@ -127,7 +127,7 @@ describe('V43: tickets in the store', () => {
     return { clock, tickets, stored }
   }
 
-  it('V43: a ticket has 256 random bits, and whoever comes with it may read only, for as long as the principal', async () => {
+  it('V43: a ticket has 256 random bits, and its holder may only read, for as long as the principal', async () => {
     const { tickets } = ticketsOver()
     const made = await Promise.all([tickets.create(ada, 's1'), tickets.create({ ...ada, expiresAt: start + 90_000 }, 's1')])
     for (const { ticket, expiresAt } of made) expect([/^bwlt_[0-9a-z]{9}_[\w-]{43}$/.test(ticket), expiresAt]).toEqual([true, start + 60_000])
@@ -135,7 +135,7 @@ describe('V43: tickets in the store', () => {
     expect(principals).toEqual([{ id: 'ada', tenant: 'demo', scopes: ['sessions:read'] }, { id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: start + 90_000 }])
   })
 
-  it('V43: a ticket opens up to its last millisecond, and not beyond that of its principal', async () => {
+  it('V43: a ticket is valid up to its last millisecond, and not beyond the end of its principal', async () => {
     const { tickets, clock } = ticketsOver()
     const create = async (more: Partial<Principal> = {}) => (await tickets.create({ ...ada, ...more }, 's1')).ticket
     const [inTime, late] = [await create(), await create()]
@@ -151,7 +151,7 @@ describe('V43: tickets in the store', () => {
     await expect(tickets.redeem(late, 's1')).rejects.toMatchObject(refused)
   })
 
-  it('V43: of those that are over twenty are removed with each new one, the oldest first', async () => {
+  it('V43: each new ticket removes up to twenty expired ones, the oldest first', async () => {
     const { tickets, clock, stored } = ticketsOver()
     for (let count = 0; count < 25; count++) await tickets.create(ada, 's1')
     await clock.advance(1000)
@@ -165,7 +165,7 @@ describe('V43: tickets in the store', () => {
     expect(await stored()).toBe(100 + 3)
   })
 
-  it('V65: tickets of before a reload are refused, also of the same moment, and later ones are not', async () => {
+  it('V65: tickets from before a reload are refused, also from the same millisecond, and later ones are not', async () => {
     const { tickets, clock } = ticketsOver()
     const before = await tickets.create(ada, 's1')
     tickets.revokeAll()
@@ -176,7 +176,7 @@ describe('V43: tickets in the store', () => {
     expect(await tickets.redeem(ticket, 's1')).toMatchObject({ id: 'ada' })
   })
 
-  it('V43: without its store there is no ticket', async () => {
+  it('V43: without its store no ticket is created', async () => {
     const away = new Error('the store is away')
     await expect(ticketsOver(() => ({ list: () => Promise.reject(away) })).tickets.create(ada, 's1')).rejects.toBe(away)
     const taken = ticketsOver(() => ({ compareAndSet: () => Promise.resolve({ ok: false, current: null } as never) }))

@@ -26,7 +26,7 @@ async function draining(url: string): Promise<void> {
   while ((await fetch(`${url}/readyz`)).status !== 503);
 }
 
-it('V53: agents that the file names for the bridge are at /mcp, and nothing of their work is among the sessions', async () => {
+it('V53: agents that the file names for the bridge are served at /mcp, and their work is not listed among the sessions', async () => {
   const { url, child, ended, stderr, stdout } = await servingCommand([], { folder: folderWith({ bridge: { agents: ['assistant'] } }) })
   const client = await connect(url)
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('tasks_delegate')
@@ -39,7 +39,7 @@ it('V53: agents that the file names for the bridge are at /mcp, and nothing of t
   expect(stdout()).toContain('"msg":"the bridge stops"')
 })
 
-it('V53, V82: at the end a call over MCP may finish within the drain', async () => {
+it('V53, V82: during shutdown a call over MCP may finish within the drain', async () => {
   const { url, child, ended, stdout } = await servingCommand(['--drain-ms', '3600000'], { folder: folderWith({ bridge: { agents: ['assistant'] } }) })
   const client = await connect(url)
   const health = async () => JSON.stringify((await client.callTool({ name: 'bridge_health', arguments: {} })).structuredContent)
@@ -55,14 +55,14 @@ it('V53, V82: at the end a call over MCP may finish within the drain', async () 
   expect(stdout()).not.toMatch(/"level":"?(error|warn|40|50)/)
 })
 
-it('V53: without agents for the bridge there is no such route', async () => {
+it('V53: without agents for the bridge the route does not exist', async () => {
   const { url } = await servingCommand([], { folder: temporaryFolder() })
   await refusal(fetch(`${url}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }), 404, 'route-not-found')
 })
 
 const usual = ['check', '--agents', agentsFile, '--auth', 'none']
 
-it('check names the agents of the bridge', async () => {
+it('check lists the agents of the bridge', async () => {
   expect((await runHere(usual, folderWith({ bridge: { agents: ['assistant'] } }))).stdout).toMatch(/^ *bridge +assistant$/m)
   expect((await runHere(usual, temporaryFolder())).stdout).toMatch(/^ *bridge +none$/m)
 })
@@ -73,7 +73,7 @@ it.each([
   [{ agents: ['assistant', 'assistant'] }, 'bridge.agents (bowline.config.json): names assistant twice'],
   [{ agents: ['assistant'], defaultAgent: 'other' }, 'bridge.defaultAgent (bowline.config.json): is other, which is not one of bridge.agents'],
   [{ agents: ['assistant'], agent: 'other' }, 'bridge.agent (bowline.config.json): there is no such key'],
-])('V81: a bridge that cannot be is told of: %j', async (bridge, fault) => {
+])('V81: reports an impossible bridge: %j', async (bridge, fault) => {
   const { code, stderr } = await runHere(usual, folderWith({ bridge }))
   expect(code).toBe(2)
   expect(stderr).toContain(`bowline-server: ${fault}`)

@@ -17,7 +17,7 @@ function folderWith(files: Readonly<Record<string, string>>): string {
 }
 
 describe('help', () => {
-  it('says what there is, and its version is that of the package', async () => {
+  it('lists the commands, and its version is that of the package', async () => {
     const folder = temporaryFolder()
     const overview = await commandResult(['--help'], { folder })
     expect(overview).toMatchObject({ code: 0, stderr: '' })
@@ -26,7 +26,7 @@ describe('help', () => {
     expect(await commandResult(['--version'], { folder })).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
   })
 
-  it('of start has every flag with its default, in lines that fit', async () => {
+  it('help of start has every flag with its default, in lines that fit', async () => {
     const { stdout } = await runHere(['start', '--help'], temporaryFolder())
     expect(stdout).toContain('--limits.body-bytes BYTES')
     expect(stdout).toContain('(1048576)')
@@ -34,7 +34,7 @@ describe('help', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
   })
 
-  it('of a command is its own', async () => {
+  it('help of a command is its own', async () => {
     const { stdout } = await runHere(['token', 'create', '--help'], temporaryFolder())
     expect(stdout).toContain('--expires 90d')
     expect(stdout).not.toContain('--port')
@@ -54,13 +54,13 @@ describe('wrong usage', () => {
     [['check', 'now', ...usual], 'bowline-server: now: is not an argument of this command\n'],
     [['start', ...usual, '--prot', '1'], '--prot: there is no such flag; did you mean --port?'],
     [['token', 'create', '--tenant', 'a', '--scopes', 'sesions:read', '--expires', 'soon'], 'there is no scope sesions:read; did you mean sessions:read?'],
-  ])('%j ends with 2', async (argv, fault) => {
+  ])('%j exits with 2', async (argv, fault) => {
     const { code, stdout, stderr } = await runHere(argv, temporaryFolder())
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(fault)
   })
 
-  it('V57: without anything it says what is missing, and starts nothing', async () => {
+  it('V57: without any option it says what is missing, and starts nothing', async () => {
     const { code, stderr } = await runHere([], temporaryFolder())
     expect(code).toBe(2)
     expect(stderr.trim().split('\n')).toEqual([
@@ -76,13 +76,13 @@ describe('wrong usage', () => {
     ['with an agent without a name', { 'agents.ts': agentsNamed(undefined) }, /an agent has no name: set name in defineAgent/],
     ['with two agents of one name', { 'agents.ts': agentsNamed('a', 'a') }, /Two agents have the name a/],
     ['of other things', { 'agents.ts': 'export const agents = [{}]' }, /the export agents must be an agent of defineAgent/],
-  ])('a module %s is one line, and no stack', async (_what, files, fault) => {
+  ])('a module %s gives one line, and no stack', async (_what, files, fault) => {
     const { code, stderr } = await runHere(['--agents', 'agents.ts', '--auth', 'none'], folderWith(files))
     expect(code).toBe(2)
     expect(stderr).toMatch(fault)
   })
 
-  it('a mistake in a module is one line with its place', async () => {
+  it('a mistake in a module gives one line with its place', async () => {
     const folder = folderWith({ 'agents.ts': '\nexport const a = [1,, }' })
     const { code, stderr } = await commandResult(['--agents', 'agents.ts', '--auth', 'none'], { folder })
     expect(code).toBe(2)
@@ -92,14 +92,14 @@ describe('wrong usage', () => {
   it.each([
     ['import', 'import { basename } from "node:path"\nexport const a = basename'],
     ['export', 'export const a = 1'],
-  ])('a module that Node takes for CommonJS because of package.json: %s is explained', async (_word, code) => {
+  ])('explains a module that Node loads as CommonJS because of package.json: %s', async (_word, code) => {
     const folder = folderWith({ 'agents.ts': code, 'package.json': '{ "type": "commonjs" }' })
     const { code: exit, stderr } = await commandResult(['--agents', 'agents.ts', '--auth', 'none'], { folder })
     expect(exit).toBe(2)
     expect(stderr).toMatch(/agents\.ts cannot be loaded: .+ \(line 1\): Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/)
   })
 
-  it('a mistake in the file is one line with its place, and a stack only for who asks for details', async () => {
+  it('a mistake in the file gives one line with its place, and a stack only with the option for details', async () => {
     const folder = folderWith({ 'bowline.config.ts': '\nthrow new Error("not today")' })
     const short = await commandResult(['check'], { folder })
     expect(short).toEqual({ code: 2, stdout: '', stderr: 'bowline-server: bowline.config.ts: cannot be loaded: not today (line 2)\n' })
@@ -111,12 +111,12 @@ describe('wrong usage', () => {
   it.each([
     ['EADDRNOTAVAIL', 'this machine does not have the address 192.0.2.1: choose another address with --host'],
     ['EACCES', 'port 80 may not be used by this user: choose a port above 1023 with --port'],
-  ])('an address that cannot be listened on is told in words: %s', (code, text) => {
+  ])('explains in words why it cannot listen on an address: %s', (code, text) => {
     const error = Object.assign(new Error('listen'), { code, address: '192.0.2.1', port: 80 })
     expect(describeFailure(error, false)).toBe(`bowline-server: ${text}`)
   })
 
-  it('an agent that is configured and not there is told of', async () => {
+  it('reports an agent that is configured and does not exist', async () => {
     const folder = folderWith({ 'bowline.config.json': '{ "access": { "assistent": {} }, "defaultAgent": "nobody" }' })
     const { code, stderr } = await runHere(['check', ...usual], folder)
     expect(code).toBe(2)
@@ -126,7 +126,7 @@ describe('wrong usage', () => {
 })
 
 describe('token create', () => {
-  it('V58: prints a token and the line for the file, which a server takes', async () => {
+  it('V58: prints a token and the line for the file, which a server accepts', async () => {
     const argv = ['token', 'create', '--tenant', 'acme', '--scopes', 'sessions:read, sessions:write', '--expires', '90d', '--id', 'ci']
     const { code, stdout } = await runHere(argv, temporaryFolder())
     const [token = '', line = '', ...rest] = stdout.split('\n')
@@ -140,14 +140,14 @@ describe('token create', () => {
     expect((await runHere(['check', '--agents', agentsFile], folder)).code).toBe(0)
   })
 
-  it('makes ids of its own', async () => {
+  it('creates ids by itself', async () => {
     const { stdout } = await runHere(['token', 'create', '--tenant', 'acme', '--scopes', 'admin'], temporaryFolder())
     expect(stdout).toMatch(/^bwl_[0-9a-f]{12}_/)
     expect(stdout).not.toContain('expiresAt')
   })
 })
 
-it('check prints what would be used and where it comes from, and no secret', async () => {
+it('check prints the values in use and their origin, and no secret', async () => {
   const { config } = await createToken({ id: 'ci', tenant: 'acme', scopes: ['admin'] })
   const folder = folderWith({ 'bowline.config.json': JSON.stringify({ auth: { tokens: [config] }, port: 1234 }) })
   const environment = { BOWLINE_LIMITS_BODY_BYTES: '77', BOWLINE_LIMIT_JSON_DEPTH: '1' }

@@ -11,7 +11,7 @@ function linesOf(form: RegExp): readonly string[] {
   return form.exec(page)?.[1]?.trim().split('\n') ?? []
 }
 
-it('V99: the lines of the page about the server run as they stand, curl -N among them', async () => {
+it('V99: the lines of the page about the server run unchanged, including curl -N', async () => {
   const folder = temporaryFolder()
   const [create = '', check = ''] = linesOf(/```sh\n(npx bowline-server .*?)```/s)
   const environment = { ...process.env, NODE: process.execPath, BIN: bin(), BOWLINE_AGENTS: bundledAgents() }

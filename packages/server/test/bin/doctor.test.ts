@@ -41,7 +41,7 @@ const pay = { toolCalls: [{ id: 'c-pay', name: 'pay', input: {} }] }
 describe('S214: doctor', () => {
   const database = testDatabase()
 
-  it.each(['sqlite', 'file', 'postgres'] as const)('S214: finds nothing in a %s store that is well, and a lost run in one that a process left', async (kind) => {
+  it.each(['sqlite', 'file', 'postgres'] as const)('S214: finds no problem in a healthy %s store, and a lost run in a store that a process left', async (kind) => {
     const place = placesIn(temporaryFolder(), database.url)[kind]
     const well = runtimeOn(place.store(), [{ text: 'Hi.' }])
     await well.start()
@@ -76,7 +76,7 @@ describe('S214: doctor', () => {
     expect(found.stdout).toMatch(/problems? (was|were) found\.\n$/)
   })
 
-  it('S214: names what waits for somebody, what is overdue, and what was given up', async () => {
+  it('S214: names pending work, overdue work, and work that was given up', async () => {
     const place = placesIn(temporaryFolder(), database.url).sqlite
     const clock = manualClock(start)
     const secret = 'sixteen characters'
@@ -100,7 +100,7 @@ describe('S214: doctor', () => {
     expect(stdout).toMatch(/^3 problems were found\.$/m)
   })
 
-  it('S214: refuses a store that is not there, one in memory, and an argument', async () => {
+  it('S214: refuses a missing store, a store in memory, and an argument', async () => {
     const folder = temporaryFolder()
     for (const [argv, message] of [
       [['--store', 'sqlite:./none.db'], 'there is no store'],

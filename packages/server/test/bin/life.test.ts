@@ -30,7 +30,7 @@ async function afterwards(folder: string): Promise<SessionView> {
   return (await (await fetch(url + mine)).json()) as SessionView
 }
 
-it('V81, V86: it is ready when it says where it listens, and a second one on its file or its port is told why it cannot start', async () => {
+it('V81, V86: it is ready when it prints its address, and a second one on its file or its port gets the reason why it cannot start', async () => {
   const folder = temporaryFolder()
   const { url } = await servingCommand([], { folder })
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -48,7 +48,7 @@ it('V81, V86: it is ready when it says where it listens, and a second one on its
   expect(samePort.stderr).toMatch(/^bowline-server: port \d+ of 127\.0\.0\.1 is in use: .*--port\n$/)
 })
 
-it('V82: SIGTERM refuses new work, lets reads and open streams go on, and ends with 0', async () => {
+it('V82: SIGTERM refuses new work, lets reads and open streams go on, and exits with 0', async () => {
   const { url, child, ended } = await servingCommand(longDrain, { folder: temporaryFolder() })
   const frames = framesOf(await execute(url, 'hold'))
   const seen: Frame[] = []
@@ -69,7 +69,7 @@ it('V82: SIGTERM refuses new work, lets reads and open streams go on, and ends w
   expect(await ended).toBe(0)
 })
 
-it('V82: what is open when the time is over is ended with drained', async () => {
+it('V82: work that is still open at the end of the drain ends with drained', async () => {
   const { url, child, ended } = await servingCommand(['--drain-ms', '1'], { folder: temporaryFolder() })
   const frames = await allFrames(await execute(url, 'hang'), ({ data }) => void (data.type === 'text-delta' && child.kill('SIGTERM')))
   expect(frames.at(-1)?.data).toEqual({ type: 'stream-end', reason: 'drained', resume: true })
@@ -89,7 +89,7 @@ it('V83: a second signal ends it at once with 130, and the run survives', async 
   expect((await afterwards(folder)).messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
 })
 
-it('V85: an exception that nobody caught is logged without what it says, ends the process with 1, and the run survives', async () => {
+it('V85: an uncaught exception is logged without its text, ends the process with 1, and the run survives', async () => {
   const folder = temporaryFolder()
   const { url, ended, stdout, stderr } = await servingCommand([], { folder })
   const reading = execute(url, 'crash').then((answer) => allFrames(answer))
@@ -103,7 +103,7 @@ it('V85: an exception that nobody caught is logged without what it says, ends th
   expect(messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
 })
 
-it('V65: on SIGHUP the tokens of the file are read again; a wrong file changes nothing; streams of a removed token end', async () => {
+it('V65: on SIGHUP it reads the tokens of the file again; a wrong file changes nothing; streams of a removed token end', async () => {
   const folder = temporaryFolder()
   const [kept, removed] = await Promise.all(
     ['kept', 'removed'].map((id) => createToken({ id, tenant: 'acme', scopes: ['sessions:read', 'sessions:write'] })),

@@ -68,7 +68,7 @@ describe('S214: log', () => {
     expect((JSON.parse((await runHere([...argv, '--json'], folder)).stdout) as Inspection).committed).toEqual(inspection.committed)
   })
 
-  it('S214: on Postgres it is no process of the database, beside one that works', async () => {
+  it('S214: on Postgres it does not register as a process of the database, beside one that works', async () => {
     const working = postgresStore({ connectionString: database.url, poolSize: 1 })
     const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([{ text: 'Hi.' }]) })], store: working })
     await runtime.start()
@@ -86,7 +86,7 @@ describe('S214: log', () => {
     await runtime.stop()
   })
 
-  it.each(['sqlite', 'file'] as const)('S214: refuses a %s store that a process uses, and says which one', async (kind) => {
+  it.each(['sqlite', 'file'] as const)('S214: refuses a %s store that a process uses, and names the process', async (kind) => {
     const folder = temporaryFolder()
     const store = kind === 'sqlite' ? sqliteStore({ file: join(folder, 'data') }) : fileStore({ dir: join(folder, 'data') })
     await store.open({ namespace: 'default', owner: 'server', clock: manualClock() })
@@ -96,7 +96,7 @@ describe('S214: log', () => {
     await store.close()
   })
 
-  it('S214: makes no store, and names the argument that is wrong', async () => {
+  it('S214: creates no store, and names the wrong argument', async () => {
     const folder = temporaryFolder()
     expect(await runHere(['log', 'room:1'], folder)).toMatchObject({ code: 2, stderr: expect.stringContaining('store: there is no store sqlite:') as string })
     expect(existsSync(join(folder, '.bowline'))).toBe(false)

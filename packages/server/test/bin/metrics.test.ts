@@ -3,7 +3,7 @@ import { say, temporaryFolder } from '../support/bench.ts'
 import { servingCommand } from '../support/command.ts'
 import { allFrames } from '../support/frames.ts'
 
-it('V91: the command counts what its runtime does', async () => {
+it('V91: the command counts the work of its runtime', async () => {
   const { url } = await servingCommand([], { folder: temporaryFolder() })
   const body = JSON.stringify({ input: say('hi'), context: {} })
   await allFrames(await fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))

@@ -19,7 +19,7 @@ function execute(url: string, content: string): Promise<Response> {
 
 const isType = (type: string) => (frame: Frame) => frame.data.type === type
 
-it('V90: the name of a Postgres store holds no password, wherever the address has it', () => {
+it('V90: the name of a Postgres store contains no password, wherever the address has it', () => {
   const nameOf = (text: string): string => nameStore(parseStore(text, '/') as StoreChoice)
   expect(nameOf('postgres://bowline:s3cret@db.local:5432/agents?password=s3cret')).toBe('postgres://bowline@db.local:5432/agents')
   expect(nameOf('postgresql://db.local/agents')).toBe('postgresql://db.local/agents')
@@ -67,7 +67,7 @@ describe('bowline-server on Postgres', () => {
   const untouched = testDatabase()
   const usual = ['--agents', bundledAgents(), '--auth', 'none']
 
-  it('S191, V86: migrate makes the tables, and any number of servers work on them', async () => {
+  it('S191, V86: migrate creates the tables, and any number of servers work on them', async () => {
     const folder = temporaryFolder()
     const storeFlag = ['--store', database.url]
     const migrated = await commandResult(['migrate', ...storeFlag], { folder })
@@ -93,14 +93,14 @@ describe('bowline-server on Postgres', () => {
     }
   })
 
-  it('S191: check changes nothing in a database, and says what a start would', async () => {
+  it('S191: check changes nothing in a database, and reports what a start would do', async () => {
     const { code, stdout, stderr } = await commandResult(['check', ...usual, '--store', untouched.url], { folder: temporaryFolder() })
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain('run bowline-server migrate')
     expect(await tablesIn(untouched.url)).toEqual([])
   })
 
-  it('S199, V84: a server is not ready while Postgres is away, does not end, and is ready again by itself', async () => {
+  it('S199, V84: a server is not ready while Postgres is away, does not exit, and is ready again without help', async () => {
     const server = await startPostgres()
     try {
       const { url, child, ended, stdout, stderr } = await servingCommand(['--store', server.tcpUrl], { folder: temporaryFolder() })
@@ -122,7 +122,7 @@ describe('bowline-server on Postgres', () => {
     }
   })
 
-  it('V75, V80: servers share each limit, and an outage of Postgres ends none of them', async () => {
+  it('V75, V80: servers share each limit, and an outage of Postgres ends none of the servers', async () => {
     const server = await startPostgres()
     try {
       const folder = temporaryFolder()
@@ -145,7 +145,7 @@ describe('bowline-server on Postgres', () => {
     }
   })
 
-  it('V86: a server that is not there is a clear error without the password', async () => {
+  it('V86: an unreachable Postgres server gives a clear error without the password', async () => {
     const gone = new URL(database.url)
     gone.password = 's3cret'
     gone.port = '1'
@@ -156,7 +156,7 @@ describe('bowline-server on Postgres', () => {
   })
 })
 
-it('S191: migrate says of a store of one process that it needs none', async () => {
+it('S191: migrate says that a store for one process needs no migration', async () => {
   expect(await commandResult(['migrate', '--store', 'memory:'], { folder: temporaryFolder() })).toEqual({
     ...{ code: 0, stderr: '' },
     stdout: 'memory: needs no migration: the server does it when it opens the store\n',

@@ -16,7 +16,7 @@ async function ask(url: string, text: string): Promise<void> {
   await createClient({ baseUrl: url }).session('mine').send(text).result()
 }
 
-it('D55: with requests.record the command keeps what its agents\' models are sent, over a restart, and removes it with the session', async () => {
+it('D55: with requests.record the command keeps the requests to its agents\' models, over a restart, and removes them with the session', async () => {
   const folder = temporaryFolder()
   const first = await servingCommand(['--requests.record'], { folder })
   await ask(first.url, 'hi')
@@ -37,13 +37,13 @@ it('D55: with requests.record the command keeps what its agents\' models are sen
   await store.close()
 })
 
-it('D55: without it there is no such route', async () => {
+it('D55: without it the route does not exist', async () => {
   const { url } = await servingCommand([], { folder: temporaryFolder() })
   await ask(url, 'hi')
   await expect(createAdmin({ baseUrl: url }).session('mine').requests.list()).rejects.toMatchObject({ code: 'route-not-found' })
 })
 
-it('D55: an agent that has an extension of that name is refused, and the setting is named', async () => {
+it('D55: refuses an agent that has an extension of that name, and names the setting', async () => {
   const config = await resolveConfig({ flags: { given: [], faults: [], positionals: [], extra: {} }, environment: { BOWLINE_REQUESTS_RECORD: 'true' }, folder: temporaryFolder(), required: [] })
   const agent = defineAgent({ name: 'own', model: scriptedModel([]), extensions: [defineExtension({ name: 'requests', hooks: {} })] })
   expect(() => recordedAgents([agent], memoryStore(), config)).toThrow(expect.objectContaining({ faults: [{ path: 'requests.record', message: expect.stringContaining('an agent cannot be recorded') as string }] }))

@@ -54,7 +54,7 @@ function twoServers(start: () => Promise<Server>) {
 
 const database = testDatabase()
 
-it(`V87, S194: ${restarts} rolling restarts under ${users} users: each input is answered, paid once, and shown the same to all`, { timeout: rounds({ short: 60_000, long: 1_200_000 }) }, async () => {
+it(`V87, S194: ${restarts} rolling restarts under ${users} users: each input is answered, paid for once, and shown the same to all`, { timeout: rounds({ short: 60_000, long: 1_200_000 }) }, async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'payments')
   writeFileSync(file, '')

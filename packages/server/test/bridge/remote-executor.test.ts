@@ -54,7 +54,7 @@ function brokenLine(): () => number | undefined {
 }
 
 describe('work handed to an agent of another server', () => {
-  it('B94: over a line that breaks the result is that of an undisturbed call, and there is one run', async () => {
+  it('B94: over a connection that breaks the result equals that of an undisturbed call, and there is one run', async () => {
     const tools = [localTool('look', () => 'a knot')]
     const far = await bench({ steps: (call, index) => (typeof answering === 'function' ? answering(call, index) : {}), tools })
     const proxy = await cuttingProxy(brokenLine())
@@ -92,7 +92,7 @@ describe('work handed to an agent of another server', () => {
     expect(outcomeOf(await run.result())).toMatchObject({ status: 'completed', text: answerTo(12) })
   })
 
-  it('B93: the agents of the server are found, with its prefix and no others', async () => {
+  it('B93: finds the agents of the server, under its prefix and no other', async () => {
     const other = defineAgent({ name: 'other', model: scriptedModel([]) })
     const { url } = await bench({ otherAgents: [other] })
     const all = await bridgeTo(url, { server: { agentIdPrefix: 'far.' } })
@@ -104,7 +104,7 @@ describe('work handed to an agent of another server', () => {
     expect(some.discover().map(({ id }) => id)).toEqual(['other'])
   })
 
-  it('B37, B38: parameters and metadata reach the run, as far as the server lets a client', async () => {
+  it('B37, B38: parameters and metadata reach the run, as far as the server lets a client set them', async () => {
     const agents = { assistant: { runtimeParams: ['temperature'] as const } }
     const { bridge, model, runtime } = await setUp({ steps: [{ text: 'one' }], agents })
     const metadata = { team: 'red', deep: [{ x: null }] }
@@ -123,7 +123,7 @@ describe('work handed to an agent of another server', () => {
     expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
   })
 
-  it('the session of the server stays, or goes with that of the bridge', async () => {
+  it('the session of the server stays, or is deleted with that of the bridge', async () => {
     const far = await bench({ steps: () => ({ text: 'one' }) })
     for (const onClose of ['keep', 'delete'] as const) {
       const bridge = await bridgeTo(far.url, { server: { onClose } })
@@ -137,7 +137,7 @@ describe('questions of an agent of another server', () => {
   const where = remoteTool('where')
   const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: { type: 'object' }, effect: 'pure', needsApproval: true, execute: () => 'sent' })
 
-  it('B41: answers go on with the run, and with a part of them it waits for the rest', async () => {
+  it('B41: the run goes on with answers, and with only some of them it waits for the rest', async () => {
     const { bridge, ...far } = await setUp({ steps: [calls('where', 'send'), { text: 'Done.' }], tools: [where, send] })
     const { sessionId } = await bridge.createSession()
     const first = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Go' }).result())
@@ -173,7 +173,7 @@ describe('questions of an agent of another server', () => {
     expect(answered).toMatchObject({ ok: false, error: { code: 'UPSTREAM', details: { reason: 'needs-recovery', outcome: 'unknown', issues } } })
   })
 
-  it('B100: a question deep inside is answered there', async () => {
+  it('B100: a question of a nested agent is answered at the other server', async () => {
     const inner = defineAgent({ name: 'inner', description: 'Helps.', model: scriptedModel([calls('where', 'send'), { text: 'inner' }]), tools: [where, send] })
     const outer = { toolCalls: [{ id: 'd', name: 'delegate_to_inner', input: { prompt: 'do it' } }] }
     const writer = defineAgent({ name: 'writer', model: scriptedModel([outer, { text: 'Done.' }]), subagents: [inner] })
@@ -188,7 +188,7 @@ describe('questions of an agent of another server', () => {
     expect(outcomeOf(await bridge.prompt({ sessionId, answers }).result())).toMatchObject({ status: 'completed', text: 'Done.' })
   })
 
-  it('B100: a reader that lags gets all up to the next question, also behind a subagent that answers at once', async () => {
+  it('B100: a slow reader gets everything up to the next question, also after a subagent that answers at once', async () => {
     const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([{ text: 'helped' }]) })
     const handOver = { toolCalls: [{ id: 'd', name: 'delegate_to_helper', input: { prompt: 'do it' } }] }
     const more = { text: 'One more thing.', toolCalls: [{ id: 'c-again', name: 'where', input: {} }] }
@@ -228,7 +228,7 @@ describe('cancel, and another process of the bridge', () => {
     expect(await runsOf(far)).toEqual(['stopped'])
   })
 
-  it('B50: a run that waits for answers is stopped too', async () => {
+  it('B50: a cancel stops a run that waits for answers too', async () => {
     const { bridge, ...far } = await setUp({ steps: [calls('where')], tools: [remoteTool('where')] })
     const { sessionId } = await bridge.createSession()
     const run = bridge.prompt({ sessionId, prompt: 'Go' })
@@ -253,7 +253,7 @@ describe('cancel, and another process of the bridge', () => {
     expect(await runsOf(far)).toEqual(['completed'])
   })
 
-  it('B56: the depth of the work goes along', async () => {
+  it('B56: the depth of the work is sent along', async () => {
     const far = await bench({ steps: () => ({ text: 'one' }) })
     const depths: (string | null)[] = []
     const watching: typeof fetch = (input, init) => {
@@ -267,7 +267,7 @@ describe('cancel, and another process of the bridge', () => {
     expect(new Set(depths.slice(2))).toEqual(new Set(['2']))
   })
 
-  it('B56: the bridge of the other server counts on from there, also below an agent of its own', async () => {
+  it('B56: the bridge of the other server continues counting from there, also below an agent of its own', async () => {
     const seen: number[] = []
     const leaf = defineBridgeAgent({
       specificationVersion: 'v1',

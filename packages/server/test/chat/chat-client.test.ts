@@ -25,7 +25,7 @@ function connect({ url }: Bench, { held, ...options }: { token?: () => string; h
   return { chats, sent }
 }
 
-it('V101: an answer that ends between the history and its stream is shown to its end, and is no answer of another conversation', async () => {
+it('V101: an answer that ends between the history and its stream is shown to its end, and no answer of another conversation appears', async () => {
   const hold = gate()
   const it = await bench({ steps: async () => (await hold.passed, { text: 'All of it.' }) })
   const { chats } = connect(it)
@@ -44,7 +44,7 @@ it('V101: an answer that ends between the history and its stream is shown to its
   expect((await it.get(`/api/chat/other/stream?run=${run?.runId}`)).status).toBe(404)
 })
 
-it('V101: a page asks for the answer that it has loaded until it has its stream, sends, or loads again', async () => {
+it('V101: a page asks for the answer that it has loaded until it gets its stream, sends, or loads again', async () => {
   const [first, second] = [gate(), gate()]
   const it = await bench({
     steps: async (_call, index) => {
@@ -88,7 +88,7 @@ it('V101: a page asks for the answer that it has loaded until it has its stream,
   expect(await resume()).toBeNull()
 })
 
-it('V101, V102: the chat client sends the last message only, loads and resumes a conversation, and stops its answer', async () => {
+it('V101, V102: the chat client sends only the last message, loads and resumes a conversation, and stops its answer', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { text: 'Half of it.', hang: 'middle' }, { text: 'Three.' }] })
   const { chats, sent } = connect(it)
   expect(await chats.load('mine')).toEqual({ id: 'mine', messages: [], queued: [], cursor: '0' })
@@ -112,7 +112,7 @@ it('V101, V102: the chat client sends the last message only, loads and resumes a
   expect((await chats.load('mine', { limit: 1 })).next).toBeDefined()
 })
 
-it('V102: a message does not overtake a stop, and does not wait for the end of what was stopped', async () => {
+it('V102: a message does not overtake a stop, and does not wait for the end of the stopped answer', async () => {
   const [started, end] = [gate(), gate()]
   const deaf = localTool('deaf', async () => {
     started.open()
@@ -157,7 +157,7 @@ it('V102: a stop does not overtake the message that it is to stop', async () => 
   expect(chat.status).toBe('ready')
 })
 
-it('V102: a refusal of the chat client has its code, its problem and a sentence', async () => {
+it('V102: a refusal in the chat client has its code, its problem and a sentence', async () => {
   const hold = gate()
   const it = await bench({ steps: () => hold.passed.then(() => ({ text: 'One.' })) })
   const { chats, sent } = connect(it)
@@ -172,7 +172,7 @@ it('V102: a refusal of the chat client has its code, its problem and a sentence'
   await allUiFrames(first)
 })
 
-it('V102: the chat client asks for a new token after a 401, and a lost connection is one that the AI SDK knows', async () => {
+it('V102: the chat client asks for a new token after a 401, and reports a lost connection in a form that the AI SDK recognizes', async () => {
   const { token, config } = await createToken({ id: 'page', tenant: 'demo', scopes: ['sessions:read', 'sessions:write'] })
   const it = await bench({ auth: { tokens: [config] }, steps: [{ text: 'One.' }] })
   const tokens = ['old', token]
@@ -189,7 +189,7 @@ it('V102: the chat client asks for a new token after a 401, and a lost connectio
   expect([lost.status, disconnects]).toEqual(['error', [true]])
 })
 
-it('V101: the input of a call that is still being written is read as far as it goes', async () => {
+it('V101: the input of a call that is still being written is returned as far as it goes', async () => {
   const hold = gate()
   const parts = [{ type: 'tool-input-start', id: 'c', toolName: 'place' }, { type: 'tool-input-delta', id: 'c', delta: '{"at":"se' }, { wait: hold.passed }, { type: 'tool-input-end', id: 'c' }] as const
   const it = await bench({ steps: [{ parts }], tools: [remoteTool('place')] })
@@ -205,7 +205,7 @@ it('V101: the input of a call that is still being written is read as far as it g
   await sending
 })
 
-it('V101: a message is sent for the one that it answers, wherever that stands', async () => {
+it('V101: a message is sent as the reply to the one that it answers, wherever that is in the conversation', async () => {
   const it = await bench({ steps: [calls('place'), { text: 'There.' }], tools: [remoteTool('place')] })
   const { chats } = connect(it)
   let answers = 0

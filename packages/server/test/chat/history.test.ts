@@ -28,7 +28,7 @@ const part = ({ messages }: ChatHistory, name: string) => messages.flatMap(({ pa
 const send = async (it: Bench, ...messages: readonly object[]) => messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody(messages)))))
 
 describe.each(stores)('a conversation that is loaded, over the $name store', ({ make }) => {
-  it('V101: it is what the page showed that was there, ids included: files, reasoning, tools, questions, failures', async () => {
+  it('V101: equals what the page that was there showed, ids included: files, reasoning, tools, questions, failures', async () => {
     const failure = Object.assign(new Error('revoked'), { statusCode: 401, responseBody: '', isRetryable: false })
     const fails = defineTool({ name: 'fail', description: 'Fails.', inputSchema: { type: 'object' }, effect: 'pure', execute: () => Promise.reject(new Error('broken')) })
     const steps = [
@@ -61,7 +61,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(it.faults).toEqual([])
   })
 
-  it('V101: an open answer is there as far as it goes, with its question, and a page that loads it goes on without doubling', async () => {
+  it('V101: contains an open answer as far as it goes, with its question, and a page that loads it continues without duplicates', async () => {
     const hold = gate()
     const rest = [{ wait: hold.passed }, { type: 'text-start', id: 'b' }, { type: 'text-delta', id: 'b', delta: 'it.' }, { type: 'text-end', id: 'b' }] as const
     const it = await bench({ store: make(), steps: [{ text: 'Zero.' }, { reasoning: 'Hm.', text: 'Half of ', chunk: 2, parts: rest }] })
@@ -84,7 +84,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(json((await load(it)).messages)).toEqual(json(there.messages))
   })
 
-  it('V101: an answer that has not begun has its place, for the page that asked and for one that loads it', async () => {
+  it('V101: an answer that has not begun has its place, for the page that asked and for a page that loads it', async () => {
     const hold = gate()
     const it = await bench({ store: make(), steps: () => hold.passed.then(() => ({ text: 'Done.' })), runtimeOptions: { concurrency: 1 } })
     const other = await postChat(it, chatBody([userMessage('u1', 'elsewhere')], { id: 'other' }))
@@ -104,7 +104,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect([json(back.messages), json((await load(it)).messages)]).toEqual([json(there.messages), json(there.messages)])
   })
 
-  it('V101: answers that were given while others are missing are shown, and the loaded page gives the rest', async () => {
+  it('V101: shows answers that were given while others are missing, and the loaded page gives the rest', async () => {
     const steps = [calls('place', 'time', 'erase'), { text: 'In Oslo at noon.' }]
     const it = await bench({ store: make(), steps, tools: [remoteTool('place'), remoteTool('time'), asking('erase')] })
     const first = openChat(it)
@@ -126,7 +126,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(back.messages).toHaveLength(2)
   })
 
-  it('V101: what waits behind the open answer is told apart, and what was steered into it is a part of it', async () => {
+  it('V101: messages that wait after the open answer are returned separately, and messages steered into it are a part of it', async () => {
     const hold = gate()
     const it = await bench({
       store: make(),
@@ -151,7 +151,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(messages[1]?.parts.find(({ type }) => type === 'data-runtime-input')).toMatchObject({ data: { source: 'steer', message: { content: 'aside' } } })
   })
 
-  it('V101: of answers that were made again, and of messages that were replaced, the newest is shown, under the ids of the page', async () => {
+  it('V101: of regenerated answers and replaced messages, the newest is shown, under the ids of the page', async () => {
     const it = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'One again.' }, { text: 'Two.' }, { text: 'Other.' }, { text: 'Next.' }] })
     const chat = openChat(it)
     const same = async () => expect(json((await load(it)).messages)).toEqual(json(chat.messages))
@@ -168,7 +168,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(messages[0]?.id).toBe(chat.messages[0]?.id)
   })
 
-  it('V101: of what failed or never began, and was sent again, the newest is shown', async () => {
+  it('V101: of messages that failed or never began, and were sent again, the newest is shown', async () => {
     const failure = Object.assign(new Error('revoked'), { statusCode: 401, responseBody: '', isRetryable: false })
     const hold = gate()
     const it = await bench({
@@ -197,7 +197,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(texts((await load(it)).messages)).toEqual(texts(back.messages))
   })
 
-  it('V101: pages begin with whole turns, and lead to the beginning', async () => {
+  it('V101: pages begin with whole turns, and lead back to the beginning', async () => {
     const steps = Array.from({ length: 5 }, (_, turn) => [calls(`look`), { text: `Answer ${turn}.` }]).flat()
     const it = await bench({ store: make(), steps: (_call, index) => ({ ...steps[index], ...(index % 2 === 0 && { toolCalls: [{ id: `call-${index}`, name: 'look', input: {} }] }) }), tools: [localTool('look', () => 'seen')] })
     for (let turn = 0; turn < 5; turn++) await send(it, userMessage(`u${turn}`, `${turn}`))
@@ -211,7 +211,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     await refusal(it.get('/api/chat/mine?limit=501'), 400, 'invalid-query')
   })
 
-  it('V101: of a copy, and where the path ends in the middle of a turn, the messages alone are shown', async () => {
+  it('V101: for a copy, and for a path that ends in the middle of a turn, only the messages are shown', async () => {
     const it = await bench({ store: make(), steps: [{ reasoning: 'Hm.', ...calls('look') }, { text: 'Seen.' }, { text: 'Two.' }, { text: 'Three.' }], tools: [localTool('look', () => 'seen')] })
     await send(it, userMessage('u1', 'look!'))
     const { messages: original } = await load(it)
@@ -232,7 +232,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
   })
 })
 
-it.each(stores)('V101: of a run that is no longer kept the messages are shown, over the $name store', async ({ make }) => {
+it.each(stores)('V101: shows the messages of a run that is no longer kept, over the $name store', async ({ make }) => {
   const steps = [{ text: 'Looking. ', ...calls('look') }, { text: 'Seen.' }, { text: 'Two.' }]
   const it = await bench({ store: make(), steps, tools: [localTool('look', () => 'seen')] })
   const first = await send(it, userMessage('u1', 'look!'))
@@ -245,7 +245,7 @@ it.each(stores)('V101: of a run that is no longer kept the messages are shown, o
   expect(messages[1]?.parts).toEqual(json(first.parts.filter(({ type }) => type !== 'data-usage')))
 })
 
-it('V101: a log that was cut off while it was read is read from where it begins', async () => {
+it('V101: a log that was truncated while it was read is read from its new beginning', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { text: 'Two.' }] })
   const ids = [(await send(it, userMessage('u1', 'one'))).id, (await send(it, userMessage('u2', 'two'))).id]
   const session = it.runtime.session(key)
@@ -262,13 +262,13 @@ it('V101: a log that was cut off while it was read is read from where it begins'
   expect([[...folds.keys()], folds.get(ids[1] ?? '')?.isOver]).toEqual([[ids[1]], true])
 })
 
-it('V101, V76: it is counted as looking at a session is', async () => {
+it('V101, V76: a load counts like a read of a session', async () => {
   const it = await bench({ make: createNodeServer, auth: 'none', rateLimiter: flexibleRateLimiter() })
   const counted = await Promise.all(['/api/chat/mine', '/api/agent/session/mine'].map(async (path) => (await it.get(path)).headers.get('ratelimit')?.split(';')[0]))
   expect(counted).toEqual(['"control"', '"control"'])
 })
 
-it('V101: a conversation that nobody has begun is empty; one that was deleted is not', async () => {
+it('V101: a conversation that has not begun is empty; a deleted one is not', async () => {
   const it = await bench({ steps: [{ text: 'Hello.' }] })
   expect(await load(it)).toEqual({ id: 'mine', messages: [], queued: [], cursor: '0' })
   await send(it, userMessage('u1', 'hi'))
@@ -276,7 +276,7 @@ it('V101: a conversation that nobody has begun is empty; one that was deleted is
   await refusal(it.get('/api/chat/mine'), 410, 'session-deleted')
 })
 
-it('V101, V63: nobody reads the conversation of another tenant, or any without the right to', async () => {
+it('V101, V63: a caller cannot read the conversation of another tenant, or any conversation without the right to', async () => {
   const tokens = await Promise.all(['a', 'b'].map((tenant) => createToken({ id: tenant, tenant, scopes: tenant === 'a' ? ['sessions:read', 'sessions:write'] : ['sessions:read'] })))
   const none = await createToken({ id: 'none', tenant: 'a', scopes: ['sessions:write'] })
   const [a = {}, b = {}, other = {}] = [...tokens, none].map(({ token }) => ({ authorization: `Bearer ${token}` }))
@@ -288,7 +288,7 @@ it('V101, V63: nobody reads the conversation of another tenant, or any without t
   await refusal(it.get('/api/chat/mine'), 401, 'unauthenticated')
 })
 
-it('V101: secrets in what failed do not come back by this way', async () => {
+it('V101: secrets in failures are not returned this way', async () => {
   const leaking = defineTool({ name: 'leak', description: 'Fails.', inputSchema: { type: 'object' }, effect: 'pure', execute: () => Promise.reject(new Error('refused sk-ant-0123456789abcdefghij0123456789')) })
   const it = await bench({ steps: [calls('leak'), { text: 'Oh.' }], tools: [leaking] })
   const streamed = await send(it, userMessage('u1', 'hi'))

@@ -8,7 +8,7 @@ function partsOf(...chunks: readonly UiChunk[]): MessageFold['parts'] {
   return fold.parts
 }
 
-it('V101: a step that is withdrawn leaves nothing of itself, and what was before it stays', () => {
+it('V101: a withdrawn step leaves nothing, and parts before it stay', () => {
   const parts = partsOf(
     { type: 'start-step' },
     { type: 'text-start', id: 'a' },

@@ -134,7 +134,7 @@ function drawing(seed: number): (below: number) => number {
 }
 
 describeInBrowser('the page of the cookbook', (browser) => {
-  it('V101, V102: loaded again, stopped and sent at random moments, it loses and doubles nothing', async () => {
+  it('V101, V102: loaded again, stopped and sent at random moments, it loses and duplicates nothing', async () => {
     const draw = drawing(testSeed)
     const answers = heldAnswers()
     const served = await bench({
@@ -214,7 +214,7 @@ describeInBrowser('the page of the cookbook', (browser) => {
     }
   })
 
-  it('V102: sent behind an answer of another page, it shows why it was refused, and sends it again', async () => {
+  it('V102: a message sent after an answer of another page shows why it was refused, and can be sent again', async () => {
     const answers = heldAnswers()
     const served = await bench({ steps: (_call, index) => answers.step(0, index) })
     const [one, two] = [await openPage(browser(), served), await openPage(browser(), served)]
@@ -232,7 +232,7 @@ describeInBrowser('the page of the cookbook', (browser) => {
     expect([...one.complaints, ...two.complaints]).toEqual([])
   })
 
-  it('V101: what is said before the first answer has begun comes after that answer, also when the page is loaded again', async () => {
+  it('V101: a message sent before the first answer has begun comes after that answer, also when the page is loaded again', async () => {
     const answers = heldAnswers()
     const served = await bench({ steps: (_call, index) => answers.step(0, index), runtimeOptions: { concurrency: 1 } })
     const other = await postChat(served, chatBody([userMessage('u1', 'elsewhere')], { id: 'other' }))
@@ -253,7 +253,7 @@ describeInBrowser('the page of the cookbook', (browser) => {
     expect(tab.complaints).toEqual([])
   })
 
-  it('V101: it lets nobody send before the server has accepted what was sent', async () => {
+  it('V101: does not allow sending before the server has accepted the earlier message', async () => {
     const served = await bench({ steps: [{ text: 'Done.' }] })
     const tab = await openPage(browser(), served)
     const [asked, accepts] = [gate(), gate()]

@@ -160,7 +160,7 @@ function json(message: UIMessage | undefined): unknown {
   return JSON.parse(JSON.stringify({ ...message, parts: message.parts.slice(0, end) }))
 }
 
-it('V101: loaded at any moment a message is what its page showed, and goes on to what the undisturbed page shows', async () => {
+it('V101: a message loaded at any moment equals what its page showed, and grows to what the undisturbed page shows', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), fc.boolean(), fc.array(fc.nat(), { minLength: 6, maxLength: 6 }), async (steps, approves, places) => {
       const segments = await turnOf(steps, approves)
@@ -185,7 +185,7 @@ it('V101: loaded at any moment a message is what its page showed, and goes on to
   )
 })
 
-it('V49: whatever a turn does and wherever a page comes in, it reads the message of the page that was there', async () => {
+it('V49: whatever a turn does and wherever a page resumes, it reads the same message as the page that was there', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), fc.boolean(), fc.array(fc.nat(), { minLength: 3, maxLength: 3 }), async (steps, approves, places) => {
       const segments = await turnOf(steps, approves)

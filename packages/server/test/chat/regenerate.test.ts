@@ -17,8 +17,8 @@ const transcript = async (it: Bench) =>
 const one = userMessage('u1', 'one')
 const two = userMessage('u2', 'two')
 
-describe.each(stores)('an answer made again, over the $name store', ({ make }) => {
-  it('V47: regenerate goes on before the message of the answer: a new branch, and nothing is deleted', async () => {
+describe.each(stores)('a regenerated answer, over the $name store', ({ make }) => {
+  it('V47: regenerate continues before the message of the answer: a new branch, and nothing is deleted', async () => {
     const it = await bench({ store: make(), steps: say('One.', 'Two.', 'One again.') })
     const first = await send(it, [one])
     await send(it, [one, first, two])
@@ -33,7 +33,7 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
     expect(JSON.stringify(it.model.calls[2]?.prompt)).not.toContain('two')
   })
 
-  it('V47: a message later in the conversation keeps what came before it', async () => {
+  it('V47: regenerating a later message keeps everything before it', async () => {
     const it = await bench({ store: make(), steps: say('One.', 'Two.', 'Two again.') })
     const first = await send(it, [one])
     await send(it, [one, first, two])
@@ -41,7 +41,7 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
     expect(await transcript(it)).toEqual(['one', 'assistant: One.', 'two', 'assistant: Two again.'])
   })
 
-  it('V47: the same request again joins the run that the first one made', async () => {
+  it('V47: the same request again joins the run of the first one', async () => {
     const it = await bench({ store: make(), steps: say('One.', 'One again.') })
     const first = await send(it, [one])
     const results = await Promise.all([again(it, [one], first.id), again(it, [one], first.id)])
@@ -50,7 +50,7 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
     expect(it.model.calls).toHaveLength(2)
   })
 
-  it('V47: a message that names no answer is a repeat while its newest answer is under way, and new work after that', async () => {
+  it('V47: a message that names no answer is a repeat while its newest answer is in progress, and new work after that', async () => {
     const hold = gate()
     const texts = ['One.', 'Two.', 'Three.']
     const it = await bench({
@@ -72,7 +72,7 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
     expect(await transcript(it)).toEqual(['one', 'assistant: Three.'])
   })
 
-  it('V47: a page that loaded its messages from the session names them by their own ids', async () => {
+  it('V47: a page that loaded its messages from the session uses their ids there', async () => {
     const it = await bench({ store: make(), steps: say('One.', 'Two.', 'Two again.') })
     const first = await send(it, [one])
     await send(it, [one, first, two])
@@ -81,7 +81,7 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
     expect(await transcript(it)).toEqual(['one', 'assistant: One.', 'two', 'assistant: Two again.'])
   })
 
-  it('V47: Chat makes answers again, and replaces messages of its own', async () => {
+  it('V47: Chat regenerates answers, and replaces messages of its own', async () => {
     const it = await bench({ store: make(), steps: say('One.', 'One again.', 'Other.', 'Next.') })
     const chat = openChat(it)
     await chat.sendMessage({ text: 'one' })
@@ -94,7 +94,7 @@ describe.each(stores)('an answer made again, over the $name store', ({ make }) =
     expect(it.faults).toEqual([])
   })
 
-  it('V47: what was never answered, or belongs to others, cannot be made again', async () => {
+  it('V47: refuses to regenerate a message that was never answered, or belongs to others', async () => {
     const it = await bench({ store: make(), steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
     await refusal(postChat(it, chatBody([one], { trigger: 'regenerate-message', messageId: 'u1' })), 404, 'session-missing')
     await send(it, [one])

@@ -10,8 +10,8 @@ const stream = (it: Bench, id = 'mine') => it.get(`/api/chat/${id}/stream`)
 const post = (it: Bench, messages: readonly object[]) => it.post('/api/chat', chatBody(messages))
 const one = [userMessage('u1', 'one')]
 
-describe.each(stores)('a page that comes back, over the $name store', ({ make }) => {
-  it('V49: a stream that is opened in the middle of an answer makes the same message, byte for byte', async () => {
+describe.each(stores)('a page that resumes, over the $name store', ({ make }) => {
+  it('V49: a stream that is opened in the middle of an answer gives the same message, byte for byte', async () => {
     const [first, second] = [gate(), gate()]
     const text = (id: string, delta: string) =>
       [{ type: 'text-start', id }, { type: 'text-delta', id, delta }, { type: 'text-delta', id, delta }, { type: 'text-end', id }] as const
@@ -44,7 +44,7 @@ describe.each(stores)('a page that comes back, over the $name store', ({ make })
     }
   })
 
-  it('V49: 204 when nothing is under way, when the turn waits for the page, and for a conversation that nobody has begun', async () => {
+  it('V49: 204 if nothing is in progress, if the turn waits for the page, and for a conversation that has not begun', async () => {
     const it = await bench({ store: make(), steps: [place, { text: 'There.' }], tools: [remoteTool('place')] })
     expect((await stream(it)).status).toBe(204)
     expect((await stream(it, 'a~b')).status).toBe(204)
@@ -58,7 +58,7 @@ describe.each(stores)('a page that comes back, over the $name store', ({ make })
     expect([chat.status, chat.messages]).toEqual(['ready', []])
   })
 
-  it('V49: a turn that went on behind answers is told from its first segment on', async () => {
+  it('V49: a turn that went on after answers is streamed from its first segment on', async () => {
     const hold = gate()
     const it = await bench({
       store: make(),
@@ -113,7 +113,7 @@ function failing(events: LogIterator): LogIterator {
   }
 }
 
-it('V50: a server that goes away cuts the stream without a word, and the page sees that it was cut', async () => {
+it('V50: a server that goes away cuts the stream without a last frame, and the page notices the cut', async () => {
   const it = await bench({ steps: [{ text: 'Half of it.', hang: 'middle' }] })
   const chat = openChat(it)
   const sending = chat.sendMessage({ text: 'hi' })
@@ -165,7 +165,7 @@ function cutBehind({ body }: Response, text: string): ReadableStream<Uint8Array>
   )
 }
 
-it('V19: the stop route knows the sessions of the tenant only', async () => {
+it('V19: the stop route finds only sessions of the tenant', async () => {
   const it = await bench()
   const nothing = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
   for (const id of ['none', 'a~b']) expect(await (await it.post(`/api/chat/${id}/stop`, {})).json()).toEqual(nothing)

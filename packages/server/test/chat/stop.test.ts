@@ -24,7 +24,7 @@ function deafTool() {
 }
 
 describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
-  it('V102: the next message is accepted at once, and its answer sees the stopped one as it stands', async () => {
+  it('V102: the next message is accepted at once, and its answer sees the stopped one in its current state', async () => {
     const it = await bench({ store: make(), steps: [{ text: 'Half of it.', hang: 'middle' }, { text: 'Next.' }] })
     const chat = openChat(it)
     const sending = chat.sendMessage({ text: 'one' })
@@ -40,7 +40,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
     expect(promptOf(it, 1)).toContain('one')
   })
 
-  it('V102: also while a tool that hears nothing is still at work', async () => {
+  it('V102: also while a tool that ignores the stop is still running', async () => {
     const { tool, started, end } = deafTool()
     const it = await bench({ store: make(), steps: [calls('deaf'), { text: 'Next.' }], tools: [tool], abortGraceMs: 3_600_000 })
     const first = await postChat(it, chatBody([userMessage('u1', 'one')]))
@@ -58,7 +58,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
     expect(promptOf(it, 1)).toContain('call-deaf')
   })
 
-  it('V102: what waits behind the answer is stopped with it; a run that is named is stopped alone', async () => {
+  it('V102: messages that wait after the answer are stopped with it; a named run is stopped alone', async () => {
     const hold = gate()
     const it = await bench({ store: make(), steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Next.' }] })
     const first = await postChat(it, chatBody([userMessage('u1', 'one')]))
@@ -75,7 +75,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
     hold.open()
   })
 
-  it('V102: an answer that waits for the page is stopped too, and what it asked is no longer open', async () => {
+  it('V102: an answer that waits for the page is stopped too, and its question is no longer open', async () => {
     const it = await bench({ store: make(), steps: [calls('place'), { text: 'Next.' }], tools: [remoteTool('place')] })
     const chat = openChat(it)
     await chat.sendMessage({ text: 'where?' })
@@ -89,7 +89,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
     expect(json((await load(it)).messages)).toEqual(json(back.messages))
   })
 
-  it('V102: the stopped answer is made again without waiting for anybody', async () => {
+  it('V102: the stopped answer is regenerated without waiting', async () => {
     const { tool, started, end } = deafTool()
     const it = await bench({ store: make(), steps: [calls('deaf'), { text: 'Again.' }], tools: [tool], abortGraceMs: 3_600_000 })
     const chat = openChat(it)
@@ -106,7 +106,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
   })
 })
 
-it('V102: a message that was refused is sent again by regenerate, as pages do', async () => {
+it('V102: regenerate sends a refused message again, as pages do', async () => {
   const hold = gate()
   const it = await bench({ steps: async (_call, index) => {
     if (index === 0) await hold.passed
@@ -123,7 +123,7 @@ it('V102: a message that was refused is sent again by regenerate, as pages do', 
   expect(texts((await load(it)).messages)).toEqual(['user: one', 'assistant: One.', 'user: two', 'assistant: Two.'])
 })
 
-it('V102: whatever a chat is refused with, the page gets a sentence, and a program that asks for it the problem', async () => {
+it('V102: for every refusal the page gets a sentence, and a program that asks for it the problem', async () => {
   const { token, config } = await createToken({ id: 'page', tenant: 'demo', scopes: ['sessions:read', 'sessions:write'] })
   const it = await bench({ auth: { tokens: [config] }, steps: [calls('erase')], tools: [{ ...remoteTool('erase'), needsApproval: true }], limits: { bodyBytes: 2000 } })
   const authorization = { authorization: `Bearer ${token}` }
@@ -158,7 +158,7 @@ it('V102: whatever a chat is refused with, the page gets a sentence, and a progr
   expect([text.status, text.headers.get('content-type')]).toEqual([400, 'text/plain; charset=utf-8'])
 })
 
-it('V102, V19: nobody stops the answer of another tenant', async () => {
+it('V102, V19: a caller cannot stop the answer of another tenant', async () => {
   const tokens = await Promise.all(['a', 'b'].map((tenant) => createToken({ id: tenant, tenant, scopes: ['sessions:read', 'sessions:write'] })))
   const [a = {}, b = {}] = tokens.map(({ token }) => ({ authorization: `Bearer ${token}` }))
   const hold = gate()

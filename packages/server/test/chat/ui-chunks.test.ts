@@ -43,7 +43,7 @@ const callEnd = { type: 'tool-call-end', index: 0, messageId: 'm1', toolCallId: 
 const callStart = { type: 'tool-call-start', index: 0, messageId: 'm1', toolCallId: 'c1', toolName: 'look' } as const
 const executed = (status: string, output: object) => ({ type: 'tool-execution-end', toolCallId: 'c1', executed: 'here', durationMs: 1, message: { role: 'tool-result', toolCallId: 'c1', status, output } }) as const
 
-it('V48: a turn of text is start, its steps with their parts, and finish; every frame has the cursor of its event', async () => {
+it('V48: a turn of text becomes start, its steps with their parts, and finish; every frame has the cursor of its event', async () => {
   const frames = await framesOf(
     log(
       ...[...begin, { ...block, type: 'text-start', index: 0 }, { ...block, type: 'text-delta', index: 0, delta: 'Hi' }] as const,
@@ -65,7 +65,7 @@ it('V48: a turn of text is start, its steps with their parts, and finish; every 
   expect(chunksOf(frames)[2]).toEqual({ type: 'text-start', id: 'm1.0' })
 })
 
-it('V48: whoever has seen half of a part gets the rest of it from the whole message', async () => {
+it('V48: a reader that has seen half of a part gets the rest of it from the whole message', async () => {
   const sent = await chunks(...begin, { ...block, type: 'text-start', index: 0 }, { ...block, type: 'text-delta', index: 0, delta: 'Hel' }, messageEnd({ type: 'text', text: 'Hello.' }, call), turnEnd('awaiting-tools'))
   expect(sent.filter(({ type }) => type.startsWith('text') || type.startsWith('tool'))).toEqual([
     { type: 'text-start', id: 'm1.0' },
@@ -77,14 +77,14 @@ it('V48: whoever has seen half of a part gets the rest of it from the whole mess
   ])
 })
 
-it('V48: deltas without their message, and events of a later version, are nothing', async () => {
+it('V48: deltas without their message, and events of a later version, give no chunk', async () => {
   const stray = { ...block, messageId: 'm0', index: 0 }
   const later = { type: 'brand-new' } as unknown as Fields
   const sent = await chunks(turnStart, { ...stray, type: 'text-delta', delta: 'x' }, later, { type: 'toString' } as unknown as Fields, turnEnd('completed'))
   expect(sent.map(({ type }) => type)).toEqual(['start', 'data-usage', 'finish'])
 })
 
-it('V48: an attempt that is withdrawn takes its step back', async () => {
+it('V48: a withdrawn attempt takes its step back', async () => {
   const retry = { type: 'retry-start', attempt: 2, maxAttempts: 3, delayMs: 0, notBefore: 0, cause: 'error', error: { kind: 'overloaded' } } as const
   const sent = await chunks(
     ...[...begin, { ...block, type: 'text-start', index: 0 }, { ...block, type: 'text-delta', index: 0, delta: 'wrong' }] as const,
@@ -97,7 +97,7 @@ it('V48: an attempt that is withdrawn takes its step back', async () => {
   expect(JSON.stringify(message)).not.toContain('wrong')
 })
 
-it('V48: what a message cannot take back is told as data', async () => {
+it('V48: events that a message cannot take back are sent as data', async () => {
   const sent = await chunks(
     ...[...begin, messageEnd({ type: 'text', text: 'old' }), { type: 'step-end' }, stepStart, { ...messageStart, messageId: 'm2' }] as const,
     ...[{ type: 'message-discarded', messageId: 'm2', reason: 'retry' }, { type: 'message-discarded', messageId: 'm1', reason: 'rewind' }] as const,
@@ -120,7 +120,7 @@ it.each([
   await messageOf(sent)
 })
 
-it('V48: a call that somebody has denied is denied, with the question and its answer', async () => {
+it('V48: a denied call is marked as denied, with the question and its answer', async () => {
   const question = { type: 'approval-requested', toolCallId: 'c1', approvalId: 'a1', toolName: 'look', input: {}, inputHash: 'h', path: [], reason: 'costly' } as const
   const decision = { type: 'approval-resolved', toolCallId: 'c1', approvalId: 'a1', decision: 'deny', reason: 'no' } as const
   const sent = await chunks(...begin, callStart, callEnd, question, decision, executed('denied', { type: 'execution-denied', reason: 'no' }), turnEnd('completed'))
@@ -132,7 +132,7 @@ it('V48: a call that somebody has denied is denied, with the question and its an
   expect((await messageOf(sent)).parts[1]).toMatchObject({ state: 'output-denied', approval: { id: 'a1', approved: false, reason: 'no' } })
 })
 
-it('V48: what a subagent asks is told as data: the message has no part for its calls', async () => {
+it('V48: a question of a subagent is sent as data: the message has no part for its calls', async () => {
   const question = { type: 'approval-requested', toolCallId: 'x9', approvalId: 'a9', toolName: 'erase', input: {}, inputHash: 'h', path: ['c1'] } as const
   const decision = { type: 'approval-resolved', toolCallId: 'x9', approvalId: 'a9', decision: 'approve' } as const
   const waiting = { type: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x8', toolName: 'place', input: {}, path: ['c1'], agent: ['sub'] }] } as const
@@ -141,25 +141,25 @@ it('V48: what a subagent asks is told as data: the message has no part for its c
   await messageOf(sent)
 })
 
-it('V48: a run of a subagent that is held is told as data, with what a decision needs; other faults beside the turn are not told', async () => {
+it('V48: a held run of a subagent is sent as data, with what a decision needs; other faults beside the turn are not sent', async () => {
   const fault = { type: 'error', source: 'definition', runId: 'k1', path: ['c1'], agent: ['mid', 'leaf'], message: 'Changed.', fatal: false } as const
   const sent = await chunks(...begin, fault, { ...fault, source: 'tool', message: 'Broken.' }, turnEnd('completed'))
   expect(sent.slice(2, 4)).toMatchObject([{ type: 'data-held-run', id: 'k1', data: { runId: 'k1', agent: ['mid', 'leaf'], message: 'Changed.' } }, { type: 'data-usage' }])
 })
 
-it('V52: a turn that waits for a held run, and for the page too, ends as one that waits for the page', () => {
+it('V52: a turn that waits for a held run, and for the page too, ends as a turn that waits for the page', () => {
   const heldRuns = [{ runId: 'k1', agent: ['leaf'], message: 'Changed.' }]
   expect(endingChunk({ status: 'awaiting-subagent', heldRuns, pendingToolCalls: [], pendingApprovals: [] })).toMatchObject({ type: 'error' })
   const pendingToolCalls = [{ toolCallId: 'c', toolName: 'place', input: {}, path: [], agent: [] }]
   expect(endingChunk({ status: 'awaiting-tools', heldRuns, pendingToolCalls, pendingApprovals: [] })).toEqual({ type: 'finish', finishReason: 'tool-calls' })
 })
 
-it('V48: progress of a tool is transient, and only the delta', async () => {
+it('V48: progress of a tool is transient, and only the delta is sent', async () => {
   const sent = await chunks(...begin, callStart, callEnd, { type: 'tool-execution-delta', toolCallId: 'c1', delta: 'half' }, turnEnd('completed'))
   expect(sent).toContainEqual({ type: 'data-tool-progress', transient: true, data: { toolCallId: 'c1', delta: 'half' } })
 })
 
-it('V48: the data of an event replaces that of the same child, and carries no numbers of the log', async () => {
+it('V48: the data of an event replaces that of the same child, and contains no numbers of the log', async () => {
   const child = { toolCallId: 'c1', childRunId: 'k1', toolNames: [] }
   const sent = await chunks(...begin, callStart, callEnd, { ...child, type: 'child-update', step: 1, status: 'running' }, { ...child, type: 'child-update', step: 2, status: 'completed' }, turnEnd('completed'))
   expect(sent).toContainEqual({ type: 'data-child-update', id: 'k1', data: { at: 0, ...child, step: 2, status: 'completed' } })
@@ -195,19 +195,19 @@ it.each<readonly [string, readonly Fields[], boolean]>([
   ['was replaced by a hook', [queued, turnStart, input, { ...takenBack, reason: 'replaced' }, { ...input, messageId: 'u2' }, turnEnd('error')], false],
   ['was handled by a hook', [queued, turnStart, turnEnd('completed', { reason: 'handled' })], false],
   ['nobody sent', [{ ...queued, kind: 'notification', input: null }, turnEnd('aborted', { turn: 0 })], false],
-])('V102: whether a message is withdrawn that %s', async (_what, events, isWithdrawn) => {
+])('V102: decides whether a message is withdrawn: one that %s', async (_what, events, isWithdrawn) => {
   const sent = await chunks(...events)
   expect(sent.filter(({ type }) => type === 'data-withdrawn')).toEqual(isWithdrawn ? [{ type: 'data-withdrawn', data: { runId: 'r1' } }] : [])
 })
 
-it('V48: a stream that goes on with a message does not tell it again, and a turn that goes on is not finished in between', async () => {
+it('V48: a resumed stream does not send a message again that it continues, and a resumed turn is not finished in between', async () => {
   const events = log(...begin, callStart, callEnd, messageEnd(call), turnEnd('awaiting-tools'), { ...turnStart, resumed: true }, executed('result', { type: 'text', value: 'seen' }), turnEnd('completed'))
   expect(chunkTypes(await framesOf(events, 5))).toEqual(['start', 'tool-output-available', 'start-step', 'finish-step', 'data-usage', 'finish', '[DONE]'])
   const all = chunkTypes(await framesOf(events))
   expect([all.filter((type) => type === 'start'), all.filter((type) => type === 'finish')]).toEqual([['start'], ['finish']])
 })
 
-it('V90: what a page is told of an error holds no key', async () => {
+it('V90: an error sent to a page contains no key', async () => {
   const key = `sk-${'a1B2c3D4'.repeat(4)}`
   const error = { kind: 'auth', retryable: false, phase: 'before-output', message: `no such key: ${key}` }
   const sent = JSON.stringify(await chunks(turnStart, turnEnd('error', { reason: 'model-error', error })))

@@ -83,7 +83,7 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
     expect(callPart(chat, 'look')).toMatchObject({ state: 'output-available', input: {}, output: 'a knot' })
   })
 
-  it('V52: a turn that ends with its tools is not sent back for ever', async () => {
+  it('V52: a turn that ends with its tools is not sent back again and again', async () => {
     const inputSchema = { type: 'object', properties: {} } as const
     const last = defineTool({ name: 'last', description: 'Ends.', inputSchema, effect: 'pure', execute: () => ({ output: 'done', terminate: true }) })
     const it = await bench({ store: make(), steps: [calls('last')], tools: [last] })
@@ -93,7 +93,7 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
     expect(callPart(chat, 'last')).toMatchObject({ state: 'output-available', output: 'done' })
   })
 
-  it('V45: a tool of the page is answered with addToolOutput, and the same message goes on', async () => {
+  it('V45: a tool of the page is answered with addToolOutput, and the same message continues', async () => {
     const steps = [calls('place', 'time'), { text: 'In Oslo at noon.' }]
     const it = await bench({ store: make(), steps, tools: [remoteTool('place'), remoteTool('time')] })
     const { chat, sent, finished } = openPage(it)
@@ -155,7 +155,7 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
     expect(chat.messages).toHaveLength(2)
   })
 
-  it('V51: stop of the page ends its reading only, and resumeStream reads on', async () => {
+  it('V51: stop of the page ends only its reading, and resumeStream reads on', async () => {
     const hold = gate()
     const it = await bench({ store: make(), steps: () => hold.passed.then(() => ({ text: 'All of it.' })) })
     const chat = openChat(it)
@@ -173,7 +173,7 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
     expect(chat.messages).toHaveLength(2)
   })
 
-  it('V51: the stop route ends the run; the turn ends ready and carries data-stopped', async () => {
+  it('V51: the stop route ends the run; the turn ends ready and contains data-stopped', async () => {
     const it = await bench({ store: make(), steps: [{ text: 'Half of it.', hang: 'middle' }] })
     const { chat, sent } = openPage(it)
     const sending = chat.sendMessage({ text: 'hi' })
@@ -203,7 +203,7 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
   })
 })
 
-it('V52: a page that sends while a turn is under way gets an error, and the turn goes on', async () => {
+it('V52: a page that sends while a turn is in progress gets an error, and the turn goes on', async () => {
   const hold = gate()
   const it = await bench({ steps: () => hold.passed.then(() => ({ text: 'One.' })) })
   const first = openChat(it)

@@ -41,7 +41,7 @@ async function sendAndStop(it: Bench, chat: ReturnType<typeof openChat>, text: s
 }
 
 describe.each(stores)('a message that is stopped before its turn has begun, over the $name store', ({ make }) => {
-  it('V101, V102, S126: is withdrawn on the page and in the history, several in a row too, and later answers do not see it', async () => {
+  it('V101, V102, S126: is withdrawn on the page and in the history, also several in a row, and later answers do not see it', async () => {
     const { it, free } = await fullServer({ store: make() })
     const chat = openChat(it)
     for (const text of ['one', 'two']) await sendAndStop(it, chat, text)
@@ -55,7 +55,7 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
     expect(it.faults).toEqual([])
   })
 
-  it('V46: sent again under its id it stays withdrawn; regenerate sends it anew', async () => {
+  it('V46: stays withdrawn if sent again under its id; regenerate sends it anew', async () => {
     const { it, free } = await fullServer({ store: make() })
     const chat = openChat(it)
     await sendAndStop(it, chat, 'one')
@@ -69,7 +69,7 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
     expect(promptsOf(it)).toContain('one')
   })
 
-  it('V47, V101: regenerate takes it up in its place, before what was answered since', async () => {
+  it('V47, V101: regenerate resumes it in its place, before later answers', async () => {
     const { it, free } = await fullServer({ store: make() })
     const chat = openChat(it)
     await sendAndStop(it, chat, 'one')
@@ -83,7 +83,7 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
     expect(json((await load(it)).messages)).toEqual(json(chat.messages))
   })
 
-  it.each(['kill', 'stop'] as const)('V101: likewise behind an answer that a %s ends with it, and a copy is without it', async (mode) => {
+  it.each(['kill', 'stop'] as const)('V101: the same holds after an answer that a %s ends with it, and a copy does not contain it', async (mode) => {
     const it = await bench({ store: make(), steps: [{ text: 'Zero.' }, { hang: 'before' }, { text: 'Next.' }] })
     const chat = openChat(it)
     await chat.sendMessage({ text: 'zero' })
@@ -103,7 +103,7 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
   })
 })
 
-it('V101: what failed and was taken back is withdrawn too; what was stopped later, or failed and stays, is not', async () => {
+it('V101: a message that failed and was rewound is withdrawn too; one that was stopped later, or failed and stays, is not', async () => {
   const failure = Object.assign(new Error('revoked'), { statusCode: 401, responseBody: '', isRetryable: false })
   for (const onFailedTurn of ['rewind', 'keep'] as const) {
     const it = await bench({ steps: [{ error: failure }, { text: 'Half of it.', hang: 'middle' }, { text: 'Next.' }], runtimeOptions: { onFailedTurn } })

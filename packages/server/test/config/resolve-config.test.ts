@@ -37,7 +37,7 @@ function folderWith(content: object | string, name = 'bowline.config.json'): str
   return folder
 }
 
-it('S206: a file may say everything about the access to an agent that createServer takes', async () => {
+it('S206: a file may set everything about the access to an agent that createServer accepts', async () => {
   const access = {
     ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, clientOutput: true, onBusy: ['queue'] },
   } as const satisfies Required<AgentAccess>
@@ -68,8 +68,8 @@ function nested(key: SettingKey, value: unknown): object {
   return section === undefined ? { [name]: value } : { [section]: { [name]: value } }
 }
 
-describe('where a value comes from', () => {
-  it('V81: every key has a flag, a variable and a place in the file, and each is read', async () => {
+describe('the origin of a value', () => {
+  it('V81: every key has a flag, a variable and a path in the file, and each one is read', async () => {
     expect(flagOf('limits.bodyBytes')).toBe('--limits.body-bytes')
     expect(variableOf('limits.bodyBytes')).toBe('BOWLINE_LIMITS_BODY_BYTES')
     for (const key of settingKeys) {
@@ -96,16 +96,16 @@ describe('where a value comes from', () => {
     expect(values).toMatchObject({ port: 1, heartbeatMs: 2, drainMs: 3, host: '127.0.0.1' })
   })
 
-  it('an empty variable says nothing', async () => {
+  it('an empty variable counts as not set', async () => {
     expect((await resolve({ environment: { BOWLINE_PORT: '' } })).values.port).toBe(8787)
   })
 
-  it('a toggle is true by its flag alone, a list goes on, and of anything else the last one counts', async () => {
+  it('a toggle is true by its flag alone, a list adds up, and of any other value the last one counts', async () => {
     const { values } = await resolve({ argv: ['--log.content', '--hosts', 'a,b', '--hosts=c', '--port', '1', '--port', '2'] })
     expect(values).toMatchObject({ 'log.content': true, 'hosts': ['a', 'b', 'c'], 'port': 2 })
   })
 
-  it('D55: nothing is recorded of models unless it is said, and what is kept has bounds', async () => {
+  it('D55: model requests are recorded only when configured, and the records have bounds', async () => {
     expect((await resolve({})).values).toMatchObject({ 'requests.record': false, 'requests.maxRequests': 200, 'requests.maxBytes': 4_194_304, 'requests.ttlMs': 2_592_000_000 })
     const { values } = await resolve({ argv: ['--requests.record'], environment: { BOWLINE_REQUESTS_TTL_MS: '2592000000' }, folder: folderWith({ requests: { maxRequests: 2 } }) })
     expect(values).toMatchObject({ 'requests.record': true, 'requests.maxRequests': 2, 'requests.ttlMs': 2_592_000_000 })
@@ -131,7 +131,7 @@ describe('where a value comes from', () => {
     expect([config.values.port, typeof config.auth]).toEqual([5, 'function'])
   })
 
-  it('the file is named by a flag or a variable, the flag first', async () => {
+  it('the file is named by a flag or a variable, and the flag wins', async () => {
     const one = join(folderWith({ port: 1 }), 'bowline.config.json')
     const two = join(folderWith({ port: 2 }), 'bowline.config.json')
     expect((await resolve({ environment: { BOWLINE_CONFIG: two } })).values.port).toBe(2)
@@ -146,8 +146,8 @@ describe('where a value comes from', () => {
   })
 })
 
-describe('what is wrong', () => {
-  it('V103, S212: webhooks are said in the file, each fault with its path', async () => {
+describe('mistakes', () => {
+  it('V103, S212: webhooks are configured in the file, and each fault has its path', async () => {
     const notify = { url: 'https://example.com/', events: ['settled'], secret: 'a secret of sixteen characters' }
     const { webhooks } = await resolve({ folder: folderWith({ notify, webhooks: { http: true } }) })
     expect(webhooks).toEqual({ notify, webhooks: { http: true } })
@@ -157,7 +157,7 @@ describe('what is wrong', () => {
     expect(faults.join()).not.toContain('short')
   })
 
-  it('V81: all of it is told at once, each with its path and where it was said', async () => {
+  it('V81: all mistakes are reported at once, each with its path and its origin', async () => {
     const folder = folderWith({ port: 'x', limits: { bodyBytes: -1, bodyBites: 1 }, auth: { tokens: [{ id: 'ci' }] } })
     const faults = await faultsOf({
       argv: ['--drain-ms', 'soon', '--limits.bodybytes', '--host'],
@@ -180,7 +180,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  it('V57: without auth it says how a token is made, and how to do without on this machine', async () => {
+  it('V57: without auth it explains how to create a token, and how to go without one on this machine', async () => {
     const [fault = ''] = await faultsOf({ required: ['auth'] })
     expect(fault).toMatch(/^auth: is required.*bowline-server token create.*--auth none/)
   })
@@ -190,7 +190,7 @@ describe('what is wrong', () => {
     expect(faults).toEqual(['host (--host): with auth none every caller could use the server on 0.0.0.0: use 127.0.0.1, or set tokens'])
   })
 
-  it('V58: tokens are not given by flag, and what was given is not repeated', async () => {
+  it('V58: tokens cannot be given by flag, and the given value is not repeated', async () => {
     const secret = 'bwl_ci_s3cret'
     const faults = await faultsOf({ argv: ['--auth', secret, '--store', `redis://bowline:${secret}@db/x`] })
     expect(faults).toEqual([
@@ -208,11 +208,11 @@ describe('what is wrong', () => {
     ['sqlite:', 'must name a file'],
     ['data.db', 'must be sqlite:<file>'],
     ['memory:x', 'must be sqlite:<file>'],
-  ])('the store %s is refused', async (store, fault) => {
+  ])('refuses the store %s', async (store, fault) => {
     expect(await faultsOf({ argv: ['--store', store] })).toEqual([expect.stringContaining(`store (--store): ${fault}`)])
   })
 
-  it('S189: the direct way to the database belongs to a store on Postgres, and is an address of Postgres', async () => {
+  it('S189: the direct connection to the database needs a store on Postgres and an address of Postgres', async () => {
     const direct = 'postgres://bowline@db/agents'
     expect((await resolve({ argv: ['--store', 'postgres://bowline@pooler/agents'], environment: { BOWLINE_DIRECT_CONNECTION_STRING: direct } })).store).toEqual({
       ...{ kind: 'postgres', connectionString: 'postgres://bowline@pooler/agents', directConnectionString: direct },
@@ -223,17 +223,17 @@ describe('what is wrong', () => {
     expect(wrong).toEqual([expect.stringMatching(/^directConnectionString \(--direct-connection-string\): must be an address of a Postgres server/)])
   })
 
-  it('V69: what is no address and no range is no trusted proxy', async () => {
+  it('V69: refuses a trusted proxy that is no address or range', async () => {
     const faults = await faultsOf({ argv: ['--trusted-proxies', '10.0.0.0/8,anybody'] })
     expect(faults).toEqual(['trustedProxies (--trusted-proxies): the list: "anybody" must be an IP address or a range such as 10.0.0.0/8'])
   })
 
-  it('V58: a list of tokens without one is refused, and the fault says how to make one', async () => {
+  it('V58: refuses an empty list of tokens, and explains how to create one', async () => {
     const faults = await faultsOf({ folder: folderWith({ auth: { tokens: [] } }) })
     expect(faults).toEqual([expect.stringMatching(/^auth \(bowline\.config\.json\): .*auth\.tokens is empty.*bowline-server token create/)])
   })
 
-  it('what the file says of tokens is checked as the server checks it', async () => {
+  it('tokens in the file are checked as the server checks them', async () => {
     const token = { id: 'ci', hash: 'sha256:1', tenant: 'no tenant', scopes: [] }
     const faults = await faultsOf({ folder: folderWith({ auth: { tokens: [token] } }) })
     expect(faults.join()).toMatch(/^auth \(bowline\.config\.json\): .*hash must match.*is not a valid tenant name/)
@@ -242,13 +242,13 @@ describe('what is wrong', () => {
   it.each([
     ['bowline.config.json', '{ "port": 1,, }', /bowline\.config\.json: cannot be loaded: .*position/],
     ['bowline.config.mjs', 'export const port = 1', /bowline\.config\.mjs: must export the result of defineServerConfig as its default/],
-  ])('a file that cannot be read is one line: %s, %s', async (name, content, fault) => {
+  ])('a file that cannot be read gives one line: %s, %s', async (name, content, fault) => {
     const folder = folderWith(content, name)
     const faults = await faultsOf({ folder, argv: ['--port', 'x'] })
     expect(faults).toEqual([expect.stringContaining('port (--port)'), expect.stringMatching(fault)])
   })
 
-  it('a file that is not there, and two that both could be meant, are errors', async () => {
+  it('a missing file, and two candidate files, are errors', async () => {
     expect(await faultsOf({ argv: ['--config', 'none.json'] })).toEqual([expect.stringMatching(/^--config: there is no file .*none\.json$/)])
     const folder = folderWith({})
     writeFileSync(join(folder, 'bowline.config.ts'), 'export default {}')
@@ -257,7 +257,7 @@ describe('what is wrong', () => {
     expect((await resolve({ folder: join(folder, 'empty') })).file).toBeUndefined()
   })
 
-  it('a variable that was probably meant is told of; those of others are not', () => {
+  it('reports a variable with a probable typing mistake, and ignores variables of other programs', () => {
     const environment = { BOWLINE_LIMITS_BODYBYTES: '1', BOWLINE_PORT: '1', BOWLINE_SERVICE_HOST: '10.0.0.1', BOWLINE_PORT_8787_TCP_PROTO: 'tcp' }
     expect(misspelledVariables(environment)).toEqual([{ name: 'BOWLINE_LIMITS_BODYBYTES', meant: 'BOWLINE_LIMITS_BODY_BYTES' }])
   })

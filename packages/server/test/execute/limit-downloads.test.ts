@@ -5,7 +5,7 @@ import { gate } from '../support/bench.ts'
 const address = new URL('https://files.example/a')
 const file = { data: new Uint8Array(), mediaType: 'text/plain' }
 
-it('V73, V79: four files are fetched at once, a thousand wait, and one more is told to come later', async () => {
+it('V73, V79: four files are fetched at once, a thousand wait, and one more is refused with a delay', async () => {
   const hold = gate()
   let running = 0
   let most = 0

@@ -80,13 +80,13 @@ it('V67: every origin with credentials is refused at start', () => {
   expect(() => createServer(options)).toThrow(ServerError)
 })
 
-it('V57, V67: where callers need no credentials, not every page may call', () => {
+it('V57, V67: where callers need no credentials, CORS for every origin is refused', () => {
   const options = { runtime: idleRuntime(), auth: 'none' as const, cors: { origins: ['*'] } }
   expect(() => createServer(options)).toThrow(/would let in every page/)
   expect(() => createServer({ ...options, auth: () => Promise.resolve(null) })).not.toThrow(/page/)
 })
 
-it('V68: a POST must be application/json, so that no form can post', async () => {
+it('V68: a POST must be application/json, so that no HTML form can post', async () => {
   const { server } = await bench()
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonp']) {
     const post = { method: 'POST', headers: { 'content-type': type }, body: '{}' }
@@ -97,7 +97,7 @@ it('V68: a POST must be application/json, so that no form can post', async () =>
   await refusal(ask(server, '/api/agent/session/x/stop', utf8), 404, 'session-missing')
 })
 
-it('V70: answers tell browsers to guess nothing, keep nothing and pass nothing on', async () => {
+it('V70: response headers tell browsers not to guess types, not to store answers and not to send a referrer', async () => {
   const { get, execute } = await bench({ steps: [{ text: 'Hi.' }] })
   const stream = await execute({ input: { role: 'user', content: 'hi' }, context: {} })
   expect(stream.headers.get('cache-control')).toBe('no-cache, no-transform')
@@ -111,7 +111,7 @@ it('V70: answers tell browsers to guess nothing, keep nothing and pass nothing o
   }
 })
 
-it('V88: a request id is taken when it is harmless, else made', async () => {
+it('V88: a harmless request id is used, any other is replaced', async () => {
   const { get } = await bench()
   const id = async (given: string) => (await get('/nothing', { 'x-request-id': given })).headers.get('x-request-id')
   expect(await id('abc.DEF_1-2')).toBe('abc.DEF_1-2')
@@ -171,7 +171,7 @@ describe('proxies', () => {
     await refusal(ask(server, '/api/agents', { host: 'bowline.example', headers: { 'x-forwarded-host': 'evil.example' }, peer: proxy }), 403, 'host-not-allowed')
   })
 
-  it("V69: with auth 'none' a caller behind a proxy is not on this machine, whatever anybody claims", async () => {
+  it("V69: with auth 'none' a caller behind a proxy is not local, whatever its headers claim", async () => {
     const { server } = await bench({ auth: 'none', trustedProxies: ['127.0.0.1', '10.0.0.0/8'] })
     const from = (remoteAddress: string, chain: string) =>
       ask(server, '/api/agents', { peer: { remoteAddress }, headers: { 'x-forwarded-for': chain } })
@@ -182,7 +182,7 @@ describe('proxies', () => {
     expect((await from('10.0.0.1', '[::1]:4711')).status).toBe(200)
   })
 
-  it('V69: the address of a caller is the last one that no trusted proxy has', () => {
+  it('V69: the address of a caller is the last one that is not a trusted proxy', () => {
     const { ranges } = parseRanges(['10.0.0.0/8', '::1'], String)
     const address = (remoteAddress: string, chain: string) =>
       callerOf(new Request('http://a.example', { headers: { 'x-forwarded-for': chain } }), { remoteAddress }, ranges).address
@@ -195,13 +195,13 @@ describe('proxies', () => {
     expect(address('192.0.2.1', '10.0.0.5')).toBe('192.0.2.1')
   })
 
-  it('V69: a list that cannot be read is refused at start, with every entry', () => {
+  it('V69: a list that cannot be read is refused at start, with every wrong entry', () => {
     const options = { runtime: idleRuntime(), auth: 'none' as const, trustedProxies: ['10.0.0.0/8', '10/8', 'proxy.example', '1.2.3.4/33'] }
     expect(() => createServer(options)).toThrow(/"10\/8".*"proxy.example".*"1.2.3.4\/33"/s)
   })
 })
 
-it('V72: an address that is too long is refused', async () => {
+it('V72: refuses an address that is too long', async () => {
   const { server } = await bench()
   await refusal(ask(server, `/healthz?${'x'.repeat(9000)}`), 400, 'invalid-query')
   expect((await ask(server, `/healthz?${'x'.repeat(4000)}`)).status).toBe(200)

@@ -25,7 +25,7 @@ it('V71: the same holds for a body without a length', async () => {
   await refusal(fetch(`${url}/api/agent/execute`, request), 413, 'body-too-large')
 })
 
-it('V71: depth and number of keys are capped', async () => {
+it('V71: depth and number of keys are limited', async () => {
   const { execute } = await bench({ limits: { jsonDepth: 10, jsonKeys: 50 } })
   const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
   const deep = await refusal(execute({ input: say('hi'), context: { metadata: { deep: nested(10) } } }), 400, 'invalid-body')
@@ -43,7 +43,7 @@ it('V71: a __proto__ key is refused at any depth', async () => {
   expect(problem.errors).toEqual([{ path: '__proto__', message: expect.any(String) }])
 })
 
-it('V95: a malformed body names each place that is wrong', async () => {
+it('V95: a malformed body is refused with each wrong place', async () => {
   const { execute, post } = await bench()
   const paths = async (answer: Promise<Response>) => (await refusal(answer, 400, 'invalid-body')).errors?.map((error) => error.path)
   expect(await paths(execute({}))).toEqual(['input'])
@@ -58,7 +58,7 @@ it('V95: a malformed body names each place that is wrong', async () => {
   for (const text of ['', '{', 'nonsense', '[1,]']) expect(await paths(execute(text))).toEqual([''])
 })
 
-it('V95: the detail of a refusal names the first faulty place and what must be there, in a bounded length', async () => {
+it('V95: the detail of a refusal names the first wrong place and the expected value, in a bounded length', async () => {
   const { execute, post, get } = await bench()
   const detail = async (answer: Promise<Response>, code = 'invalid-body') => (await refusal(answer, 400, code)).detail
   expect(await detail(execute({ input: [{ output: 1 }] }))).toBe('input[0].toolCallId: Invalid input: expected string, received undefined')
@@ -74,7 +74,7 @@ it('V95: the detail of a refusal names the first faulty place and what must be t
   expect(long.length).toBeLessThan(500)
 })
 
-it('V15: keys that are not known are refused, such as execute in anything', async () => {
+it('V15: unknown keys are refused, such as execute in anything', async () => {
   const { execute, post } = await bench()
   const paths = async (answer: Promise<Response>) => (await refusal(answer, 400, 'invalid-body')).errors?.map((error) => error.path)
   expect(await paths(execute({ input: say('hi'), context: {}, execute: 'x' }))).toEqual(['execute'])
@@ -82,13 +82,13 @@ it('V15: keys that are not known are refused, such as execute in anything', asyn
   expect(await paths(post('/api/agent/session/x/tool-calls/y/resolve', { result: 1, extra: 2 }))).toEqual(['extra'])
 })
 
-it('V95: text that is not UTF-8 is no JSON', async () => {
+it('V95: text that is not UTF-8 is not JSON', async () => {
   const { url } = await bench()
   const body = new Uint8Array([...Buffer.from('{"input":{"role":"user","content":"'), 0xff, 0xfe, ...Buffer.from('"}}')])
   await refusal(fetch(`${url}/api/agent/execute`, { method: 'POST', headers: json, body }), 400, 'invalid-body')
 })
 
-it('V71, V95: a body that is nothing but faults is answered with the first of them, and how many were left out', async () => {
+it('V71, V95: a body full of faults is answered with the first of them, and the number left out', async () => {
   const { execute } = await bench()
   const unknown = Object.fromEntries(Array.from({ length: 9000 }, (_, index) => [`${'k'.repeat(50)}${index}`, index]))
   const response = await execute({ input: say('hi'), context: {}, ...unknown })

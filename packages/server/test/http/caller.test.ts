@@ -11,36 +11,36 @@ function caller(remoteAddress: string | undefined, headers: Record<string, strin
   return callerOf(request, { ...(remoteAddress !== undefined && { remoteAddress }), ...(localAddress !== undefined && { localAddress }) }, trusted)
 }
 
-describe('V69: who calls', () => {
+describe('V69: the caller of a request', () => {
   const forwarded = { 'x-forwarded-for': '1.1.1.1, 2.2.2.2, 10.9.9.9', 'x-forwarded-host': 'evil.example, shop.example', 'x-forwarded-proto': 'http, https' }
 
-  it('V69: headers of a stranger say nothing', () => {
+  it('V69: ignores forwarded headers of an untrusted peer', () => {
     expect(caller('3.3.3.3', forwarded)).toEqual({ address: '3.3.3.3', localAddress: undefined, host: 'inside', origin: 'http://inside' })
     expect(caller('not an address', forwarded)).toMatchObject({ address: 'not an address', host: 'inside' })
     expect(caller(undefined, forwarded)).toMatchObject({ address: undefined, host: 'inside' })
   })
 
-  it('V69: of a trusted proxy the nearest host and protocol count, and the last address that no proxy has', () => {
+  it('V69: takes the nearest host and protocol from a trusted proxy, and the last address that is not a proxy', () => {
     expect(caller('10.0.0.1', forwarded, '::ffff:10.0.0.2')).toEqual({ address: '2.2.2.2', localAddress: '10.0.0.2', host: 'shop.example', origin: 'https://shop.example' })
     expect(caller('192.168.1.7', forwarded).address).toBe('2.2.2.2')
     expect(caller('192.168.1.8', forwarded).address).toBe('192.168.1.8')
     expect(caller('::ffff:10.0.0.1', forwarded).address).toBe('2.2.2.2')
   })
 
-  it('V69: a chain of proxies alone gives the first of them; what is no address ends it', () => {
+  it('V69: takes the first address if a chain has only proxies; a value that is not an address ends the chain', () => {
     expect(caller('10.0.0.1', { 'x-forwarded-for': '10.0.0.2, 10.0.0.3' }).address).toBe('10.0.0.2')
     expect(caller('10.0.0.1', { 'x-forwarded-for': '1.1.1.1, unknown, 10.0.0.3' }).address).toBe('10.0.0.3')
     expect(caller('10.0.0.1').address).toBe('10.0.0.1')
   })
 
-  it('V69: ports and brackets of a hop are no part of the address', () => {
+  it('V69: removes ports and brackets from the address of a hop', () => {
     expect(caller('10.0.0.1', { 'x-forwarded-for': '1.1.1.1:8080' }).address).toBe('1.1.1.1')
     expect(caller('10.0.0.1', { 'x-forwarded-for': '[2001:db8::1]:8080' }).address).toBe('2001:db8::1')
     expect(caller('10.0.0.1', { 'x-forwarded-for': '[2001:db8::1]' }).address).toBe('2001:db8::1')
     expect(caller('fd00::1', { 'x-forwarded-for': '2001:db8::1' }).address).toBe('2001:db8::1')
   })
 
-  it('V69: without forwarded host or protocol those of the request count; another protocol is http', () => {
+  it('V69: without forwarded host or protocol it uses those of the request; any other protocol is http', () => {
     expect(caller('10.0.0.1', { 'x-forwarded-host': '' })).toMatchObject({ host: 'inside', origin: 'http://inside' })
     expect(caller('10.0.0.1', { 'x-forwarded-proto': 'gopher' }).origin).toBe('http://inside')
     expect(caller('10.0.0.1', { 'x-forwarded-host': 'a b' }).origin).toBe('null')
@@ -59,7 +59,7 @@ describe('V69: who calls', () => {
     expect(networkOf(address)).toBe(network)
   })
 
-  it('V69: forms that programs read differently are no addresses', () => {
+  it('V69: forms that programs read differently are not accepted as addresses', () => {
     for (const text of ['127.1', '0x7f000001', '2130706433', '', 'localhost', undefined]) expect(parseAddress(text)).toBeUndefined()
     expect(parseRanges(['10.0.0.0/8', '10.0.0.1', '::1', '::/0', '10.0.0.0/33', 'x'], (place) => `list[${place}]`).faults).toEqual([
       'list[4]: "10.0.0.0/33" must be an IP address or a range such as 10.0.0.0/8',
@@ -67,7 +67,7 @@ describe('V69: who calls', () => {
     ])
   })
 
-  it('V73: public is what anybody can reach', () => {
+  it('V73: an address is public if it is reachable from anywhere', () => {
     const is = (text: string): boolean => isPublic(ipaddr.process(text))
     expect(['8.8.8.8', '2606:4700::1', '::ffff:8.8.8.8'].map(is)).toEqual([true, true, true])
     const inside = ['127.0.0.1', '10.0.0.1', '192.168.0.1', '169.254.169.254', '100.64.0.1', '224.0.0.1', '0.0.0.0', '168.63.129.16']
@@ -76,7 +76,7 @@ describe('V69: who calls', () => {
   })
 })
 
-describe('V66, V67: who is let in', () => {
+describe('V66, V67: who is allowed in', () => {
   const rules: AccessRules = { hosts: ['shop.example', 'shop.example:8080'], origins: ['https://page.example'], loopbackOnly: false }
   const from = (parts: Partial<Caller>): Caller => ({ address: '3.3.3.3', localAddress: '10.0.0.9', host: 'shop.example', origin: 'https://shop.example', ...parts })
   const codeOf = (who: Caller, origin?: string, with_: Partial<AccessRules> = {}): string => {
@@ -100,7 +100,7 @@ describe('V66, V67: who is let in', () => {
     expect(codeOf(from({ host: '[2001:db8::1]', localAddress: undefined }))).toBe('host-not-allowed')
   })
 
-  it('V57: with loopbackOnly only this machine gets in, by a name of its own', () => {
+  it('V57: with loopbackOnly only this machine is allowed in, under a local name', () => {
     const only = { loopbackOnly: true }
     for (const address of ['127.0.0.1', '127.9.9.9', '::1']) expect(codeOf(from({ address, host: 'localhost' }), undefined, only)).toBe('in')
     for (const address of ['3.3.3.3', undefined, '1270.0.0.1', '128.0.0.1', '127.0.0.1.evil']) expect(codeOf(from({ address, host: 'localhost' }), undefined, only)).toBe('host-not-allowed')
@@ -108,14 +108,14 @@ describe('V66, V67: who is let in', () => {
     expect(codeOf(from({ address: '127.0.0.1', host: '10.0.0.9' }), undefined, only)).toBe('host-not-allowed')
   })
 
-  it('V67: pages of the own and of listed origins get in', () => {
+  it('V67: pages of the own and of listed origins are allowed in', () => {
     expect(codeOf(from({}), 'https://shop.example')).toBe('in')
     expect(codeOf(from({}), 'https://page.example')).toBe('in')
     for (const origin of ['https://other.example', 'http://page.example', 'null', '']) expect(codeOf(from({}), origin)).toBe('origin-not-allowed')
     expect(codeOf(from({}), 'https://other.example', { origins: ['*'] })).toBe('in')
   })
 
-  it.each([['localhost', true], ['127.0.0.1', true], ['[::1]', true], ['::1', true], ['127.3.2.1', true], ['0.0.0.0', false], ['example.com', false], ['', false]])('V57: %j stands for this machine: %s', (host, is) => {
+  it.each([['localhost', true], ['127.0.0.1', true], ['[::1]', true], ['::1', true], ['127.3.2.1', true], ['0.0.0.0', false], ['example.com', false], ['', false]])('V57: %j counts as this machine: %s', (host, is) => {
     expect(isLoopbackHost(host)).toBe(is)
   })
 })

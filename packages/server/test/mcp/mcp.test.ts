@@ -78,7 +78,7 @@ it.each(eras)('V53: a client $era keeps a session, and finds its work again', as
   expect(await ask('bridge_health', {})).toMatchObject({ healthy: true, agents: { total: 2 } })
 })
 
-it('V53: without a bridge, or switched off, there is no such route', async () => {
+it('V53: without a bridge, or if it is switched off, the route does not exist', async () => {
   const { post } = await bench()
   await refusal(post('/mcp', listMessage, accept), 404, 'route-not-found')
   const off = await bridged({ routes: { mcp: false } })
@@ -91,7 +91,7 @@ it('V54: work belongs to the tenant and the principal', async () => {
   expect(owners).toEqual(['acme/ci'])
 })
 
-it('V54: agents that the principal may not use are not there', async () => {
+it('V54: agents that the principal may not use are not listed', async () => {
   const { connect } = await bridged({ mayUse: ({ tenant, id }, agentId) => tenant === 'acme' && id === 'ci' && agentId === 'other' })
   const client = await connect()
   const found = await client.callTool({ name: 'agents_discover', arguments: {} })
@@ -103,7 +103,7 @@ it('V54: agents that the principal may not use are not there', async () => {
   expect(JSON.stringify(hidden).replaceAll('echo', 'nobody')).toBe(JSON.stringify(unknown))
 })
 
-it('V55: credentials, Host, Origin and body are judged as on the other routes', async () => {
+it('V55: credentials, Host, Origin and body are checked as on the other routes', async () => {
   const records: AuditRecord[] = []
   const reader = await createToken({ id: 'reader', tenant: 'acme', scopes: ['sessions:read'] })
   const { post, authorization } = await bridged({ limits: { bodyBytes: 2000 }, onAudit: (record) => records.push(record) })
@@ -124,7 +124,7 @@ it('V62: MCP needs its scope', async () => {
   await refusal(post('/mcp', listMessage, { ...accept, authorization: `Bearer ${token}` }), 403, 'scope-missing')
 })
 
-it('V56: what starts work is counted as work; what looks gets through when there is no more', async () => {
+it('V56: requests that start work count as work; reads are accepted when that limit is reached', async () => {
   const { connect } = await bridged({ make: createNodeServer, limits: { workPerMinute: 1 } })
   const client = await connect()
   await delegate(client, 'one')
@@ -138,7 +138,7 @@ it('V56: what starts work is counted as work; what looks gets through when there
 const waiting = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'tasks_delegate', arguments: { prompt: 'wait' } } }
 const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } }
 
-it('V78: an answer of MCP has a place among the streams, and who leaves gives it back', async () => {
+it('V78: an answer of MCP takes a stream slot, and a client that leaves frees it', async () => {
   const { post, authorization } = await bridged({ limits: { streamsPerPrincipal: 1 } })
   const headers = { ...accept, ...authorization }
   const answer = await post('/mcp', waiting, headers)
@@ -149,7 +149,7 @@ it('V78: an answer of MCP has a place among the streams, and who leaves gives it
   await expect.poll(async () => (await post('/mcp', listMessage, headers)).status).toBe(200)
 })
 
-it('V65: an answer of MCP ends when its reader is not known any more', async () => {
+it('V65: an answer of MCP ends when the credentials of its reader are removed', async () => {
   const { post, authorization, server } = await bridged()
   const answer = await post('/mcp', waiting, { ...accept, ...authorization })
   const cut = expect(answer.text()).rejects.toThrow()
@@ -157,7 +157,7 @@ it('V65: an answer of MCP ends when its reader is not known any more', async () 
   await cut
 })
 
-it('V42: an answer of MCP ends when it has grown old', async () => {
+it('V42: an answer of MCP ends when it has reached the maximum age', async () => {
   const clock = manualClock(Date.now())
   const { post, authorization } = await bridged({ clock, limits: { streamMaxAgeMs: 60_000, slowReaderMs: 600_000 } })
   const cut = expect((await post('/mcp', waiting, { ...accept, ...authorization })).text()).rejects.toThrow()
@@ -165,7 +165,7 @@ it('V42: an answer of MCP ends when it has grown old', async () => {
   await cut
 })
 
-it('V16: over MCP nobody sets runtimeParams of an agent', async () => {
+it('V16: over MCP a client cannot set runtimeParams of an agent', async () => {
   const { connect, owners } = await bridged()
   const client = await connect()
   const refused = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi', runtimeParams: { temperature: 1 } } })

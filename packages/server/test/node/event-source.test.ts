@@ -49,7 +49,7 @@ it('V99: eventsource reads a log as it is written, on one connection', async () 
   })
 })
 
-it('V99, V33: eventsource comes back behind the last frame it has seen, and stops when nothing is left', async () => {
+it('V99, V33: eventsource reconnects after the last frame it has seen, and stops when nothing is left', async () => {
   const it = await bench({ steps: [{ text: messageText, chunk: 5 }] })
   const answers: { readonly lastEventId: string | null; readonly status: number }[] = []
   const cutOnce = async (input: string | URL, init: { headers: Record<string, string> }): Promise<Response> => {

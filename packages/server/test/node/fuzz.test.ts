@@ -223,7 +223,7 @@ async function textOf(url: string): Promise<unknown> {
   return { status: answer.status, body: await answer.json() }
 }
 
-it('V71, V95: thousands of requests of any kind: no failure of ours, nothing hangs, nothing grows, no session is harmed', async () => {
+it('V71, V95: thousands of requests of any kind: no internal failure, no hang, no growth, and no session is harmed', async () => {
   const server = await spawnServer('fuzzed-process', [], { execArgv: ['--expose-gc'] })
   const { url } = server
   const agent = new Agent({ keepAlive: true, maxSockets: batchSize })
@@ -285,7 +285,7 @@ const broken: readonly { readonly what: string; readonly bytes: string | Buffer;
   { what: 'chunks that never end', bytes: `${chunked}\r\n5\r\n{"inp\r\n`, status: 408 },
 ]
 
-it('V71, V72: what is no request is refused, what never ends is cut, and the server goes on', async () => {
+it('V71, V72: a connection without a valid request is refused, one that never ends is cut, and the server goes on', async () => {
   const server = await spawnServer('fuzzed-process', [])
   const answers = await Promise.all(broken.map(async ({ what, bytes }) => [what, statusOf(await sendRaw(server.url, bytes))]))
   expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(broken.map(({ what, status }) => [what, status])))

@@ -27,15 +27,15 @@ function download(options: GuardedDownloadOptions = {}, names: Record<string, re
   return (url: string) => guarded(new URL(url), signal)
 }
 
-describe('what is fetched', () => {
-  it('V73: a file at an allowed address, with its type', async () => {
+describe('a fetched file', () => {
+  it('V73: is read from an allowed address, with its type', async () => {
     const { port, asked } = await fileServer(open, png)
     const { data, mediaType } = await download()(`http://files.example:${port}/a.png`)
     expect([new TextDecoder().decode(data), mediaType]).toEqual(['picture', 'image/png'])
     expect(asked).toEqual(['files.example/a.png'])
   })
 
-  it('V73: https, with the certificate of the name and not of the address', async () => {
+  it('V73: is read over https, with the certificate of the name and not of the address', async () => {
     const tls = await certificateFor('files.example')
     const { port } = await fileServer(open, png, { tls })
     const get = download({ http: false, ca: [tls.cert] })
@@ -44,7 +44,7 @@ describe('what is fetched', () => {
     await expect(download({ http: false })(`https://files.example:${port}/`)).rejects.toEqual(code('invalid-input'))
   })
 
-  it('V73: http only where it is allowed, and no other protocol ever', async () => {
+  it('V73: is read over http only where it is allowed, and never over another protocol', async () => {
     const { port, asked } = await fileServer(open, png)
     await expect(download({ http: false })(`http://files.example:${port}/`)).rejects.toEqual(code('url-not-allowed'))
     for (const url of ['file:///etc/passwd', 'ftp://files.example/', 'data:image/png;base64,AA', 'gopher://files.example/']) {
@@ -53,7 +53,7 @@ describe('what is fetched', () => {
     expect(asked).toEqual([])
   })
 
-  it('V73: no user and no password', async () => {
+  it('V73: may not have user or password in its address', async () => {
     const { port, asked } = await fileServer(open, png)
     for (const who of ['user@', 'user:secret@', ':secret@']) {
       await expect(download()(`http://${who}files.example:${port}/`)).rejects.toEqual(code('url-not-allowed'))
@@ -79,7 +79,7 @@ describe('addresses', () => {
     expect(asked).toEqual([])
   })
 
-  it('V73: each address of a name is tested: one that is not public refuses them all, as do none', async () => {
+  it('V73: each address of a name is tested: one that is not public refuses the name, and so does a name without an address', async () => {
     const { port, asked } = await fileServer(open, png)
     const get = download({}, { both: [open, '10.0.0.1'], mapped: ['::ffff:10.0.0.1'], zone: ['fe80::1%eth0'], none: [], text: ['files.example'] })
     for (const name of ['both', 'mapped', 'zone', 'none', 'text']) {
@@ -91,7 +91,7 @@ describe('addresses', () => {
     expect(asked).toEqual([])
   })
 
-  it('V73: the connection goes to the address that was tested, whatever the name says later', async () => {
+  it('V73: the connection goes to the tested address, whatever the name resolves to later', async () => {
     const outside = await fileServer(open, png)
     const secret = await fileServer(inside, png, { port: outside.port })
     let asked = 0
@@ -102,7 +102,7 @@ describe('addresses', () => {
     expect([outside.asked.length, secret.asked.length]).toEqual([1, 0])
   })
 
-  it('V73: of the public addresses only that of the platform of a cloud is refused', () => {
+  it('V73: of the public addresses only that of cloud metadata is refused', () => {
     expect(isPublic(parseAddress('168.63.129.16') ?? expect.fail())).toBe(false)
     expect(isPublic(parseAddress('168.63.129.17') ?? expect.fail())).toBe(true)
   })
@@ -115,7 +115,7 @@ describe('addresses', () => {
 describe('redirects', () => {
   const to = (location: string, status = 302): RequestListener => (_request, response) => response.writeHead(status, { location }).end()
 
-  it('V73: each one is tested again', async () => {
+  it('V73: each redirect is tested again', async () => {
     const secret = await fileServer(inside, png)
     const targets = ['http://169.254.169.254/latest/meta-data/', `http://${inside}:${secret.port}/`, `http://inside.example:${secret.port}/`, 'file:///etc/passwd', 'http://u:p@files.example/']
     for (const target of targets) {
@@ -127,7 +127,7 @@ describe('redirects', () => {
     expect(secret.asked).toEqual([])
   })
 
-  it('V73: three are followed, a fourth is not', async () => {
+  it('V73: three redirects are followed, a fourth is not', async () => {
     const { port, asked } = await fileServer(open, (request, response) => {
       const left = Number(request.url?.slice(1))
       if (left === 0) response.end('here')
@@ -141,7 +141,7 @@ describe('redirects', () => {
 })
 
 describe('bounds', () => {
-  it('V73: a file that is too large is not read to its end, whether its length is told or not', async () => {
+  it('V73: a file that is too large is not read to its end, whether its length is declared or not', async () => {
     for (const told of [true, false]) {
       let closed: () => void = () => undefined
       const cut = new Promise<void>((resolve) => (closed = resolve))
@@ -156,7 +156,7 @@ describe('bounds', () => {
     }
   })
 
-  it('V73: after 10 s it is over, also while the name is looked up, and nothing stays', async () => {
+  it('V73: it is given up after 10 s, also while the name is looked up, and no timer or connection stays', async () => {
     const hanging: readonly [string, Partial<GuardedDownloadOptions>][] = [
       ['answer', {}],
       ['name', { resolve: () => new Promise(() => undefined) }],
@@ -174,7 +174,7 @@ describe('bounds', () => {
     }
   })
 
-  it('V73: a server that wants another protocol, or hangs up, is no file, and its connection is let go', async () => {
+  it('V73: a server that wants another protocol, or hangs up, gives no file, and its connection is closed', async () => {
     for (const answer of ['HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n', 'HTTP/1.1 101 Switching Protocols\r\n\r\n', '']) {
       const clock = manualClock()
       const closed = Promise.withResolvers<void>()
@@ -192,7 +192,7 @@ describe('bounds', () => {
     }
   })
 
-  it('V73: the caller may have less to give than a file may be large', async () => {
+  it('V73: the caller may set a lower limit than the size that a file may have', async () => {
     const { port } = await fileServer(open, png)
     const guarded = guardedDownload({ http: true, allow: [open], resolve: () => Promise.resolve([open]) })
     const url = new URL(`http://files.example:${port}/`)
@@ -200,7 +200,7 @@ describe('bounds', () => {
     expect((await guarded(url, signal, 7)).toBase64?.()).toBe(btoa('picture'))
   })
 
-  it('V73: refusals of the server, and compressed files, are no files', async () => {
+  it('V73: refusals of the server, and compressed files, are not accepted as files', async () => {
     for (const [status, encoding] of [[404, 'identity'], [500, 'identity'], [200, 'gzip']] as const) {
       const { port } = await fileServer(open, (_request, response) => response.writeHead(status, { 'content-encoding': encoding }).end('secret of the server'))
       await expect(download()(`http://files.example:${port}/`)).rejects.toMatchObject({ code: 'invalid-input', message: expect.not.stringContaining('secret') as string })

@@ -83,7 +83,7 @@ function numbersOf(events: readonly ClientEvent[]): number[] {
   return events.flatMap((event) => ('seq' in event && event.seq !== undefined ? [event.seq] : []))
 }
 
-it('V30, V44, C5, C7, C8: many runs, lines that break, two tabs and a server killed twice: all see what an undisturbed reader sees', async () => {
+it('V30, V44, C5, C7, C8: many runs, broken connections, two tabs and a server killed twice: all see what an undisturbed reader sees', async () => {
   const file = join(temporaryFolder(), 'data.db')
   let server: ServerProcess = await serverProcess(file, 'answering')
   const random = randomFrom(7)

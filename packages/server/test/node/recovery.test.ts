@@ -8,7 +8,7 @@ import { allFrames, framesOf, framesUntil } from '../support/frames.ts'
 const mine = '/api/agent/session/mine'
 const headers = { 'content-type': 'application/json' }
 
-it('V8, S209: a call whose outcome a crash left unknown waits until somebody says what became of it', async () => {
+it('V8, S209: a call whose outcome is unknown after a crash waits until a client submits its outcome', async () => {
   const file = join(temporaryFolder(), 'data.db')
   const first = await serverProcess(file, 'slow')
   const send = (url: string, path: string, body: unknown) => fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })

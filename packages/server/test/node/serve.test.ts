@@ -26,12 +26,12 @@ it("V57: without auth it listens on loopback only", async () => {
   await running.close({ drainMs: 0 })
 })
 
-it('a taken port rejects with the error of the system', async () => {
+it('a port in use rejects with the error of the system', async () => {
   const { server, running } = await bench()
   await expect(serve(server, { port: running.port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })
 
-it('V36, V105: the first bytes leave before the run has anything to say', async () => {
+it('V36, V105: the first bytes are sent before the first event of the run', async () => {
   const hold = gate()
   const { execute } = await bench({ steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })
   const answer = await execute({ input: say('hi'), context: {} })
@@ -71,7 +71,7 @@ it('V35: a stream without its last frame is cut by destroying the socket, never 
   await running.close()
 })
 
-it('V35: a failure of the store while a stream is open is told and cuts the socket', async () => {
+it('V35: a failure of the store while a stream is open is reported and cuts the socket', async () => {
   const { execute, get, runtime, faults } = await bench({ steps: [{ toolCalls: [{ name: 'gone', input: {} }] }, { text: 'Hi.' }] })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   const readEvents = runtime.store.readEvents.bind(runtime.store)
@@ -95,7 +95,7 @@ it('V72: headers that are too long end the connection', async () => {
   expect(await readText(long)).toContain('431')
 })
 
-it('V72: headers and bodies that come too slowly, or not at all, are cut in time, and others are served', async () => {
+it('V72: headers and bodies that come too slowly, or not at all, are cut in time, and other requests are served', async () => {
   const { running, get } = await bench({ serveOptions: { headersTimeoutMs: 400, bodyTimeoutMs: 800 } })
   const head = 'POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
   const slow = ['', 'GET /healthz HTTP/1.1\r\nHost: local', `${head}\r\n{"input":`].map((begin) => {
@@ -107,7 +107,7 @@ it('V72: headers and bodies that come too slowly, or not at all, are cut in time
   for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-it('V72: the limits that the server was made with hold at its socket', async () => {
+it('V72: the limits of the server apply at its socket', async () => {
   const { running, get } = await bench({ limits: { headerBytes: 1024, headersTimeoutMs: 400, bodyTimeoutMs: 800 } })
   const head = 'POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
   const slow = ['GET /healthz HTTP/1.1\r\nHost: local', `${head}\r\n{"input":`].map((begin) => {
@@ -122,12 +122,12 @@ it('V72: the limits that the server was made with hold at its socket', async () 
   expect((await get('/healthz')).status).toBe(200)
 })
 
-it('V72: a limit of Infinity is no limit at the socket either', async () => {
+it('V72: a limit of Infinity means no limit at the socket too', async () => {
   const { get } = await bench({ limits: { headerBytes: Infinity, headersTimeoutMs: Infinity, bodyTimeoutMs: Infinity, slowReaderMs: Infinity } })
   expect((await get('/healthz')).status).toBe(200)
 })
 
-it('V72: a body has its own time, also when it is shorter than that of the headers', async () => {
+it('V72: a body has its own timeout, also if it is shorter than that of the headers', async () => {
   // The first server is the reference: its timeout for the body equals the one for the headers.
   const [other, quick] = await Promise.all([{ bodyTimeoutMs: 5000, headersTimeoutMs: 5000 }, { bodyTimeoutMs: 100, headersTimeoutMs: 5000 }].map((limits) => bench({ limits })))
   const answerOf = async (which: Bench | undefined) => {
@@ -149,7 +149,7 @@ it('a request whose target cannot be read is refused with a problem', async () =
   }
 })
 
-describe('going away', () => {
+describe('shutdown', () => {
   it('V82: new work is refused while draining, reads go on, open streams may finish, and close waits for them', async () => {
     const hold = gate()
     const it = await bench({ steps: [{ parts: [{ wait: hold.passed }], text: 'Done.' }] })
@@ -168,7 +168,7 @@ describe('going away', () => {
     await expect(it.get('/healthz')).rejects.toThrow()
   })
 
-  it('V82: what is still open at the end of the time is ended with drained, and the run is not stopped', async () => {
+  it('V82: streams that are still open after the drain end with drained, and the run is not stopped', async () => {
     const it = await bench({ steps: [{ text: 'Half of', hang: 'middle' }] })
     const open = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
     const reading = allFrames(open)
@@ -191,7 +191,7 @@ describe('going away', () => {
   })
 })
 
-it('V44: a reader attached before a crash gets a destroyed socket, and attached again it ends with the same bytes', async () => {
+it('V44: a reader attached before a crash gets a destroyed socket, and ends with the same bytes when it attaches again', async () => {
   const file = join(temporaryFolder(), 'data.db')
   const first = await serverProcess(file, 'slow')
   const body = JSON.stringify({ sessionId: 'mine', input: say('hi'), context: {} })

@@ -37,7 +37,7 @@ function stuckReader({ running }: Pick<Bench, 'running'>, path = `${events}?from
   return socket
 }
 
-it('V39, V40: a reader that takes nothing is cut off by time, holds up nobody, and misses nothing when it comes back', async () => {
+it('V39, V40: a reader that does not read is cut off by time, delays no other reader, and misses nothing when it reconnects', async () => {
   const clock = manualClock()
   const it = await bench({ clock, steps, tools: [localTool('look', () => 'seen')] })
   await (await it.execute({ sessionId: 'mine', input: say('hi'), context: {}, options: { deltas: false } })).text()
@@ -63,7 +63,7 @@ it('V39, V40: a reader that takes nothing is cut off by time, holds up nobody, a
   expect(it.faults).toEqual([])
 })
 
-it('V40: a run goes on at its pace beside a reader that takes nothing', async () => {
+it('V40: a run goes on at its pace beside a reader that does not read', async () => {
   const begun = gate()
   const it = await bench({ steps: [{ parts: [{ wait: begun.passed }] }, ...steps], tools: [localTool('look', () => 'seen')] })
   await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
@@ -73,7 +73,7 @@ it('V40: a run goes on at its pace beside a reader that takes nothing', async ()
   stuck.destroy()
 })
 
-it('V37, V39: pages that stall in a large tool output hold one encoding of it', async () => {
+it('V37, V39: pages that stall in a large tool output share one encoding of it', async () => {
   const hold = gate()
   const output = 'y'.repeat(8 * megabyte)
   const it = await bench({
@@ -111,7 +111,7 @@ async function reachesOutput(socket: Socket): Promise<void> {
   await promise
 }
 
-it('V39: an export that nobody takes is cut off by time', async () => {
+it('V39: an export is cut off by time if its client does not read', async () => {
   const clock = manualClock()
   const it = await bench({ clock, steps, tools: [localTool('look', () => 'seen')], limits: { streamsPerSession: 1 } })
   await (await it.execute({ sessionId: 'mine', input: say('hi'), context: {}, options: { deltas: false } })).text()
@@ -125,7 +125,7 @@ it('V39: an export that nobody takes is cut off by time', async () => {
   expect(Buffer.concat(received).toString()).not.toMatch(/\r\n0\r\n\r\n$/)
 })
 
-it('V39: an ordinary answer that nobody takes is cut off by time', async () => {
+it('V39: an ordinary answer is cut off by time if its client does not read', async () => {
   const { promise: gone, resolve } = Promise.withResolvers<void>()
   const large = {
     fetch(request: Request) {
@@ -144,7 +144,7 @@ it('V39: an ordinary answer that nobody takes is cut off by time', async () => {
   await running.close()
 })
 
-it('V39: who waits for an answer, or for the next frame of a stream, is not cut off', async () => {
+it('V39: a client that waits for an answer, or for the next frame of a stream, is not cut off', async () => {
   const hold = gate()
   const it = await bench({ serveOptions: { slowReaderMs: 1 }, steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })
   const answer = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })

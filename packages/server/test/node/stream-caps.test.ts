@@ -15,7 +15,7 @@ async function opened({ get }: Bench, asked: number): Promise<number> {
   return open.length
 }
 
-it('V78: one stream too many is refused with a delay, and what it brought is not stored', async () => {
+it('V78: one stream too many is refused with a delay, and its input is not stored', async () => {
   const hold = gate()
   const it = await bench({ limits: { streamsPerSession: 2 }, steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }, { text: 'Again.' }] })
   const execute = await it.execute({ sessionId: 'mine', input: say('hi'), context: {} })
@@ -32,7 +32,7 @@ it('V78: one stream too many is refused with a delay, and what it brought is not
   expect((await it.execute(more)).status).toBe(200)
 })
 
-it('V78: after a storm of readers that come and go at any moment, none is counted', async () => {
+it('V78: after a storm of readers that come and go at any moment, the count is zero', async () => {
   const streams = 20
   const hold = gate()
   const it = await bench({ limits: { streamsPerSession: streams }, steps: [{ parts: [{ wait: hold.passed }], text: 'Hi.' }] })

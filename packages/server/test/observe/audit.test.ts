@@ -16,7 +16,7 @@ async function audited(options: BenchOptions = {}) {
   return { ...started, records, boss, guest, secrets: tokens.map(({ token }) => token) }
 }
 
-it('V64: a stop is one record of who, what, about what and with which result', async () => {
+it('V64: a stop is one record of actor, action, target and result', async () => {
   const { records, post, boss } = await audited({ steps: [{ text: 'Hi.' }] })
   await allFrames(await post('/api/agent/execute', { sessionId: 'mine', input: say('hi'), context: {} }, boss))
   const answer = await post('/api/agent/session/mine/stop', {}, boss)
@@ -32,7 +32,7 @@ it('V64: a stop is one record of who, what, about what and with which result', a
   ])
 })
 
-it('V64: what was refused is a record too, with the code', async () => {
+it('V64: a refusal is a record too, with the code', async () => {
   const { records, post, get, boss, guest, secrets } = await audited()
   await post('/api/agent/session/none/stop', {}, boss)
   await post('/api/agent/session/mine/stop', {}, guest)
@@ -49,7 +49,7 @@ it('V64: what was refused is a record too, with the code', async () => {
   for (const secret of secrets) expect(JSON.stringify(records)).not.toContain(secret)
 })
 
-it('V64: the use of a token is a record; routes that ask for none have none', async () => {
+it('V64: the use of a token is a record; routes without a token have none', async () => {
   const { records, get, guest } = await audited()
   await get('/api/agents', guest)
   for (const path of ['/healthz', '/readyz', '/openapi.json', '/nothing']) await get(path)
@@ -64,7 +64,7 @@ it('V64: without a listener the logger gets decisions; the line of a request is 
   expect(lines.filter(({ message }) => message === 'audit')).toMatchObject([{ level: 'info', action: 'stop', result: 'session-missing' }])
 })
 
-it('V64: each route that decides says what: approvals, deletions, forks, tickets', async () => {
+it('V64: each route that decides adds a record: approvals, deletions, forks, tickets', async () => {
   const { records, post, url, boss } = await audited({ steps: [{ text: 'Hi.' }] })
   await allFrames(await post('/api/agent/execute', { sessionId: 'mine', input: say('hi'), context: {} }, boss))
   const s = '/api/agent/session/mine'

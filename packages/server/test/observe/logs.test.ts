@@ -10,7 +10,7 @@ import { ask } from '../support/request.ts'
 
 const secret = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG'
 
-it('V88: a request id is taken when it is one, else made, and it is in the answer, the problem and the log', async () => {
+it('V88: a valid request id is used, any other is replaced, and it is in the answer, the problem and the log', async () => {
   const { logger, lines } = logs()
   const { server } = await bench({ logger })
   for (const given of ['mine', 'A.b_c-1', 'x'.repeat(64)]) {
@@ -28,7 +28,7 @@ it('V88: a request id is taken when it is one, else made, and it is in the answe
   }
 })
 
-it('V89: a request is one line at its end, with what it was about and nothing that was said', async () => {
+it('V89: a request is one line at its end, with its target and without its content', async () => {
   const { logger, lines } = logs()
   const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['sessions:write', 'sessions:read'] })
   const { post, get } = await bench({ logger, auth: { tokens: [config] }, steps: [{ text: 'A private answer.' }] })
@@ -62,7 +62,7 @@ it('V89: a request is one line at its end, with what it was about and nothing th
   expect(JSON.stringify(lines)).not.toContain('private')
 })
 
-it('V89: a stream is one line at its close, with how it went', async () => {
+it('V89: a stream is one line at its close, with its outcome', async () => {
   const { logger, lines } = logs()
   const { execute, get } = await bench({ logger, steps: [{ text: 'A private answer.' }] })
   const answer = await execute({ sessionId: 'mine', input: say('private'), context: {} })
@@ -90,7 +90,7 @@ it('V89: a stream is one line at its close, with how it went', async () => {
   expect(JSON.stringify(lines)).not.toContain('private')
 })
 
-it('V90: what an event tells of a failure holds no secret', async () => {
+it('V90: the failure in an event contains no secret', async () => {
   const { logger } = logs()
   const failing = defineExtension({ name: 'audit', hooks: { onTurnStart: () => Promise.reject(new Error(`refused sk-${secret}`)) } })
   const model = scriptedModel([{ error: new Error(`Incorrect API key sk-${secret}`) }])
@@ -102,7 +102,7 @@ it('V90: what an event tells of a failure holds no secret', async () => {
   expect(text).not.toContain(secret)
 })
 
-it('V89: what a client says is logged only when that is asked for', async () => {
+it('V89: the input of a client is logged only on request', async () => {
   const { logger, lines } = logs()
   const { execute } = await bench({ logger, log: { content: true }, steps: [{ text: 'Hi.' }] })
   await allFrames(await execute({ input: say(`my key is sk-${secret}`), context: { metadata: { apiKey: 'plain', note: 'kept' } } }))
@@ -111,7 +111,7 @@ it('V89: what a client says is logged only when that is asked for', async () => 
   })
 })
 
-it('V89: a failure is an error in the log, with where it happened', async () => {
+it('V89: a failure is an error in the log, with its place', async () => {
   const { logger, lines } = logs()
   const store = memoryStore()
   const { get } = await bench({ logger, store: Object.assign(store, { listSessions: () => Promise.reject(new TypeError(`no ${secret}`)) }) })
@@ -121,7 +121,7 @@ it('V89: a failure is an error in the log, with where it happened', async () => 
   expect(JSON.stringify(lines)).not.toContain(secret)
 })
 
-it('V90: no secret is in a log or a problem, wherever it was put', async () => {
+it('V90: no secret is in a log or a problem, wherever it came from', async () => {
   const { logger, lines } = logs()
   const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
   const { server } = await bench({ logger, auth: { tokens: [config] }, redact: { patterns: [/card-\d+/], fields: ['pin'] }, log: { content: true } })
@@ -140,7 +140,7 @@ it('V90: no secret is in a log or a problem, wherever it was put', async () => {
   expect(texts[0]).toContain('"instance":"/[redacted]"')
 })
 
-it('an observer that fails changes no answer', async () => {
+it('an observer that fails does not change the answer', async () => {
   const { logger, lines } = logs()
   const onAudit = () => {
     throw new TypeError('no')

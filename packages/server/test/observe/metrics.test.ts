@@ -45,7 +45,7 @@ async function measured({ tenants = false, ...options }: BenchOptions & { readon
   }
 }
 
-it('V91: the figures are these, with these labels', async () => {
+it('V91: the metrics have these names and labels', async () => {
   const { execute, get, lines } = await measured({ steps: [{ text: 'Hi.' }] })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   const answer = await get('/metrics')
@@ -56,7 +56,7 @@ it('V91: the figures are these, with these labels', async () => {
   expect([...labels].sort()).toEqual(['code', 'currency', 'kind', 'le', 'method', 'model', 'reason', 'route', 'status'].filter((label) => labels.has(label)))
 })
 
-it('V91: requests are counted by pattern, never by what a caller made up', async () => {
+it('V91: requests are counted by route pattern, never by text from the caller', async () => {
   const { get, post, lines, value, server } = await measured()
   for (const id of ['first', 'second', 'third']) await get(`/api/agent/session/${id}`)
   await post('/nothing/here', {})
@@ -68,7 +68,7 @@ it('V91: requests are counted by pattern, never by what a caller made up', async
   for (const madeUp of ['first', 'BREW', 'here']) expect((await lines()).join()).not.toContain(madeUp)
 })
 
-it('V91: runs, their waiting, their tokens and cost, and commits are counted where the run is executed', async () => {
+it('V91: runs, their waiting time, tokens, cost, and commits are counted where the run is executed', async () => {
   const held = gate()
   const { execute, post, value } = await measured({
     steps: [{ parts: [{ wait: held.passed }], text: 'Hi.', usage: { input: 100, output: 7, cacheRead: 40 } }, { parts: [{ wait: gate().passed }] }],
@@ -89,7 +89,7 @@ it('V91: runs, their waiting, their tokens and cost, and commits are counted whe
   await expect.poll(() => value('bowline_runs_running')).toBe(0)
 })
 
-it('V91: model calls are counted by what they used and cost, whoever made them', async () => {
+it('V91: model calls are counted with usage and cost, whatever part of the runtime made them', async () => {
   const { value } = await measured()
   const { asyncStart } = tracingChannel('bowline:llm')
   const usage = { inputTokens: 10, cacheReadTokens: 4, outputTokens: 3, reasoningTokens: 2 }
@@ -100,7 +100,7 @@ it('V91: model calls are counted by what they used and cost, whoever made them',
   expect(await Promise.all(kinds)).toEqual([20, 6, 8, 4, undefined])
 })
 
-it('V91, V78: streams are counted from their opening to their close, with frames and the reason', async () => {
+it('V91, V78: streams are counted from opening to close, with frames and the reason of the close', async () => {
   const { execute, get, value } = await measured({ steps: [{ text: 'Hi.' }] })
   const frames = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   await expect.poll(() => value('bowline_stream_end_total{reason="complete"}')).toBe(1)
@@ -113,7 +113,7 @@ it('V91, V78: streams are counted from their opening to their close, with frames
   expect(await value('bowline_streams_open')).toBe(0)
 })
 
-it('V91: tenants are labels only when that is asked for', async () => {
+it('V91: tenants are labels only on request', async () => {
   const auth = () => Promise.resolve({ id: 'x', tenant: 'acme', scopes: ['admin'] as const })
   const without = await measured({ auth })
   await without.get('/api/agents')
@@ -123,14 +123,14 @@ it('V91: tenants are labels only when that is asked for', async () => {
   expect(await withThem.value('bowline_http_requests_total{method="GET",route="/api/agents",status="200",tenant="acme"}')).toBe(1)
 })
 
-it('V91: a limit that is hit is counted with its code', async () => {
+it('V91: a reached limit is counted with its code', async () => {
   const { execute, value } = await measured({ limits: { queuedRunsPerSession: 0 }, steps: [{ hang: 'before' }] })
   await execute({ sessionId: 'mine', input: say('hi'), context: {} })
   await refusal(execute({ sessionId: 'mine', input: say('more'), options: { onBusy: 'queue' } }), 429, 'queue-full')
   expect(await value('bowline_rate_limited_total{route="/api/agent/execute",code="queue-full"}')).toBe(1)
 })
 
-it('V93: /metrics needs its scope, tells no names, and is not there when nothing is counted', async () => {
+it('V93: /metrics needs its scope, reveals no names, and does not exist if nothing is counted', async () => {
   const tokens = await Promise.all(
     (['metrics', 'sessions:read'] as const).map((scope) => createToken({ id: scope.replace(':', '-'), tenant: 'acme', scopes: [scope] })),
   )
@@ -150,14 +150,14 @@ it('V93: /metrics needs its scope, tells no names, and is not there when nothing
   await refusal(off.get('/metrics'), 404, 'route-not-found')
 })
 
-it('V91: createNodeServer counts by itself, and stops with the server', async () => {
+it('V91: createNodeServer counts without a setting, and stops with the server', async () => {
   const { logger } = logs()
   const { get } = await bench({ make: createNodeServer, logger })
   await get('/healthz')
   expect(await (await get('/metrics')).text()).toContain('bowline_http_requests_total{method="GET",route="/healthz",status="200"} 1')
 })
 
-it('V91: a run that is taken up after its process was lost is a recovery', async () => {
+it('V91: a run that is resumed after its process was lost counts as a recovery', async () => {
   const folder = temporaryFolder()
   const store = () => sqliteStore({ file: join(folder, 'data.db') })
   const lost = store()
@@ -173,7 +173,7 @@ it('V91: a run that is taken up after its process was lost is a recovery', async
   expect(await metrics.text()).toMatch(/^bowline_recoveries_total 1$/m)
 })
 
-it('S199: figures of stores that count are sums over those that are open', async () => {
+it('S199: figures of stores that count are sums over the open stores', async () => {
   const metrics = prometheusMetrics()
   const counting = (connections: number, isOpen = true) =>
     Object.assign(memoryStore(), {

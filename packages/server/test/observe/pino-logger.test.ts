@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { temporaryFolder } from '../support/bench.ts'
 
-it('V89: lines are JSON, one each, and all of them are out after a flush', async () => {
+it('V89: lines are JSON, one each, and all of them are written after a flush', async () => {
   const to = join(temporaryFolder(), 'log')
   const logger = pinoLogger({ to })
   for (let n = 0; n < 1000; n++) logger.info({ n }, 'request')
@@ -16,7 +16,7 @@ it('V89: lines are JSON, one each, and all of them are out after a flush', async
   expect(lines.at(-1)).toMatchObject({ level: 'error', fault: { name: 'Error' }, msg: 'an "end"\n' })
 })
 
-it('what is below the level is not written', async () => {
+it('lines below the level are not written', async () => {
   const to = join(temporaryFolder(), 'log')
   const logger = pinoLogger({ to, level: 'warn' })
   logger.info({}, 'little')

@@ -28,7 +28,7 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const parentId = '00f067aa0ba902b7'
 const traceparent = `00-${traceId}-${parentId}-01`
 
-it('V92: a request is a server span in the trace that it names, and the answer says so', async () => {
+it('V92: a request is a server span in the trace that it names, and the answer names it', async () => {
   const { span } = record()
   const { get } = await bench()
   const answer = await get('/api/agent/session/none?token=secret', { traceparent, 'x-request-id': 'mine' })
@@ -49,7 +49,7 @@ it('V92: a request is a server span in the trace that it names, and the answer s
   expect(JSON.stringify(found?.attributes)).not.toContain('secret')
 })
 
-it('V92: a failure of the server is an error in its span, and no secret is in it', async () => {
+it('V92: a failure of the server is an error in its span, without secrets', async () => {
   const { spans } = record()
   const store = memoryStore()
   const { get } = await bench({ store: Object.assign(store, { listSessions: () => Promise.reject(new Error('sk-abcdefghijklmnop')) }) })
@@ -89,7 +89,7 @@ it('V92: without an SDK no header is read and none is written', async () => {
   expect(read).not.toContain('traceparent')
 })
 
-it('V92: a tracer that fails changes no answer', async () => {
+it('V92: a tracer that fails does not change the answer', async () => {
   record()
   trace.disable()
   trace.setGlobalTracerProvider({

@@ -28,7 +28,7 @@ function counting(answer: Answer, limits: object = { requestsPerMinute: 10, work
 }
 
 describe('V75: buckets', () => {
-  it('V75: each has its own points for a minute; one without a limit is not made', () => {
+  it('V75: each has its own points for a minute; without a limit there is no bucket', () => {
     expect(counting(async () => open).policies).toEqual([
       { name: 'requests', points: 10, windowMs: 60_000 },
       { name: 'work', points: 5, windowMs: 60_000 },
@@ -43,7 +43,7 @@ describe('V75: buckets', () => {
     ['read', ['take requests red/ann']],
     ['work', ['take requests red/ann', 'take work red/ann']],
     ['control', ['take control red/ann']],
-  ] as const)('V76: %s takes from its buckets, by tenant and principal, and says what is left', async (rate, taken) => {
+  ] as const)('V76: %s takes points from its buckets, by tenant and principal, and returns what is left', async (rate, taken) => {
     const { rates, asked, clock } = counting(async () => open)
     const headers = await rates.take(rate, ann)
     expect(asked).toEqual(taken)
@@ -53,7 +53,7 @@ describe('V75: buckets', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('V79: the first full bucket refuses, with its wait, and the next is not asked', async () => {
+  it('V79: the first full bucket refuses, with its wait, and the next one is not asked', async () => {
     const { rates, asked } = counting(async () => full)
     await expect(rates.take('work', ann)).rejects.toMatchObject({ code: 'rate-limited', retryAfterMs: 2501, message: 'The limit per minute is reached (requests of this kind: 10). Retry later.', headers: { ratelimit: '"requests";r=0;t=3' } })
     expect(asked).toEqual(['take requests red/ann'])
@@ -61,7 +61,7 @@ describe('V75: buckets', () => {
     await expect(second.rates.take('work', ann)).rejects.toMatchObject({ code: 'rate-limited', retryAfterMs: 1, message: expect.stringContaining('(requests of this kind: 5)'), headers: { ratelimit: '"requests";r=4;t=2, "work";r=0;t=0' } })
   })
 
-  it('V80: one that fails, or hangs for a second, lets reads pass and refuses work', async () => {
+  it('V80: a limiter that fails, or hangs for a second, lets reads pass and refuses work', async () => {
     for (const answer of [() => Promise.reject(new Error('away')), () => new Promise<never>(() => undefined)]) {
       const { rates, clock, faults } = counting(answer)
       const reading = rates.take('read', ann)
@@ -78,7 +78,7 @@ describe('V75: buckets', () => {
     }
   })
 
-  it('V80: an answer just within the second counts', async () => {
+  it('V80: a limiter that answers just within the second counts', async () => {
     const gate = Promise.withResolvers<RateLimitState>()
     const { rates, clock } = counting(() => gate.promise)
     const reading = rates.take('read', ann)
@@ -87,7 +87,7 @@ describe('V75: buckets', () => {
     expect(await reading).toHaveProperty('ratelimit')
   })
 
-  it('V75: failed logins are counted by network, and looked at without being counted', async () => {
+  it('V75: failed logins are counted by network, and can be read without counting', async () => {
     const { rates, asked } = counting(async () => open)
     await rates.checkAddress('2001:db8::5')
     await rates.countFailure('2001:db8::5')

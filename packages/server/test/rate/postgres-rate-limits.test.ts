@@ -44,7 +44,7 @@ async function statusesOf(servers: readonly Bench[], requests: number, headers =
 }
 
 describe('servers on one Postgres', () => {
-  it('V75: share each limit: of requests at the same time to both, each counts, the first ones too', async () => {
+  it('V75: share each limit: of requests at the same time to both, each counts, also the first ones', async () => {
     const servers = await twoServers(database.url, 'shared', { limits: { requestsPerMinute: 10 } })
     expect(await statusesOf(servers, 40)).toEqual({ 200: 10, 429: 30 })
     const refused = await servers[1].get(list, ann)
@@ -54,7 +54,7 @@ describe('servers on one Postgres', () => {
     expect(await statusesOf(servers, 2, { authorization: 'Basic bob' })).toEqual({ 200: 2 })
   })
 
-  it('V75: that start at the same time make the table once', async () => {
+  it('V75: create the table once if they start at the same time', async () => {
     const pools = Array.from({ length: 8 }, () => poolOf(database.url))
     await Promise.all(pools.map((pool) => pool.query('select 1')))
     for (const schema of ['race_1', 'race_2', 'race_3', 'race_4', 'race_5']) {
@@ -63,7 +63,7 @@ describe('servers on one Postgres', () => {
     }
   })
 
-  it('V75: share work and failed logins too', async () => {
+  it('V75: also share work and failed logins', async () => {
     const [one, two] = await twoServers(database.url, 'kinds', { limits: { workPerMinute: 1, authFailuresPerMinute: 2 }, steps: [{ text: 'Hi.' }] })
     await (await one.execute({ input: say('hi'), context: {} }, ann)).text()
     await refusal(two.execute({ input: say('hi'), context: {} }, ann), 429, 'rate-limited')
@@ -83,7 +83,7 @@ describe('servers on one Postgres', () => {
     expect(await limiter.take(key)).toMatchObject({ allowed: true, remaining: 0 })
   })
 
-  it('V75: when the table is there, a user of Postgres needs no right to make one', async () => {
+  it('V75: need no right to create a table if it exists', async () => {
     const owner = poolOf(database.url)
     const limiterOf = (pool: pg.Pool) => postgresRateLimiter({ pool, schema: 'rights' })({ name: 'requests', points: 2, windowMs: 60_000 })
     await limiterOf(owner).take('a')
@@ -98,7 +98,7 @@ describe('servers on one Postgres', () => {
     }
   })
 
-  it('V80: while Postgres is away reads pass and new work is 503, and each limit counts again behind it', async () => {
+  it('V80: while Postgres is away reads pass and new work is 503, and each limit counts again afterwards', async () => {
     const server = await startPostgres()
     try {
       const it = await counted(server.tcpUrl, 'bowline', { limits: { requestsPerMinute: 3 }, steps: [{ text: 'Hi.' }] })
@@ -118,7 +118,7 @@ describe('servers on one Postgres', () => {
     }
   })
 
-  it('V80: a server that is there before Postgres counts as soon as that is up, and when the table was dropped', async () => {
+  it('V80: a server that starts before Postgres counts as soon as Postgres is up, and after the table was dropped', async () => {
     const pool = poolOf(database.url)
     let isAway = true
     const late = { on: pool.on.bind(pool), removeListener: pool.removeListener.bind(pool), query: async (query: { text: string; values?: unknown[] }) => (isAway ? Promise.reject(new Error('away')) : pool.query(query)) }
@@ -149,7 +149,7 @@ describe('servers on one Postgres', () => {
 })
 
 describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer in transaction mode'), () => {
-  it('V75: counts though each statement may have another connection of the server', async () => {
+  it('V75: count though each statement may have another connection of the pool', async () => {
     const url = await startPooler(database.url, 'transaction', { default_pool_size: '2' })
     const servers = await twoServers(url, 'pooled', { limits: { requestsPerMinute: 20 } })
     expect(await statusesOf(servers, 60)).toEqual({ 200: 20, 429: 40 })

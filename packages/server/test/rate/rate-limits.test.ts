@@ -19,7 +19,7 @@ const auth = (request: Request): Promise<Principal | null> => {
 const counted = (options: BenchOptions) => bench({ make: createNodeServer, auth, ...options })
 
 describe('per principal', () => {
-  it('V75: each answer says what is left; beyond it is 429 with a delay, for that principal only', async () => {
+  it('V75: each answer says what is left; a request beyond it is 429 with a delay, for that principal only', async () => {
     const { get } = await counted({ limits: { requestsPerMinute: 2 } })
     const first = await get(list, as('demo:a'))
     expect(first.headers.get('ratelimit-policy')).toBe('"requests";q=2;w=60')
@@ -33,7 +33,7 @@ describe('per principal', () => {
     for (const other of ['demo:b', 'other:a']) expect((await get(list, as(other))).status).toBe(200)
   })
 
-  it('V75: work has a bucket of its own within the requests, and says both', async () => {
+  it('V75: work has a bucket of its own within the requests, and the answer has both', async () => {
     const { execute, get } = await counted({ limits: { workPerMinute: 1 }, steps: [{ text: 'Hi.' }] })
     const first = await execute({ input: say('hi'), context: {} }, as('demo:a'))
     expect(first.headers.get('ratelimit-policy')).toBe('"requests";q=600;w=60, "work";q=1;w=60')
@@ -74,7 +74,7 @@ describe('per principal', () => {
     await refusal(refused, 403, 'scope-missing')
   })
 
-  it("V75: with auth 'none' nobody is counted, unless a limiter is given", async () => {
+  it("V75: with auth 'none' requests are not counted, unless a limiter is given", async () => {
     const free = await bench({ make: createNodeServer, auth: 'none', limits: { requestsPerMinute: 1 } })
     for (let count = 0; count < 3; count++) expect((await free.get(list)).status).toBe(200)
     const limited = await bench({ make: createNodeServer, auth: 'none', limits: { requestsPerMinute: 1 }, rateLimiter: flexibleRateLimiter() })
@@ -83,7 +83,7 @@ describe('per principal', () => {
   })
 })
 
-it('V75: limits that are no numbers are refused when the server is made, all of them', async () => {
+it('V75: limits that are not numbers are refused when the server is created, all at once', async () => {
   const limits = { workPerMinute: Number.NaN, runsPerTenant: -1, requestsPerMinute: '600' as unknown as number, streams: Infinity }
   await expect(bench({ limits })).rejects.toThrow(/limits.workPerMinute.*limits.runsPerTenant.*limits.requestsPerMinute must be/s)
 })
@@ -91,7 +91,7 @@ it('V75: limits that are no numbers are refused when the server is made, all of 
 describe('failed logins', () => {
   const from = (remoteAddress: string) => ({ peer: { remoteAddress } })
 
-  it('V75: too many from one address are refused before a secret is looked at', async () => {
+  it('V75: too many from one address are refused before a secret is checked', async () => {
     const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
     let looked = 0
     const { server } = await counted({
@@ -110,7 +110,7 @@ describe('failed logins', () => {
     expect((await login(token, '192.0.2.2')).status).toBe(200)
   })
 
-  it('V75: one IPv6 network is one address, as are callers from nowhere; who says nothing has not failed', async () => {
+  it('V75: one IPv6 network counts as one address, and so do callers without an address; a request without credentials has not failed', async () => {
     const { server } = await counted({ limits: { authFailuresPerMinute: 1 } })
     const login = (peer: { remoteAddress: string } | null) => ask(server, list, { peer, headers: as('demo:nobody') })
     await refusal(login({ remoteAddress: '2001:db8::1' }), 401, 'unauthenticated')
@@ -121,7 +121,7 @@ describe('failed logins', () => {
     for (let count = 0; count < 3; count++) await refusal(ask(server, list, from('192.0.2.9')), 401, 'unauthenticated')
   })
 
-  it('V69: the address is the one behind a trusted proxy', async () => {
+  it('V69: the address is the one before a trusted proxy', async () => {
     const { server } = await counted({ limits: { authFailuresPerMinute: 1 }, trustedProxies: ['10.0.0.9'] })
     const login = (address: string) =>
       ask(server, list, { ...from('10.0.0.9'), headers: { ...as('demo:nobody'), 'x-forwarded-for': address } })
@@ -137,7 +137,7 @@ describe('a limiter that fails', () => {
     look: () => Promise.reject(new Error('redis://secret is gone')),
   })
 
-  it('V80: reads and control pass, new work is refused with 503, and it is told', async () => {
+  it('V80: reads and control pass, new work is refused with 503, and the failure is reported', async () => {
     const { get, post, execute, faults } = await counted({ rateLimiter: broken })
     expect((await get(list, as('demo:a'))).status).toBe(200)
     await refusal(post(`${mine}/stop`, {}, as('demo:a')), 404, 'session-missing')
@@ -148,7 +148,7 @@ describe('a limiter that fails', () => {
     expect(JSON.stringify(faults)).not.toContain('secret')
   })
 
-  it('V80: one that does not answer has failed after a second', async () => {
+  it('V80: a limiter that does not answer counts as failed after a second', async () => {
     const clock = manualClock()
     const asked = Promise.withResolvers<void>()
     const hanging: CreateRateLimiter = ({ name }) => ({
@@ -168,7 +168,7 @@ describe('a limiter that fails', () => {
 })
 
 describe('the limiter of rate-limiter-flexible', () => {
-  it('V75: one store for many processes: limiters over the same one share what they count', async () => {
+  it('V75: limiters of several processes over one store share their counts', async () => {
     const store = new Map<string, RateLimiterMemory>()
     const shared = flexibleRateLimiter((options) => {
       const limiter = store.get(options.keyPrefix) ?? new RateLimiterMemory(options)

@@ -32,7 +32,7 @@ async function withLimit(runsPerTenant: number, options: BenchOptions = {}) {
 }
 
 describe.each(stores)('over the $name store', ({ make }) => {
-  it('V77: a new run beyond the limit is 429, and is taken when one has ended', async () => {
+  it('V77: a new run beyond the limit is 429, and is accepted when another one has ended', async () => {
     const it = await withLimit(2, { store: make() })
     const open = [await it.start('a'), await it.start('b')]
     expect(await refusal(send(it, 'c'), 429, 'too-many-runs')).toMatchObject({ retryable: true, retryAfterMs: 1000 })
@@ -42,7 +42,7 @@ describe.each(stores)('over the $name store', ({ make }) => {
     expect(completion(await allFrames(await send(it, 'c'))).status).toBe('completed')
   })
 
-  it('V77: runs that wait for somebody do not count', async () => {
+  it('V77: runs that wait for an answer do not count', async () => {
     const it = await withLimit(2, { store: make() })
     for (const id of ['a', 'b', 'c', 'd']) {
       const waiting = await it.execute({ sessionId: id, input: say('ask'), context: {} })
@@ -59,7 +59,7 @@ describe.each(stores)('over the $name store', ({ make }) => {
   })
 })
 
-it('V77: of many at the same time as many are taken as there is room for', async () => {
+it('V77: of many inputs at the same time as many are accepted as there is room for', async () => {
   const it = await withLimit(5)
   const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => send(it, `s${index}`)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
@@ -68,7 +68,7 @@ it('V77: of many at the same time as many are taken as there is room for', async
   await Promise.all(answers.map((answer) => answer.text()))
 })
 
-it('V77: each tenant has its own', async () => {
+it('V77: each tenant has its own limit', async () => {
   const as = (tenant: string) => ({ authorization: tenant })
   const auth = (request: Request): Promise<Principal> =>
     Promise.resolve({ id: 'page', tenant: request.headers.get('authorization') ?? 'none', scopes: ['admin'] })
@@ -79,7 +79,7 @@ it('V77: each tenant has its own', async () => {
   await refusal(it.execute({ ...body, sessionId: 'other' }, as('one')), 429, 'too-many-runs')
 })
 
-it('V77: what joins or queues behind a run that is at work is no new run', async () => {
+it('V77: an input that joins or queues after a running run is no new run', async () => {
   const it = await withLimit(1)
   await it.start('a')
   const queued = await it.execute({ sessionId: 'a', input: say('more'), options: { onBusy: 'queue' } })
@@ -87,7 +87,7 @@ it('V77: what joins or queues behind a run that is at work is no new run', async
   expect((await it.post(`${session}/a/steer`, { input: say('more') })).status).toBe(202)
 })
 
-it('V77: every way to start a run counts, and is held back', async () => {
+it('V77: every way to start a run counts, and is limited', async () => {
   const hold = gate()
   const busy = await bench({ steps: [{ text: 'Hi.' }, { parts: [{ wait: hold.passed }], text: 'Hi.' }], limits: { runsPerTenant: 1 } })
   await allFrames(await send(busy, 'idle'))
@@ -101,7 +101,7 @@ it('V77: every way to start a run counts, and is held back', async () => {
   hold.open()
 })
 
-it('V77: a session in which something just happened is not at work for that', async () => {
+it('V77: a session with a recent update does not count as running', async () => {
   const hold = gate()
   const it = await bench({ steps: [{ text: 'Hi.' }, { parts: [{ wait: hold.passed }], text: 'Hi.' }], limits: { runsPerTenant: 1 } })
   await allFrames(await send(it, 'idle'))
@@ -117,7 +117,7 @@ it('V77: a session in which something just happened is not at work for that', as
   hold.open()
 })
 
-it('V77: runs that other servers of the store have under way count, and those of before', async () => {
+it('V77: runs that other servers of the store execute count, and so do earlier runs', async () => {
   const { token, config } = await createToken({ id: 'a', tenant: 'demo', scopes: ['admin'] })
   const headers = { authorization: `Bearer ${token}` }
   const first = await withLimit(2, { auth: { tokens: [config] } })
@@ -147,7 +147,7 @@ it('V77: an input that fails to get in leaves no trace', async () => {
   expect((await send(it, 'b')).status).toBe(200)
 })
 
-it('V77: while there is room, an input does not look through the sessions', async () => {
+it('V77: while there is room, an input does not read through the sessions', async () => {
   const it = await bench({ steps: Array.from({ length: 10 }, () => ({ text: 'Hi.' })) })
   await allFrames(await send(it, 's0'))
   let lists = 0
@@ -160,7 +160,7 @@ it('V77: while there is room, an input does not look through the sessions', asyn
   expect(lists).toBe(0)
 })
 
-describe('of what the store is asked, and what its hints tell', () => {
+describe('the reads of the store, and its hints', () => {
   const tooMany = { code: 'too-many-runs' }
   const nothing = (): Promise<void> => Promise.resolve()
 
@@ -216,19 +216,19 @@ describe('of what the store is asked, and what its hints tell', () => {
     return { runs, runtime, store, clock, asked, hold, start, within, entering }
   }
 
-  it('V77: while there is room the store is read once for a tenant, and no session for itself', async () => {
+  it('V77: while there is room the store is read once for a tenant, and no single session is read', async () => {
     const { within, asked } = await limited({ limit: 4 })
     for (const id of ['a', 'b', 'c', 'a', 'd']) await within(id)
     expect(asked).toMatchObject({ lists: [{ status: expect.not.arrayContaining(['completed']) as unknown }], reads: 0, subscribers: 1 })
   })
 
-  it('V77: without a limit nothing is asked', async () => {
+  it('V77: without a limit the store is not read', async () => {
     const { within, asked } = await limited({ limit: Infinity })
     expect(await within('a', () => Promise.resolve('given'))).toBe('given')
     expect(asked).toEqual({ lists: [], reads: 0, subscribers: 0 })
   })
 
-  it('V77: inputs on their way into the store count until they are there', async () => {
+  it('V77: inputs that are being stored count until they are stored', async () => {
     const { within, entering } = await limited({ limit: 2 })
     const inputs = [await entering('a'), await entering('b')]
     await expect(within('c')).rejects.toMatchObject(tooMany)
@@ -239,14 +239,14 @@ describe('of what the store is asked, and what its hints tell', () => {
     await within('c')
   })
 
-  it('V77: two inputs on their way into one new session are one run', async () => {
+  it('V77: two inputs that are being stored into one new session are one run', async () => {
     const { entering } = await limited()
     const inputs = [await entering('a'), await entering('a')]
     for (const { arrive } of inputs) arrive()
     await Promise.all(inputs.map(({ done }) => done))
   })
 
-  it('V77: the run that an input started counts until it ends, also where the store gives no hint', async () => {
+  it('V77: the run that an input started counts until it ends, also if the store gives no hint', async () => {
     const { within, start, hold } = await limited({ hints: false })
     const { result } = await within('a', () => start('a')).then((run) => run as Awaited<ReturnType<typeof start>>)
     await expect(within('b')).rejects.toMatchObject(tooMany)
@@ -255,7 +255,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     await within('b')
   })
 
-  it('V77: a run of which only a hint tells counts for its own tenant', async () => {
+  it('V77: a run known only from a hint counts for its own tenant', async () => {
     const { within, start } = await limited()
     await within('a')
     await start('x', 'blue')
@@ -264,7 +264,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     await expect(within('c')).rejects.toMatchObject(tooMany)
   })
 
-  it('V77: runs of before count for their own tenant, whatever the pages in which the store tells of them', async () => {
+  it('V77: earlier runs count for their own tenant, whatever the pages in which the store lists them', async () => {
     const { within, start, asked } = await limited({ limit: 3, pageSize: 1 })
     await start('x', 'blue')
     for (const id of ['a', 'b']) await start(id)
@@ -277,7 +277,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     await expect(again.within('d')).rejects.toMatchObject(tooMany)
   })
 
-  it('V77: sessions without work are not even looked at', async () => {
+  it('V77: sessions without work are not read', async () => {
     const { within, start, hold, asked } = await limited()
     hold.open()
     for (const id of ['a', 'b']) await (await start(id)).result()
@@ -285,14 +285,14 @@ describe('of what the store is asked, and what its hints tell', () => {
     expect(asked.reads).toBe(0)
   })
 
-  it('V77: hundreds of sessions at work are read at once', async () => {
+  it('V77: hundreds of running sessions are read at once', async () => {
     const { within, start, asked } = await limited({ limit: 150 })
     await Promise.all(Array.from({ length: 150 }, (_, index) => start(`s${index}`)))
     await expect(within('new')).rejects.toMatchObject(tooMany)
     expect(asked.lists).toHaveLength(1)
   })
 
-  it('V77: a run that waits for its next try is at work', async () => {
+  it('V77: a run that waits for a retry counts as running', async () => {
     const clock = manualClock(0)
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
     const { within, start, runtime, store } = await limited({ bench: { steps: () => ({ error: refused }), runtimeOptions: { clock } } })
@@ -303,7 +303,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     await expect(within('b')).rejects.toMatchObject(tooMany)
   })
 
-  it('V77: a run that waits for its turn is at work', async () => {
+  it('V77: a run that waits for its turn counts as running', async () => {
     const { within, start } = await limited({ limit: 2, bench: { runtimeOptions: { concurrency: 1 } } })
     await start('occupies', 'blue')
     await within('before')
@@ -349,7 +349,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     await expect(within('a')).rejects.toMatchObject(tooMany)
   })
 
-  it('V77: what the next reading of the store does not show is forgotten', async () => {
+  it('V77: runs that the next read of the store does not show are forgotten', async () => {
     const { within, clock, asked } = await limited({ processes: 'many' })
     await within('a')
     await clock.advance(60_000)
@@ -357,7 +357,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     expect(asked).toMatchObject({ lists: [{}, {}], reads: 0 })
   })
 
-  it('V77: of a thousand sessions all are known; beyond that the store is read again instead', async () => {
+  it('V77: up to a thousand sessions are remembered; beyond that the store is read again instead', async () => {
     const { within, start, asked } = await limited({ limit: 5000 })
     for (let count = 0; count < 1000; count++) await within(`s${count}`)
     await within('s0')
@@ -369,7 +369,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     expect(asked.lists).toHaveLength(2)
   })
 
-  it('V77: a store that cannot be read at first refuses that input alone', async () => {
+  it('V77: a store that cannot be read at first refuses only that input', async () => {
     const { within, store, asked } = await limited()
     const { listSessions } = store
     store.listSessions = () => Promise.reject(new Error('the disk is away'))
@@ -380,7 +380,7 @@ describe('of what the store is asked, and what its hints tell', () => {
     expect(asked.lists).toHaveLength(1)
   })
 
-  it('V77: after its close it listens to no hints', async () => {
+  it('V77: ignores hints after its close', async () => {
     const { runs, within, asked } = await limited()
     runs.close()
     await within('a')

@@ -32,7 +32,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('servers that count together',
     ['RateLimiterRedis', 'library', overRedis],
     ['Redis state', 'state', overRedis],
     ['KV state', 'state', overKv],
-  ] as const)('V75, O70: two in one process and one in another take no more points than there are, on %s', async (_name, kind, environment) => {
+  ] as const)('V75, O70: two in one process and one in another together take no more points than there are, on %s', async (_name, kind, environment) => {
     const id = randomUUID()
     const start = async () => {
       const limiter = await openLimiter(kind, environment())
@@ -82,7 +82,7 @@ describe('a limiter over a state store', () => {
     expect(await limiter.take('a')).toEqual({ allowed: true, remaining: 2, resetMs: 1_000 })
   })
 
-  it('V75: counts what comes at once in one change, and stores no name', async () => {
+  it('V75: counts concurrent requests in one change, and stores no name', async () => {
     const { store, limiter } = setup()
     await Promise.all(Array.from({ length: 20 }, () => limiter.take('demo/ann')))
     const { items } = await store.list('server-rate-limits', {})
@@ -90,13 +90,13 @@ describe('a limiter over a state store', () => {
     expect(JSON.stringify(items)).not.toContain('ann')
   })
 
-  it('V75: a process whose clock is behind waits no longer than a window', async () => {
+  it('V75: a process whose clock is late waits no longer than a window', async () => {
     const { store, limiter } = setup()
     await stateRateLimiter(store, { clock: manualClock(61_000) })(policy).take('a')
     expect(await limiter.take('a')).toEqual({ allowed: true, remaining: 1, resetMs: 1_000 })
   })
 
-  it('V80: rejects if the store fails, or others are faster each time, and counts the next one', async () => {
+  it('V80: rejects if the store fails, or other writers win each time, and counts the next one', async () => {
     const { clock, store } = setup()
     let fails = true
     const failing = { ...store, get: (space: string, id: string) => (fails ? Promise.reject(new Error('away')) : store.get(space, id)) }

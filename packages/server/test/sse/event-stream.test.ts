@@ -4,12 +4,12 @@ import { expect, it } from 'vitest'
 import { SharedFrames } from '../../src/sse/shared-frames.ts'
 import { end, event, feed, make, problem, text } from '../support/feed.ts'
 
-it('V36: the first bytes are there before any event, and tell how soon to come back', async () => {
+it('V36: the first bytes come before any event, and contain the delay before a reconnect', async () => {
   const { reader } = make(feed())
   expect(text(await reader.read())).toMatch(/^retry: 2000\n:.*\n\n$/)
 })
 
-it('V36: silence is broken by a comment each heartbeatMs, counted from the last frame', async () => {
+it('V36: silence is interrupted by a comment each heartbeatMs, counted from the last frame', async () => {
   const source = feed()
   const { reader, clock } = make(source)
   await reader.read()
@@ -29,7 +29,7 @@ it('V36: silence is broken by a comment each heartbeatMs, counted from the last 
   await reader.cancel()
 })
 
-it('V28: the last frame repeats the last cursor; without any it begins with the position before the first event', async () => {
+it('V28: the last frame repeats the last cursor; without events it has the position before the first event', async () => {
   const source = feed()
   const { reader } = make(source, manualClock(), { cursor: '7' })
   source.finish()
@@ -38,7 +38,7 @@ it('V28: the last frame repeats the last cursor; without any it begins with the 
   expect((await reader.read()).done).toBe(true)
 })
 
-it('V35: a failure is told in a last frame and then cuts the stream', async () => {
+it('V35: a failure is reported in a last frame and then cuts the stream', async () => {
   const source = feed()
   const { reader } = make(source)
   source.push(event('1'))
@@ -68,7 +68,7 @@ it('V35, S106: a session that is deleted before the last frame ends the stream a
   expect((await reader.read()).done).toBe(true)
 })
 
-it('V34: a reader that leaves ends its own reading and leaves no timer behind', async () => {
+it('V34: a reader that leaves ends only its own stream and leaves no timer', async () => {
   const source = feed()
   const { reader, stream, clock } = make(source)
   await reader.read()
@@ -81,7 +81,7 @@ it('V34: a reader that leaves ends its own reading and leaves no timer behind', 
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V40: nothing is taken before the reader asks, and then no more than a chunk and the event behind it', async () => {
+it('V40: nothing is read before the reader asks, and then no more than a chunk and the event after it', async () => {
   const source = feed()
   const { reader } = make(source)
   for (let n = 1; n <= 1000; n++) source.push(event(String(n), { text: 'x'.repeat(1000) }))
@@ -94,7 +94,7 @@ it('V40: nothing is taken before the reader asks, and then no more than a chunk 
   await reader.cancel()
 })
 
-it('V37: an event is encoded once, whoever reads it', async () => {
+it('V37: an event is encoded once for all readers', async () => {
   let encoded = 0
   const shared = new SharedFrames()
   const one = event('1', { detail: { toJSON: () => ++encoded } })
@@ -111,7 +111,7 @@ it('V37: an event is encoded once, whoever reads it', async () => {
   expect(new Set(frames).size).toBe(1)
 })
 
-it('V91: the summary of a stream says how it ended, what it gave and how far its reader was behind', async () => {
+it('V91: the summary of a stream has its outcome, its counts and how late its reader was', async () => {
   const source = feed()
   const { reader, stream, clock } = make(source, manualClock(5000))
   const opening = await reader.read()
@@ -127,7 +127,7 @@ it('V91: the summary of a stream says how it ended, what it gave and how far its
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V91: a reader that keeps up is never behind, and heartbeats are no frames', async () => {
+it('V91: a reader that keeps up is never late, and heartbeats are not frames', async () => {
   const source = feed()
   const { reader, stream, clock } = make(source)
   await reader.read()
@@ -156,7 +156,7 @@ it.each([
   expect(await stream.closed).toMatchObject({ endReason, frames: 1 })
 })
 
-it('V91: a stream that failed ends as error, once its reader has seen why', async () => {
+it('V91: a stream that failed ends as error, after its reader has got the reason', async () => {
   const source = feed()
   const { reader, stream, clock } = make(source)
   source.finish(new Error('the disk is gone'))
@@ -167,7 +167,7 @@ it('V91: a stream that failed ends as error, once its reader has seen why', asyn
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V39: a reader that does not come back after the last frame of a failure is cut off', async () => {
+it('V39: a reader that does not read after the last frame of a failure is cut off', async () => {
   const source = feed()
   const { reader, stream, clock } = make(source)
   source.finish(new Error('the disk is gone'))
@@ -178,7 +178,7 @@ it('V39: a reader that does not come back after the last frame of a failure is c
   await expect(reader.read()).rejects.toThrow('takes nothing')
 })
 
-it('V35: of two ends the first is told, at the next read, also when an event is at hand', async () => {
+it('V35: of two ends the first one is sent, at the next read, also if an event is ready', async () => {
   const source = feed()
   const { reader, stream } = make(source)
   await reader.read()
@@ -191,7 +191,7 @@ it('V35: of two ends the first is told, at the next read, also when an event is 
   expect(source.aborted).toBe(true)
 })
 
-it('V28: the events that were left out move the cursor of no frame, and the last one ends the stream', async () => {
+it('V28: events that are left out move the cursor of no frame, and the last one ends the stream', async () => {
   const source = feed()
   const options = { cursor: '0', select: ({ cursor }: { cursor: string }) => cursor !== '2', isLast: ({ cursor }: { cursor: string }) => cursor === '3' }
   const { reader, stream } = make(source, manualClock(), options)
@@ -203,7 +203,7 @@ it('V28: the events that were left out move the cursor of no frame, and the last
   expect(await stream.closed).toMatchObject({ frames: 3, lagEvents: 2 })
 })
 
-it('V28: a stream of which every event is left out keeps the cursor that it began with', async () => {
+it('V28: a stream without any included event keeps the cursor that it began with', async () => {
   const source = feed()
   const { reader } = make(source, manualClock(), { cursor: '4', select: () => false })
   await reader.read()
@@ -213,7 +213,7 @@ it('V28: a stream of which every event is left out keeps the cursor that it bega
   expect(text(await next)).toBe(`id: 4\ndata: ${JSON.stringify(end)}\n\n`)
 })
 
-it('V35, S106: the session-end event is the last one, and the stream ends as deleted without being asked', async () => {
+it('V35, S106: the session-end event is the last one, and the stream ends as deleted without another read', async () => {
   const source = feed()
   let asked = 0
   const { reader, stream } = make(source, manualClock(), { complete: () => Promise.resolve((asked++, end)) })
@@ -225,7 +225,7 @@ it('V35, S106: the session-end event is the last one, and the stream ends as del
   expect(await stream.closed).toMatchObject({ endReason: 'deleted' })
 })
 
-it('V35: a log that has ended is opened again where it ended, as often as there is more of it', async () => {
+it('V35: a log that has ended is opened again at its end, as often as there is more of it', async () => {
   const sources = [feed(), feed(), feed()]
   const opened: (string | undefined)[] = []
   const completed: (string | undefined)[] = []
@@ -243,7 +243,7 @@ it('V35: a log that has ended is opened again where it ended, as often as there 
   expect([opened, completed]).toEqual([[undefined, '1', '1'], ['1', '1', '2']])
 })
 
-it('V35: a form without a last frame is cut, so that its reader comes back', async () => {
+it('V35: a format without a last frame is cut, so that its reader reconnects', async () => {
   const source = feed()
   const form = () => ({ event: () => [], deltas: () => [], last: () => [] })
   const { reader, stream, clock } = make(source, manualClock(), { form })
@@ -255,7 +255,7 @@ it('V35: a form without a last frame is cut, so that its reader comes back', asy
   expect([source.aborted, clock.pendingTimers]).toEqual([true, 0])
 })
 
-it('V36: an event resets the silence, also the one that a heartbeat was due for', async () => {
+it('V36: an event resets the heartbeat, also an event at the moment of a heartbeat', async () => {
   const source = feed()
   const { reader, clock } = make(source)
   await reader.read()
@@ -272,7 +272,7 @@ it('V36: an event resets the silence, also the one that a heartbeat was due for'
   await reader.cancel()
 })
 
-it.each(['while it waits', 'between two reads'])('V34: a reader that leaves %s returns from the log, whose failure then concerns nobody', async (moment) => {
+it.each(['while it waits', 'between two reads'])('V34: a reader that leaves %s ends its log, and a later failure of the log is ignored', async (moment) => {
   let returned = 0
   const source = feed()
   const { reader, stream } = make(source, manualClock(), {
@@ -291,7 +291,7 @@ it.each(['while it waits', 'between two reads'])('V34: a reader that leaves %s r
   expect([returned, source.aborted]).toEqual([1, true])
 })
 
-it('V34: a reader that leaves while a large frame is under way takes nothing more, and nothing is made for it', async () => {
+it('V34: a reader that leaves while a large frame is being sent gets nothing more, and no further frame is encoded', async () => {
   const source = feed()
   const { reader, stream } = make(source)
   source.push(event('1', { text: 'x'.repeat(200_000) }), event('2'))

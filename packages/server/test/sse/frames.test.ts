@@ -38,15 +38,15 @@ const contents = [
   { type: 'runtime-input', message: { status: 'error', output: told } },
 ]
 
-it.each(failures)('V90: what tells of a failure leaves without secrets: %j', async (failure) => {
+it.each(failures)('V90: a text about a failure is sent without secrets: %j', async (failure) => {
   expect(await framed(failure)).toBe(frameOf('3', masked(failure)))
 })
 
-it.each(contents)('V90: what people, models and tools say leaves as it is: %j', async (content) => {
+it.each(contents)('V90: text of people, models and tools is sent unchanged: %j', async (content) => {
   expect(await framed(content)).toBe(frameOf('3', content))
 })
 
-it('V90: the secrets are those that the server was told of', async () => {
+it('V90: the secrets are those in the settings of the server', async () => {
   const shared = new SharedFrames(createRedaction({ patterns: [/knot/g] }))
   expect(await framed({ type: 'error', message: 'the knot is loose' }, shared)).toBe(frameOf('3', { type: 'error', message: 'the [redacted] is loose' }))
 })
@@ -63,7 +63,7 @@ it('V28, V90: the last frame has an id only if there is a cursor, and no secrets
   }
 })
 
-it('V98: a stream is neither stored, changed, held back nor compressed on its way', async () => {
+it('V98: headers keep proxies from storing, changing, buffering or compressing a stream', async () => {
   const { execute } = await bench({ steps: [{ text: 'Hi.' }] })
   const response = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
   const names = ['content-type', 'cache-control', 'x-accel-buffering', 'content-encoding']

@@ -22,12 +22,12 @@ async function framesAtHand(events: readonly object[]): Promise<{ readonly id: s
   return frames
 }
 
-it('V38: deltas of one part that a reader has not taken come as one, at the cursor of the last', async () => {
+it('V38: deltas of one part that a reader has not read yet are joined, at the cursor of the last one', async () => {
   const frames = await framesAtHand([delta('4.1', { delta: 'One ' }), delta('4.2', { delta: 'two ' }), delta('4.3', { delta: 'three.', at: 3 })])
   expect(frames).toEqual([{ id: '4.3', data: { type: 'text-delta', index: 0, delta: 'One two three.', ...of, at: 3 } }])
 })
 
-it('V38: deltas of another part, message, attempt or kind are not joined, nor what stands on both sides of something else', async () => {
+it('V38: deltas of another part, message, attempt or kind are not joined, nor deltas on both sides of another event', async () => {
   const others = [{ index: 1 }, { messageId: 'n' }, { runId: 's' }, { type: 'reasoning-delta' }, { type: 'tool-call-delta', toolCallId: 'c' }]
   for (const other of others) expect(await framesAtHand([delta('4.1', {}), delta('4.2', other)])).toHaveLength(2)
   const around = await framesAtHand([delta('4.1', {}), event('5'), delta('5.1', {})])
@@ -48,7 +48,7 @@ it('V38: a reader that keeps up gets each delta as it comes', async () => {
   await reader.cancel()
 })
 
-it('V30, V38: however far behind a reader is at any time, the fold is that of the single events', async () => {
+it('V30, V38: however late a reader is at any time, the fold equals that of the single events', async () => {
   const kinds = fc.array(fc.record({ index: fc.nat(2), kind: fc.constantFrom('text', 'reasoning'), delta: fc.string() }), { maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(kinds, fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 40, maxLength: 40 }), async (deltas, sizes) => {

@@ -31,7 +31,7 @@ function setUp(limits: Partial<typeof defaultLimits> = {}) {
 it.each([
   ['its age', { streamMaxAgeMs: 60_000 }, ada, 60_000],
   ['the right to read it', { streamMaxAgeMs: 60_000 }, { ...ada, expiresAt: 1_005_000 }, 5000],
-] as const)('V42: a body of another form is cut at the end of %s, and whoever makes it is told', async (_, limits, principal, atMs) => {
+] as const)('V42: a body of another format is cut at the end of %s, and its producer is notified', async (_, limits, principal, atMs) => {
   const { clock, hold, nothingLeft } = setUp(limits)
   const { reader, state } = await hold(principal)
   const next = reader.read()
@@ -44,7 +44,7 @@ it.each([
   nothingLeft()
 })
 
-it('V65: a body of another form is cut when its reader is not known any more', async () => {
+it('V65: a body of another format is cut when the credentials of its reader are removed', async () => {
   const { streams, hold } = setUp()
   const [gone, stays] = [await hold(), await hold({ ...ada, id: 'bob' })]
   const cut = expect(gone.reader.read()).rejects.toThrow('token-expired')
@@ -53,7 +53,7 @@ it('V65: a body of another form is cut when its reader is not known any more', a
   expect([gone.state.left, stays.state.left, streams.count]).toEqual([true, false, 1])
 })
 
-it('V82: a body of another form may finish while draining, and is cut when the time is over', async () => {
+it('V82: a body of another format may finish while draining, and is cut when the drain is over', async () => {
   const { clock, streams, hold, nothingLeft } = setUp()
   const [finishing, endless] = [await hold(), await hold()]
   const draining = streams.drain(1000)
@@ -66,7 +66,7 @@ it('V82: a body of another form may finish while draining, and is cut when the t
   nothingLeft()
 })
 
-it('V78: a body of another form has a place until it ends, fails or is left', async () => {
+it('V78: a body of another format has a slot until it ends, fails or its reader leaves', async () => {
   const { hold, nothingLeft } = setUp({ streamsPerPrincipal: 1 })
   const refused = { code: 'too-many-streams' }
   const ended = await hold()
@@ -84,7 +84,7 @@ it('V78: a body of another form has a place until it ends, fails or is left', as
   nothingLeft()
 })
 
-it('V39: a body of another form is cut when its reader takes nothing, and not while it waits', async () => {
+it('V39: a body of another format is cut when its reader does not read, and not while it waits', async () => {
   const { clock, hold, nothingLeft } = setUp({ slowReaderMs: 1000 })
   const { reader, state } = await hold()
   const next = reader.read()
@@ -97,7 +97,7 @@ it('V39: a body of another form is cut when its reader takes nothing, and not wh
   nothingLeft()
 })
 
-it('V39: a large piece is taken bit by bit, and each bit is progress', async () => {
+it('V39: a large piece is sent in parts, and each part counts as progress', async () => {
   const { clock, hold } = setUp({ slowReaderMs: 1000 })
   const { reader, state } = await hold()
   const whole = Uint8Array.from({ length: 300_000 }, (_, place) => place % 251)

@@ -24,7 +24,7 @@ function setUp(limits: Partial<typeof defaultLimits> = {}) {
   return { clock, streams, open }
 }
 
-it('V82: draining lets streams finish, then ends the others with drained so that their readers come back', async () => {
+it('V82: draining lets streams finish, then ends the others with drained so that their readers reconnect', async () => {
   const { clock, streams, open } = setUp()
   const finishing = await open()
   const idle = await open()
@@ -42,7 +42,7 @@ it('V82: draining lets streams finish, then ends the others with drained so that
   expect(idle.source.aborted).toBe(true)
 })
 
-it('V82: draining does not wait for ever for a reader that takes nothing', async () => {
+it('V82: draining does not wait forever for a reader that does not read', async () => {
   const { clock, streams, open } = setUp()
   await open()
   const draining = streams.drain(1000)
@@ -54,7 +54,7 @@ it.each([
   ['of the server', { streams: 2 }, { id: 'bob', tenant: 'other', scopes: [] }, 'other'],
   ['of a principal', { streamsPerPrincipal: 2 }, ada, 'other'],
   ['of a session', { streamsPerSession: 2 }, { id: 'bob', tenant: 'acme', scopes: [] }, 'mine'],
-] as const)('V78: the streams %s are capped, and one that ends makes room for the next', async (_, limits, principal, sessionId) => {
+] as const)('V78: the streams %s are limited, and one that ends makes room for the next', async (_, limits, principal, sessionId) => {
   const { open } = setUp(limits)
   const [first] = [await open(), await open()]
   const refused = { code: 'too-many-streams', retryAfterMs: 1000 }
@@ -65,14 +65,14 @@ it.each([
   await expect(open(principal, sessionId)).rejects.toMatchObject(refused)
 })
 
-it('V78: principals of the same name in two tenants do not count for each other, nor do their sessions', async () => {
+it('V78: principals with the same name in two tenants do not count for each other, nor do their sessions', async () => {
   const { streams, open } = setUp({ streamsPerPrincipal: 1, streamsPerSession: 1 })
   await open()
   await open({ ...ada, tenant: 'other' })
   expect(streams.count).toBe(2)
 })
 
-it('V78: a place that is not used, for whatever reason, is given back', async () => {
+it('V78: an unused slot is freed, whatever the reason', async () => {
   const { streams, open } = setUp({ streams: 1 })
   await streams.withPlace(ada, 'mine', () => Promise.resolve())
   await expect(streams.withPlace(ada, 'mine', () => Promise.reject(new Error('no such session')))).rejects.toThrow('no such session')
@@ -80,7 +80,7 @@ it('V78: a place that is not used, for whatever reason, is given back', async ()
   await open()
 })
 
-it('V78: a stream that was opened for nothing is closed', async () => {
+it('V78: a stream that was opened but not returned is closed', async () => {
   const { clock, streams, open } = setUp({ streams: 1 })
   const failing = streams.withPlace(ada, 'mine', async (place) => {
     await opening(place)
@@ -91,7 +91,7 @@ it('V78: a stream that was opened for nothing is closed', async () => {
   await open()
 })
 
-it('V78: a place is taken while the work goes on', async () => {
+it('V78: a slot stays taken until the work is done', async () => {
   const { streams, open } = setUp({ streams: 1 })
   const work = Promise.withResolvers<void>()
   const busy = streams.withPlace(ada, 'mine', () => work.promise)
@@ -101,7 +101,7 @@ it('V78: a place is taken while the work goes on', async () => {
   await open()
 })
 
-it('V42: a stream that has grown old ends with max-age, and its reader may come back', async () => {
+it('V42: a stream that has reached its maximum age ends with max-age, and its reader may reconnect', async () => {
   const { clock, open, streams } = setUp({ streamMaxAgeMs: 60_000 })
   const { source, reader } = await open()
   for (let silence = 0; silence < 3; silence++) {
@@ -118,7 +118,7 @@ it('V42: a stream that has grown old ends with max-age, and its reader may come 
   expect([streams.count, clock.pendingTimers]).toEqual([0, 0])
 })
 
-it('V42: a stream ends with the right to read it', async () => {
+it('V42: a stream ends when its reader loses the right to read', async () => {
   const { clock, open } = setUp({ streamMaxAgeMs: 60_000 })
   const { reader } = await open({ ...ada, expiresAt: clock.now() + 5000 })
   const last = reader.read()

@@ -9,7 +9,7 @@ import { feed, make, text } from '../support/feed.ts'
 const stored = (seq: number, more: object = {}) => ({ type: 'save-point', at: 5, seq, cursor: String(seq), ...more }) as LoggedEvent
 const delta = (n: number) => ({ type: 'text-delta', at: 5, cursor: `1.${n}`, runId: 'r', messageId: 'm', index: 0, delta: `${n};` }) as TextDelta
 
-it('V37: an event that every reader gets from the store anew is encoded once', () => {
+it('V37: an event that every reader loads from the store separately is encoded once', () => {
   const shared = new SharedFrames()
   const frame = shared.frame('one', stored(1))
   expect(shared.frame('one', stored(1))).toBe(frame)
@@ -17,7 +17,7 @@ it('V37: an event that every reader gets from the store anew is encoded once', (
   expect(shared.frame('one', stored(1, { at: 6 }))).not.toBe(frame)
 })
 
-it('V37: joined deltas are encoded once for all that are equally far behind', () => {
+it('V37: joined deltas are encoded once for all readers that are equally late', () => {
   const shared = new SharedFrames()
   const [one, two, three] = [delta(1), delta(2), delta(3)]
   const frame = shared.joinedFrame('log', [one, two, three])
@@ -26,7 +26,7 @@ it('V37: joined deltas are encoded once for all that are equally far behind', ()
   expect(shared.joinedFrame('log', [three])).toBe(shared.frame('log', three))
 })
 
-it('V37: what is kept for others is bounded: the newest four megabytes, to the byte', () => {
+it('V37: the cache for other readers is bounded: the newest four megabytes, to the byte', () => {
   const shared = new SharedFrames()
   const eachBytes = 64 * 1024
   const bare = shared.frame('other', stored(10, { text: '' })).length
@@ -43,7 +43,7 @@ it('V37: what is kept for others is bounded: the newest four megabytes, to the b
 
 const largeText = 'x'.repeat(8 * 1024 * 1024)
 
-it('V37, V39: fifty stalled readers of a large message hold one encoding of it, whichever way each got the event', async () => {
+it('V37, V39: fifty stalled readers of a large message share one encoding of it, however each got the event', async () => {
   const shared = new SharedFrames()
   const encode = vi.spyOn(TextEncoder.prototype, 'encode')
   const held = new Set<ArrayBufferLike>()
@@ -70,7 +70,7 @@ const begun = (seq: number) => stored(seq, { type: 'message-start', runId: 'r', 
 const file = (data: string) => ({ type: 'file', mediaType: 'image/png', data: { type: 'data', data } })
 const block = (type: string, more: object) => ({ type, at: 5, runId: 'r', messageId: 'm', index: 0, ...more }) as unknown as LoggedEvent
 
-it('V37: chunks of an event that every page gets from the store anew are encoded once', () => {
+it('V37: chunks of an event that every page loads from the store separately are encoded once', () => {
   const shared = new SharedFrames()
   const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: {} }
   const ended = () => stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hi.' }, call, file('AA'), file('BB')] } })
@@ -82,7 +82,7 @@ it('V37: chunks of an event that every page gets from the store anew are encoded
   expect(new Set([...(one ?? []), ...(two ?? [])]).size).toBe(one?.length)
 })
 
-it('V37, V49: pages that have seen different beginnings of a message each get the rest that they miss', () => {
+it('V37, V49: pages that have seen different beginnings of a message each get the rest that they lack', () => {
   const shared = new SharedFrames()
   const ended = () => stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hello.' }, file('AA'), file('BB')] } })
   const rest = (...seen: readonly LoggedEvent[]) => {
@@ -112,7 +112,7 @@ it('V37: deltas joined for one page are encoded once for all pages that join as 
   expect(text({ value: chat().deltas([two, three])[0] })).toContain('"2;3;"')
 })
 
-it('V37: a large message arrives whole, in pieces that a socket can take', async () => {
+it('V37: a large message arrives whole, in pieces that fit a socket', async () => {
   const source = feed()
   const { reader } = make(source)
   source.push(stored(1), stored(2, { message: { content: largeText } }), stored(3))
@@ -128,7 +128,7 @@ it('V37: a large message arrives whole, in pieces that a socket can take', async
   expect(received).toContain(largeText)
 })
 
-it('V35, V39: what ends a stream waits until the frame that was begun is whole', async () => {
+it('V35, V39: the end of a stream waits until the frame that was begun is complete', async () => {
   const source = feed()
   const { reader, stream, clock } = make(source)
   source.push(stored(1, { message: { content: 'x'.repeat(200_000) } }))

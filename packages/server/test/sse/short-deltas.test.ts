@@ -42,7 +42,7 @@ async function framesOneByOne(events: Logged): Promise<string[]> {
   return frames
 }
 
-it('V104: a delta is the index and the text once the stream has named its block', async () => {
+it('V104: a delta is only the index and the text once the stream has named its block', async () => {
   const m = of('m')
   const reasoning = { type: 'reasoning-delta', index: 1, delta: 'why' } as const
   const call = { type: 'tool-call-delta', index: 2, toolCallId: 'c', delta: '{' } as const
@@ -57,7 +57,7 @@ it('V104: a delta is the index and the text once the stream has named its block'
   expect(frames.slice(6).join('')).toContain('"tool-call-delta"')
 })
 
-it('V104: what a stream has not named comes in full first: where a reader comes in, in another message, another run, another kind', async () => {
+it('V104: a block that a stream has not named comes in full first: where a reader starts, in another message, another run, another kind', async () => {
   const [m, n] = [of('m'), of('n')]
   const others = [{ ...hello, ...m }, { ...hello, ...n }, { ...hello, ...n, runId: 'other' }, { ...hello, ...n, runId: 'other', type: 'reasoning-delta' }, { ...hello, ...m }]
   for (const frame of await framesOneByOne(numbered(others, 4))) expect(frame).toContain('"delta":"hello"')
@@ -164,7 +164,7 @@ function serving(log: Logged, connections: { readonly short: boolean; readonly c
   }
 }
 
-it('V104: from any place, over any cuts and changes of form, the fold of a client is that of the log', async () => {
+it('V104: from any place, over any cuts and changes of form, the fold of a client equals that of the log', async () => {
   let shortFrames = 0
   const count = fc.asyncProperty(program, async ({ messages, from, connections }) => {
     const events = numbered(messages.flatMap(eventsOfMessage))
@@ -200,7 +200,7 @@ async function liveAnswer(read: (it: Bench, body: object) => Promise<Response>, 
 
 const shortOf = (frames: readonly Frame[]) => frames.flatMap(({ data }) => (Array.isArray(data) ? [data as unknown as readonly [number, string]] : []))
 
-it('V104: execute and events send short deltas when they are asked to, and only then', async () => {
+it('V104: execute and events send short deltas only on request', async () => {
   const execute = (it: Bench, body: object) => it.execute(body)
   const events = (query: string) => async (it: Bench, body: object) => {
     const running = await it.execute(body)
@@ -222,7 +222,7 @@ it('V104: execute and events send short deltas when they are asked to, and only 
   expect((await it.get('/api/agent/session/mine/events?deltas=long')).status).toBe(400)
 })
 
-it('V104: the bytes of a whole stream, counted as they come', async () => {
+it('V104: the size of a whole stream in bytes', async () => {
   const { steps, see } = watchedScript({ text: answer, chunk: 5 })
   const it = await bench({ steps })
   const response = await it.execute({ sessionId: 'mine', input: say('hi'), context: {}, options: { deltas: 'short' } })

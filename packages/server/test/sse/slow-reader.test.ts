@@ -3,7 +3,7 @@ import { event, feed, make, text } from '../support/feed.ts'
 
 const slow = { type: 'stream-end', reason: 'slow-reader', resume: true }
 
-it('V39: a reader that takes nothing for slowReaderMs is no longer read for, and gets its end when it takes again', async () => {
+it('V39: a reader that does not read for slowReaderMs gets no more events, and gets its end when it reads again', async () => {
   const source = feed()
   const { reader, clock, stream } = make(source)
   source.push(event('1'))
@@ -20,7 +20,7 @@ it('V39: a reader that takes nothing for slowReaderMs is no longer read for, and
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V39: one that does not take its end either is cut off', async () => {
+it('V39: a reader that does not read its end either is cut off', async () => {
   const source = feed()
   const { reader, clock, stream } = make(source)
   source.push(event('1'))
@@ -36,7 +36,7 @@ it('V39: one that does not take its end either is cut off', async () => {
   expect(clock.pendingTimers).toBe(0)
 })
 
-it('V39: so is one that does not take the end it was given for another reason', async () => {
+it('V39: so is one that does not read an end that it got for another reason', async () => {
   const { reader, clock, stream } = make(feed())
   await reader.read()
   stream.end({ type: 'stream-end', reason: 'drained', resume: true })
@@ -45,7 +45,7 @@ it('V39: so is one that does not take the end it was given for another reason', 
   await expect(reader.read()).rejects.toThrow()
 })
 
-it('V39: a reader that waits is not slow, however long nothing comes', async () => {
+it('V39: a reader that waits is not slow, however long no event comes', async () => {
   const source = feed()
   const { reader, clock } = make(source)
   await reader.read()
@@ -60,7 +60,7 @@ it('V39: a reader that waits is not slow, however long nothing comes', async () 
   await reader.cancel()
 })
 
-it('V36: a reader that takes again after a pause has its sign of life in time', async () => {
+it('V36: a reader that reads again after a pause gets its heartbeat in time', async () => {
   const { reader, clock } = make(feed(), undefined, { slowReaderMs: 60_000 })
   await reader.read()
   await clock.advance(20_000)
