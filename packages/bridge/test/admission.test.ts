@@ -10,8 +10,8 @@ async function hasEntered(place: { readonly entered: Promise<void> }): Promise<b
   return Promise.race([place.entered.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))])
 }
 
-describe('places of requests', () => {
-  it('B65, B68: the first one runs, the next one waits for it', async () => {
+describe('slots of requests', () => {
+  it('B65, B68: the first request runs, the next one waits for it', async () => {
     const queue = queueOf()
     const [first, second] = [queue.reserve('ann'), queue.reserve('ann')]
     expect([first.taken, second.taken, await hasEntered(first), await hasEntered(second)]).toEqual([true, false, true, false])
@@ -20,7 +20,7 @@ describe('places of requests', () => {
     expect([second.taken, await hasEntered(second), queue.inFlight, queue.queued]).toEqual([true, true, 1, 0])
   })
 
-  it('B67: a place is given back once, however often it is released', () => {
+  it('B67: a slot is freed once, however often it is released', () => {
     const queue = queueOf({ maxInFlight: 2 })
     const places = [queue.reserve('ann'), queue.reserve('ann')]
     places[0]?.release()
@@ -31,7 +31,7 @@ describe('places of requests', () => {
     expect(queue.inFlight).toBe(1)
   })
 
-  it('B67, B68: one that waits can leave the queue, and is not let in afterwards', async () => {
+  it('B67, B68: a waiting request can leave the queue, and does not start afterwards', async () => {
     const queue = queueOf()
     const [first, second, third] = [queue.reserve('ann'), queue.reserve('ann'), queue.reserve('ann')]
     second.release()
@@ -41,7 +41,7 @@ describe('places of requests', () => {
     expect([await hasEntered(second), await hasEntered(third), queue.inFlight, queue.queued]).toEqual([false, true, 1, 0])
   })
 
-  it('B65: one that waits for input lets another one in, and comes back without being refused', async () => {
+  it('B65: a request that waits for input lets another one start, and resumes without being refused', async () => {
     const queue = queueOf()
     const [first, second] = [queue.reserve('ann'), queue.reserve('ann')]
     first.step(true)
@@ -56,7 +56,7 @@ describe('places of requests', () => {
     expect(queue.inFlight).toBe(0)
   })
 
-  it('B67: one that is released while it waits for input has no place to give back', () => {
+  it('B67: a request that is released while it waits for input has no slot to free', () => {
     const queue = queueOf()
     const [first, second] = [queue.reserve('ann'), queue.reserve('ann')]
     first.step(true)
@@ -66,7 +66,7 @@ describe('places of requests', () => {
     expect(queue.inFlight).toBe(1)
   })
 
-  it('B68: one that waits in the queue neither leaves nor enters by a step', async () => {
+  it('B68: a pause for input of a queued request changes nothing', async () => {
     const queue = queueOf()
     const [first, second] = [queue.reserve('ann'), queue.reserve('ann')]
     second.step(true)

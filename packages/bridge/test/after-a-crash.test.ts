@@ -51,7 +51,7 @@ describe('a durable agent, after its bridge was killed', () => {
     expect(outcomeOf(await at.bridge.prompt({ sessionId, prompt: 'more' }).result()).text).toBe('A line.')
   })
 
-  it('B97: the session that it left busy is freed by whoever wants to prompt it', async () => {
+  it('B97: the session that it left busy is freed by the next caller that prompts it', async () => {
     const file = await temporaryFile()
     const { sessionId } = await killedAt(file, 'writer')
     const at = await recovered(file)
@@ -61,7 +61,7 @@ describe('a durable agent, after its bridge was killed', () => {
     expect(outcomeOf(await at.bridge.prompt({ sessionId, prompt: 'more' }).result()).text).toBe('A line.')
   })
 
-  it('B97: a cancel reaches the run of the bridge that is gone', async () => {
+  it('B97: a cancel reaches the run of the killed bridge', async () => {
     const file = await temporaryFile()
     const { sessionId } = await killedAt(file, 'writer')
     const at = await recovered(file, 'slow')
@@ -70,7 +70,7 @@ describe('a durable agent, after its bridge was killed', () => {
     expect(await at.bridge.request('r1')).toMatchObject({ status: 'aborted' })
   })
 
-  it('B72, B97: a bridge that stops leaves the request running, and the next one brings its end', async () => {
+  it('B72, B97: a bridge that stops leaves the request running, and the next one records its end', async () => {
     const file = await temporaryFile()
     const first = await bridgeAt({ file, kind: 'slow' })
     const { sessionId } = await first.bridge.createSession({ agentId: 'writer' })
@@ -106,7 +106,7 @@ describe('two bridges on one store', () => {
     expect(await runsOf(at, sessionId)).toHaveLength(2)
   })
 
-  it('B98: of two prompts at once one is BUSY, and the other can be joined and cancelled by both', async () => {
+  it('B98: of two prompts at once one is BUSY, and both bridges can join and cancel the other', async () => {
     const { at, first, second } = await twoBridges('slow')
     const { sessionId } = await first.createSession({ agentId: 'writer' })
     await second.session(sessionId)
@@ -123,7 +123,7 @@ describe('two bridges on one store', () => {
     expect((await winner.session(sessionId)).status).toBe('idle')
   })
 
-  it('B99: a session of another bridge that is not durable is said to be elsewhere, and its request is followed', async () => {
+  it('B99: a session of another bridge that is not durable is reported as elsewhere, and its request can be followed', async () => {
     const { first, second } = await twoBridges('slow')
     const { sessionId } = await first.createSession({ agentId: 'plain' })
     await first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).accepted()
@@ -137,7 +137,7 @@ describe('two bridges on one store', () => {
 })
 
 describe('an agent that is not durable, after its bridge was killed', () => {
-  it('B99: what it left stays as facts: the outcome is unknown, the session expired by shutdown', async () => {
+  it('B99: its records stay: the outcome is unknown, the session expired by shutdown', async () => {
     const file = await temporaryFile()
     const { sessionId } = await killedAt(file, 'plain')
     const { bridge } = await recovered(file)
@@ -155,7 +155,7 @@ describe('a bridge that is killed at each of its writes', () => {
   const agents = ['writer', 'plain'] as const
 
   it.each(kinds.flatMap((kind) => agents.map((agentId) => [kind, agentId] as const)))(
-    'B96, B99: %s to %s: never two runs, one outcome, or the reason why there is none',
+    'B96, B99: %s to %s: never two runs, one outcome, or the reason why it is missing',
     async (kind, agentId) => {
       let deaths = 0
       for (let write = 1; ; write++) {

@@ -40,7 +40,7 @@ function streamAgent(pending: readonly PendingInput[], taken: Answer[] = []) {
 }
 
 describe('an agent that needs input while its stream is open', () => {
-  it('B40: the request stays open and the session busy; answers go on with it', async () => {
+  it('B40: the request stays open and the session busy; it goes on with answers', async () => {
     const taken: Answer[] = []
     const { bridge, clock } = await startBridge([streamAgent([approval], taken)])
     const { sessionId } = await bridge.createSession()
@@ -65,7 +65,7 @@ describe('an agent that needs input while its stream is open', () => {
     expect(clock.pendingTimers).toBe(1)
   })
 
-  it('B40: while it waits inactivity does not count, and the deadline does', async () => {
+  it('B40: inactivity does not count while it waits, and the deadline does', async () => {
     const { bridge, clock } = await startBridge([streamAgent([approval])], { inactivityMs: 1000, cancelGraceMs: 100 })
     const { sessionId } = await bridge.createSession()
     const run = bridge.prompt({ sessionId, prompt: 'hi', timeoutMs: 60_000, requestId: 'r1' })
@@ -76,7 +76,7 @@ describe('an agent that needs input while its stream is open', () => {
     expect(failureOf(await bridge.request('r1'))).toMatchObject({ code: 'TIMEOUT', details: { stage: 'total' } })
   })
 
-  it('B40: with some answers it waits for the others', async () => {
+  it('B40: after some of the answers it waits for the others', async () => {
     const taken: Answer[] = []
     const { bridge } = await startBridge([streamAgent([approval, tool], taken)])
     const { sessionId } = await bridge.createSession()
@@ -87,7 +87,7 @@ describe('an agent that needs input while its stream is open', () => {
     expect(taken).toEqual([located, approve])
   })
 
-  it('B41: answers that the open stream does not take come with the next prompt', async () => {
+  it('B41: answers that the open stream does not accept come with the next prompt', async () => {
     const legs: unknown[] = []
     const end = Promise.withResolvers<void>()
     const onPrompt = async function* ({ answers }: PromptContext): AsyncGenerator<BridgeEvent> {
@@ -112,7 +112,7 @@ describe('an agent that needs input while its stream is open', () => {
   })
 })
 
-describe('an agent whose turn ends with what it needs', () => {
+describe('an agent whose turn ends with pending calls', () => {
   it('B41: answers start the next attempt under the same request id', async () => {
     const legs: unknown[] = []
     const { bridge } = await startBridge([turnAgent([approval, tool], legs)])
@@ -142,7 +142,7 @@ describe('an agent whose turn ends with what it needs', () => {
     expect(trace).toEqual(['closed'])
   })
 
-  it('B40: a request that waits can be cancelled, and closed with its session', async () => {
+  it('B40: a waiting request can be cancelled, and closed with its session', async () => {
     const { bridge } = await startBridge([turnAgent([approval])])
     const { sessionId } = await bridge.createSession()
     outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
@@ -169,7 +169,7 @@ describe('answers', () => {
     expect(await bridge.request('r1')).toMatchObject({ status: 'awaiting-tools', pending: [approval, tool] })
   })
 
-  it('B40: the same again is a no-op, another is PROTOCOL, also when the request is over', async () => {
+  it('B40: the same answer again is a no-op, a different one is PROTOCOL, also after the request is over', async () => {
     const { bridge, sessionId, legs } = await waiting()
     outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())
     expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())).toMatchObject({ pending: [tool] })
@@ -196,14 +196,14 @@ describe('answers', () => {
     expect(legs).toHaveLength(1)
   })
 
-  it('B40: are taken from the owner only', async () => {
+  it('B40: are accepted from the owner only', async () => {
     const { bridge, sessionId, legs } = await waiting()
     expect(failureOf(await bridge.prompt({ sessionId, answers: [approve], owner: 'ann' }).result()).code).toBe('NOT_FOUND')
     expect(failureOf(await bridge.prompt({ sessionId, answers: [approve], requestId: 'r1', owner: 'ann' }).result()).code).toBe('NOT_FOUND')
     expect(legs).toHaveLength(1)
   })
 
-  it('B40: where nothing waits they are NOT_FOUND', async () => {
+  it('B40: are NOT_FOUND if nothing waits for them', async () => {
     const { bridge } = await startBridge([testAgent('a')])
     const { sessionId } = await bridge.createSession()
     expect(failureOf(await bridge.prompt({ sessionId, answers: [approve] }).result()).code).toBe('NOT_FOUND')
@@ -213,8 +213,8 @@ describe('answers', () => {
   })
 })
 
-describe('after the bridge has gone', () => {
-  it('B41, B97: the next one takes the answers to what a durable agent waits for', async () => {
+describe('after the bridge was stopped or killed', () => {
+  it('B41, B97: the next bridge accepts answers to a durable agent that waits', async () => {
     const legs: unknown[] = []
     const durable = { ...turnAgent([approval, tool], legs), durable: true }
     const store = memoryStateStore()
@@ -229,7 +229,7 @@ describe('after the bridge has gone', () => {
     expect((await bridge.session(sessionId)).status).toBe('idle')
   })
 
-  it('B40, B97: an answer that was recorded and may not have arrived is passed on again, and only where it is asked for', async () => {
+  it('B40, B97: an answer that was recorded and may not have arrived is passed on again, and only if the agent asks for it', async () => {
     const legs: unknown[] = []
     const hanging = { ...testAgent('a', { onPrompt: ({ answers }: PromptContext) => (answers ? never : { text: '', stopReason: 'needs_input' as const, pending: [approval, tool] }) }), durable: true }
     const store = memoryStateStore()
@@ -246,8 +246,8 @@ describe('after the bridge has gone', () => {
   })
 })
 
-describe('answers that meet others, or a fault', () => {
-  it('B40: two answers at once to two questions are both taken', async () => {
+describe('concurrent answers, and faults', () => {
+  it('B40: two answers at once to two questions are both accepted', async () => {
     const legs: unknown[] = []
     const { bridge } = await startBridge([turnAgent([approval, tool], legs)])
     const { sessionId } = await bridge.createSession()
@@ -258,7 +258,7 @@ describe('answers that meet others, or a fault', () => {
     expect(await bridge.request('r1', { waitMs: 1000 })).toMatchObject({ status: 'completed', text: 'done with 2' })
   })
 
-  it('B40: answers that the agent refuses are as if never given', async () => {
+  it('B40: an answer that the agent refuses counts as never given', async () => {
     let refuse = true
     const taken: Answer[] = []
     const agent = streamAgent([approval, tool], taken)
@@ -278,7 +278,7 @@ describe('answers that meet others, or a fault', () => {
     expect(taken).toEqual([other, located])
   })
 
-  it('B40: what is asked once more takes the same answer once more', async () => {
+  it('B40: a question that is asked again accepts the same answer again', async () => {
     let asked = 0
     const onPrompt = (): PromptResult => {
       asked += 1
@@ -307,7 +307,7 @@ describe('answers that meet others, or a fault', () => {
   })
 })
 
-describe('answers to what an earlier bridge left waiting', () => {
+describe('answers to a request that an earlier bridge left waiting', () => {
   /** A durable agent: prompted again under the same id, it asks the same questions until all are answered. */
   function durableAgent(legs: unknown[] = []) {
     return { ...turnAgent([approval], legs), durable: true }
@@ -328,7 +328,7 @@ describe('answers to what an earlier bridge left waiting', () => {
     for (const run of runs) expect(outcomeOf(await run.result()).text).toBe('done with 1')
   })
 
-  it('B72: while the bridge stops nobody takes it up again', async () => {
+  it('B72: while the bridge stops no caller can resume it', async () => {
     const { store } = await leftWaiting()
     const legs: unknown[] = []
     const { bridge, clock } = await startBridge([durableAgent(legs), testAgent('slow', { onPrompt: () => never })], { store })
@@ -341,7 +341,7 @@ describe('answers to what an earlier bridge left waiting', () => {
     expect(legs).toEqual([])
   })
 
-  it('B99: to those of another live process that is not durable they are refused as elsewhere', async () => {
+  it('B99: answers to a session of another live process that is not durable are refused as elsewhere', async () => {
     const store = memoryStateStore()
     const { bridge: first } = await startBridge([turnAgent([approval])], { store })
     const { bridge: second } = await startBridge([turnAgent([approval])], { store })
@@ -352,7 +352,7 @@ describe('answers to what an earlier bridge left waiting', () => {
     expect(outcomeOf(await first.prompt({ sessionId, answers: [approve] }).result()).text).toBe('done with 1')
   })
 
-  it('B98: of two bridges also the one that was not given the answers tells the end', async () => {
+  it('B98: of two bridges the one that did not get the answers reports the end too', async () => {
     const durable = { ...turnAgent([approval]), durable: true }
     const store = memoryStateStore()
     const [first, second] = [await startBridge([durable], { store }), await startBridge([durable], { store })]

@@ -60,7 +60,7 @@ describe('arguments of all exports', () => {
     expect(await refusedProblems(table, options)).toEqual([])
   })
 
-  it.each(titled)('S208: whatever is in a place of %s is taken or refused by its path', async (_title, { table, options }) => {
+  it.each(titled)('S208: any value as %s is accepted or refused by its path', async (_title, { table, options }) => {
     for (const { takes, refusalProblem } of testedPlaces(table, options)) {
       const wrong = anyValue.filter((value) => !takes(value))
       const property = fc.asyncProperty(wrong, async (value) => {
@@ -82,13 +82,13 @@ describe('arguments of all exports', () => {
   })
 
   const called = titled.filter(([, { row }]) => row.notCalled === undefined)
-  it.each(called)('S206: %s takes what is valid, and undefined for absent', async (_title, { table, options }) => {
+  it.each(called)('S206: %s accepts valid values, and undefined for absent', async (_title, { table, options }) => {
     expect(await takenProblems(table, options)).toEqual([])
   })
 })
 
-describe('what a first user gets wrong', () => {
-  it('S206: a bridge whose options are undefined is a bridge without options', async () => {
+describe('mistakes of a first user', () => {
+  it('S206: a bridge with undefined as options is a bridge without options', async () => {
     const undefinedOptions = { maxInFlight: undefined, maxQueued: undefined, clock: undefined, ids: undefined, authorize: undefined, waitMs: undefined, maxResultBytes: undefined }
     const limits = { ttlMs: undefined, idleMs: undefined, maxSessions: undefined }
     const executors = [inProcessExecutor({ agents: [testAgent('a')], ...limits } as never)]
@@ -100,7 +100,7 @@ describe('what a first user gets wrong', () => {
     expect(workerExecutor({ workers: [], maxSessions: undefined, ttlMs: undefined } as never).limits).toMatchObject({ maxSessions: 1000, ttlMs: 0 })
   })
 
-  it('S206: a logger that is undefined is the default logger', async () => {
+  it('S206: undefined as logger means the default logger', async () => {
     const quiet = createBridge({ logger: undefined } as object)
     await quiet.start()
     await quiet.stop()
@@ -119,7 +119,7 @@ describe('what a first user gets wrong', () => {
     expect(((await errorOf(run)) as Error).message).toBe(message)
   })
 
-  it('S208: a prompt without arguments is told by its result, with the issue', async () => {
+  it('S208: a prompt without arguments gets a result with the issue', async () => {
     const error = failureOf(await (bridge.prompt as () => root.BridgeRun)().result())
     expect(error).toMatchObject({ code: 'PROTOCOL', message: 'Invalid input: prompt.input must be an object; received undefined' })
     expect(error.details.issues).toEqual([{ path: 'prompt.input', message: 'must be an object; received undefined' }])

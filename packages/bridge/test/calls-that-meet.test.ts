@@ -54,7 +54,7 @@ describe('a close and a prompt at once', () => {
 })
 
 describe('a stop while a session is being opened', () => {
-  it.each(['with', 'without'])('B18, B71: the session ends with its hook, and the caller is told, %s a key', async (kind) => {
+  it.each(['with', 'without'])('B18, B71: the session ends with its hook, and the caller gets an error, %s a key', async (kind) => {
     const opened = Promise.withResolvers<void>()
     const closed: string[] = []
     const agent = testAgent('a', { onSessionCreate: () => opened.promise, onSessionClose: (_session, reason) => void closed.push(reason) })
@@ -74,7 +74,7 @@ describe('durable sessions of several bridges on one store', () => {
   const durable = () => testAgent('a', { durable: true })
   const small = () => inProcessExecutor({ agents: [durable()], maxSessions: 1 })
 
-  it('B66: with all its sessions taken a bridge still serves, closes and tells of those of others', async () => {
+  it('B66: when all its session slots are in use, a bridge still serves, closes and reports sessions of other bridges', async () => {
     const store = memoryStateStore()
     const { bridge: first } = await startBridgeOf({ store }, small())
     const { bridge: second } = await startBridgeOf({ store }, small())
@@ -85,7 +85,7 @@ describe('durable sessions of several bridges on one store', () => {
     expect(await second.close({ sessionId })).toMatchObject({ existed: true })
   })
 
-  it.each(['first', 'second'] as const)('B97, B98: each tells the end that the %s has recorded, also the one whose agent is still at it', async (ending) => {
+  it.each(['first', 'second'] as const)('B97, B98: each reports the end that the %s has recorded, also the one whose agent is still running', async (ending) => {
     const ends = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() }
     const store = memoryStateStore()
     const start = (name: 'first' | 'second') => startBridge([testAgent('a', { durable: true, onPrompt: () => ends[name].promise.then(() => answer('done')) })], { store })
@@ -118,7 +118,7 @@ describe('durable sessions of several bridges on one store', () => {
 })
 
 describe('a store that fails in the middle', () => {
-  it('B67, B97: an end that could not be recorded is told as unknown, and nothing waits for it', async () => {
+  it('B67, B97: an end that could not be recorded is reported as unknown, and no caller waits for it', async () => {
     const { store, failOnce } = failingStore('bridge-request')
     const end = Promise.withResolvers<void>()
     const { bridge } = await startBridge([testAgent('a', { onPrompt: async () => (await end.promise, answer('done')) })], { store })
@@ -132,7 +132,7 @@ describe('a store that fails in the middle', () => {
     expect((await bridge.session(sessionId)).status).toBe('idle')
   })
 
-  it('B67, B97: a request that goes on is told as running while the store is away', async () => {
+  it('B67, B97: a request that goes on is reported as running while the store is away', async () => {
     const inner = memoryStateStore()
     let isAway = false
     const store: StateStore = { ...inner, get: (...args) => (isAway ? Promise.reject(new Error('away')) : inner.get(...args)) }
@@ -163,7 +163,7 @@ describe('a store that fails in the middle', () => {
 })
 
 describe('the record of a process', () => {
-  it('B99: a process that slept longer than its record lives is there again', async () => {
+  it('B99: a process that slept longer than the TTL of its record registers again', async () => {
     const clock = manualClock(1000)
     const store = memoryStateStore({ clock })
     const options = { store, clock, isShared: true, onError: () => {} }

@@ -32,7 +32,7 @@ describe('cancel', () => {
     await expect(bridge.cancel({})).rejects.toMatchObject({ code: 'PROTOCOL' })
   })
 
-  it('B44: of two busy sessions that one is cancelled which was named; an idle one has nothing to cancel', async () => {
+  it('B44: of two busy sessions the named one is cancelled; an idle one has nothing to cancel', async () => {
     const { bridge, clock } = await startBridge([polite])
     const [one, two, idle] = [await bridge.createSession(), await bridge.createSession(), await bridge.createSession()]
     const runs = [one, two].map(({ sessionId }) => bridge.prompt({ sessionId, prompt: 'hi' }))
@@ -44,7 +44,7 @@ describe('cancel', () => {
     expect(outcomeOf(await bridge.request(runs[0]?.requestId ?? '')).status).toBe('running')
   })
 
-  it('B44, B45: a call that is being looked at is cancelled if it is accepted, and NOT_FOUND if it is refused', async () => {
+  it('B44, B45: a call that is being checked is cancelled if it is accepted, and NOT_FOUND if it is refused', async () => {
     const { bridge } = await startBridge([polite])
     const { sessionId } = await bridge.createSession()
     const taken = bridge.prompt({ sessionId, prompt: 'hi' })
@@ -68,7 +68,7 @@ describe('cancel', () => {
     }
   })
 
-  it('B46: the signal is aborted, then onCancel awaited; an agent that does not stop fails its session and frees its place', async () => {
+  it('B46: the signal is aborted, then onCancel awaited; an agent that does not stop fails its session and frees its slot', async () => {
     trace.length = 0
     const { bridge, clock } = await startBridge([polite, testAgent('stubborn', { onPrompt: () => never })], { cancelGraceMs: 200 })
     const one = await bridge.createSession()
@@ -86,7 +86,7 @@ describe('cancel', () => {
     expect(bridge.health().requests.inFlight).toBe(0)
   })
 
-  it('B47: with nothing running it says so', async () => {
+  it('B47: with nothing running the result says so', async () => {
     const { bridge } = await startBridge([testAgent('a')])
     const { sessionId } = await bridge.createSession()
     expect(await bridge.cancel({ sessionId })).toEqual({ cancelled: false, sessionId, settled: true, reason: 'not-running' })
@@ -97,7 +97,7 @@ describe('cancel', () => {
     expect(outcomeOf(await bridge.request(requestId)).status).toBe('completed')
   })
 
-  it('B49: of cancel and completion at once, what is recorded first is what everyone reads', async () => {
+  it('B49: if cancel and completion come at once, every reader gets the one recorded first', async () => {
     for (let ticks = 0; ticks < 12; ticks++) {
       const gate = Promise.withResolvers<void>()
       const onPrompt = async () => {
@@ -120,7 +120,7 @@ describe('cancel', () => {
     }
   })
 
-  it('B47, B99: a request that another bridge works on is not cancelled here, and said to be elsewhere', async () => {
+  it('B47, B99: a request of another bridge is not cancelled here, and is reported as elsewhere', async () => {
     const store = memoryStateStore()
     const [one, two] = [await startBridge([polite], { store }), await startBridge([polite], { store })]
     const { sessionId } = await one.bridge.createSession()
@@ -134,7 +134,7 @@ describe('cancel', () => {
     expect(await two.bridge.cancel({ requestId })).toMatchObject({ cancelled: false })
   })
 
-  it('B49: of two outcomes of one request the first that is recorded stays, for every bridge on the store', async () => {
+  it('B49: of two outcomes of one request the first recorded stays, for every bridge on the store', async () => {
     const store = memoryStateStore()
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const bridgeOf = (text: string, gate: PromiseWithResolvers<void>) => {

@@ -71,7 +71,7 @@ describe('B124: the schema of the configuration', () => {
     ['a worker', itemsOf('workers').flatMap(([name, field]) => valuesFor(field).map((value) => ({ workers: [{ ...worker, [name]: value }] })))],
     // A schema cannot tell which texts are valid addresses.
     ['a server', itemsOf('servers').flatMap(([name, field]) => valuesFor(field).filter((value) => name !== 'baseUrl' || typeof value !== 'string').map((value) => ({ servers: [{ ...server, [name]: value }] })))],
-  ])('takes and refuses each value of each field of %s as the loader does', async (_what, configs) => {
+  ])('accepts and refuses each value of each field of %s as the loader does', async (_what, configs) => {
     expect(configs.length).toBeGreaterThan(200)
     expect(await differences(configs)).toEqual([])
   })
@@ -81,11 +81,11 @@ describe('B124: the schema of the configuration', () => {
     ['absent fields', [{}, { workers: [worker] }, { workers: [{ id: 'w', entry: './w.ts' }] }, { workers: [{}] }, { workers: [{ id: 'w' }] }, { workers: [{ command: 'node' }] }, { servers: [server] }, { servers: [{ id: 's' }] }, { servers: [{ baseUrl: 'http://x' }] }]],
     ['unknown fields', [{ worker: [] }, { workers: [{ ...worker, url: 'x' }] }, { workers: [{ ...worker, restart: { max: 1 } }] }, { servers: [{ ...server, command: 'x' }] }, { servers: [{ ...server, reconnect: { max: 1 } }] }, { redact: { field: ['x'] } }]],
     ['a command beside an entry', [{ workers: [{ ...worker, entry: './w.ts' }] }]],
-  ])('takes and refuses as the loader does: %s', async (_what, configs) => {
+  ])('accepts and refuses as the loader does: %s', async (_what, configs) => {
     expect(await differences(configs)).toEqual([])
   })
 
-  it('has every option but those that need code, of which the loader takes no value but an empty list', async () => {
+  it('has every option except those that need code, for which the loader accepts only an empty list', async () => {
     const needsCode = ['executors', 'store', 'authorize', 'onEvent', 'clock', 'ids', 'logger']
     const options = Object.keys(bridgeOptionChecks).filter((name) => !needsCode.includes(name))
     expect(Object.keys(schema.properties ?? {}).sort()).toEqual(['$schema', ...options, 'servers', 'workers'].sort())
@@ -94,7 +94,7 @@ describe('B124: the schema of the configuration', () => {
     }
   })
 
-  it('is where the examples of the README say that it is, and takes them, as the loader does', async () => {
+  it('is at the path in the examples of the README, and accepts them, as the loader does', async () => {
     const readme = await readFile(join(import.meta.dirname, '../README.md'), 'utf8')
     const blocks = [...readme.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => JSON.parse(text) as Readonly<Record<string, unknown>>)
     const examples = blocks.filter((block) => '$schema' in block || 'workers' in block)

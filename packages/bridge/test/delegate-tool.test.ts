@@ -46,7 +46,7 @@ const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
 const cost = { currency: 'USD', total: '0.5', input: '0.4', cacheRead: '0', cacheWrite: '0', output: '0.1' }
 
 describe('delegateTool', () => {
-  it('B57: usage and cost of delegated work are those of the delegating run too', async () => {
+  it('B57: usage and cost of delegated work also count for the delegating run', async () => {
     const seen: PromptContext[] = []
     const onPrompt = (request: PromptContext) => (seen.push(request), { text: 'a knot', stopReason: 'end_turn' as const, usage, cost, structured: { n: [1, null] } })
     const bridge = await bridgeOver([testAgent('sailor', { onPrompt })])
@@ -93,7 +93,7 @@ describe('delegateTool', () => {
     expect((await run.result()).status).toBe('aborted')
   })
 
-  it('a failure, and an agent that waits for answers, are told to the model', async () => {
+  it('the model gets a failure, and an agent that waits for answers, as the result', async () => {
     const pending = [{ id: 'a', kind: 'approval' as const, toolName: 'send', input: {} }]
     const asking = testAgent('asking', { onPrompt: () => ({ text: '', stopReason: 'needs_input', pending }) })
     const bridge = await bridgeOver([asking])
@@ -107,7 +107,7 @@ describe('delegateTool', () => {
     expect(bridge.health().requests.inFlight).toBe(0)
   })
 
-  it('B115: what failed is told to the model without keys and paths', async () => {
+  it('B115: the model gets a failure without keys and paths', async () => {
     const failing = testAgent('sailor', {
       onPrompt: () => {
         throw new BridgeError('UPSTREAM', 'sk-ant-REDACTED in /home/me/secret/file.ts')
@@ -117,14 +117,14 @@ describe('delegateTool', () => {
     expect(JSON.stringify(outputs)).not.toMatch(/sk-ant|home/)
   })
 
-  it('only the agents that were named can be asked, the first when none is', async () => {
+  it('only the named agents can be asked, the first one by default', async () => {
     const bridge = await bridgeOver([testAgent('one'), testAgent('two'), testAgent('three')])
     const { outputs } = await played(await bossOver(bridge, [delegate('a', 'one'), delegate('b'), { text: 'done' }], ['two', 'three']))
     expect(outputs).toMatchObject([{ type: 'error-text' }, { value: { text: 'two: b' } }])
     expect(() => delegateTool(bridge, { agents: [] })).toThrow(expect.objectContaining({ code: 'CONFIG' }))
   })
 
-  it('B56: runs of a runtime count as the work they belong to, and go neither too deep nor in a circle', async () => {
+  it('B56: runs of a runtime count towards the work they belong to, and are limited in depth and circles', async () => {
     const seen: PromptContext[] = []
     const executor = inProcessExecutor({ agents: [testAgent('leaf', { onPrompt: (request) => (seen.push(request), { text: 'leaf', stopReason: 'end_turn' }) })] })
     const bridge = await bridgeOver([], { executors: [executor] })
@@ -156,11 +156,11 @@ describe('delegateTool', () => {
   })
 })
 
-describe('what the model sees of delegateTool', () => {
+describe('delegateTool as the model sees it', () => {
   const described = (id: string, description: string) => testAgent(id, { info: { id, description } })
   const agents = () => [described('reviewer', 'Reads a text.\nSays what is wrong.'), described('coder', 'Writes code.'), testAgent('plain')]
 
-  it('B120: it lists its agents, with what each is for', async () => {
+  it('B120: lists its agents, with the purpose of each', async () => {
     const bridge = await bridgeOver(agents())
     const tool = delegateTool(bridge, { agents: ['coder', 'plain'] })
     expect(tool.description).toBe('Hands a task to another agent and gives its answer. The agents:\n- coder: Writes code.\n- plain')

@@ -28,7 +28,7 @@ async function delegateTo(agent: BridgeAgent, input: Partial<DelegateInput> = {}
 }
 
 describe('the session of a delegation', () => {
-  it('B10: session ids are made by the bridge, of 128 random bits', async () => {
+  it('B10: session ids are created by the bridge, from 128 random bits', async () => {
     const sessions: SessionContext[] = []
     const { bridge } = await startBridge([testAgent('a', { onSessionCreate: (session) => void sessions.push(session) })])
     const runs = Array.from({ length: 200 }, () => bridge.delegate({ prompt: 'hi', metadata: { sessionId: 'mine' } }))
@@ -56,7 +56,7 @@ describe('the session of a delegation', () => {
     expect(trace).toEqual(['create', 'prompt', 'close closed'])
   })
 
-  it('B11: when onSessionCreate throws, nothing remains, its error is passed on and no close hook runs', async () => {
+  it('B11: if onSessionCreate throws, nothing remains, its error is passed on and no close hook runs', async () => {
     const trace: string[] = []
     const thrown = new BridgeError('AUTH', 'key expired', { details: { reason: 'expired' } })
     const agent = tracedAgent(trace, { onSessionCreate: () => Promise.reject(thrown) })
@@ -76,7 +76,7 @@ describe('the session of a delegation', () => {
     expect(seen).toMatchObject({ agentId: 'a', owner: 'local', createdAt: 1000 })
   })
 
-  it('B51: create, prompt, close, in that order; closed after success and failed after an error', async () => {
+  it('B51: create, prompt and close run in that order; closed after success and failed after an error', async () => {
     const trace: string[] = []
     await delegateTo(tracedAgent(trace))
     await delegateTo(tracedAgent(trace, { onPrompt: () => Promise.reject(new Error('broken')) }))
@@ -159,7 +159,7 @@ describe('a refused call', () => {
 })
 
 describe('the result', () => {
-  it('B30: a promise, a value and a stream are equal in effect', async () => {
+  it('B30: a promise, a value and a stream have the same effect', async () => {
     const result = { text: 'done', stopReason: 'max_tokens' as const, structured: { a: 1 } }
     const forms: BridgeAgent['onPrompt'][] = [() => result, async () => result, () => stream({ type: 'result', result })]
     for (const onPrompt of forms) {
@@ -169,7 +169,7 @@ describe('the result', () => {
     }
   })
 
-  it('B30: without a result event the text is all deltas joined and the stop reason end_turn', async () => {
+  it('B30: without a result event the text is all deltas joined and the stop reason is end_turn', async () => {
     const onPrompt = () => stream({ type: 'text-delta', delta: 'one ' }, { type: 'progress' }, { type: 'text-delta', delta: 'two' })
     const { result } = await delegateTo(testAgent('a', { onPrompt }))
     expect(outcomeOf(result)).toMatchObject({ status: 'completed', text: 'one two', stopReason: 'end_turn' })
@@ -214,7 +214,7 @@ describe('the result', () => {
     expect(empty.structured).toBeNull()
   })
 
-  it('B33: a result over maxResultBytes is an UPSTREAM error, never a cut text', async () => {
+  it('B33: a result over maxResultBytes is an UPSTREAM error, never a truncated text', async () => {
     const forms: BridgeAgent['onPrompt'][] = [
       ({ prompt }) => answer(prompt),
       ({ prompt }) => stream({ type: 'text-delta', delta: prompt }),
@@ -297,12 +297,12 @@ describe('the result', () => {
     ['max_turn_requests', 'limit'],
     ['cancelled', 'aborted'],
     ['needs_input', 'awaiting-tools'],
-  ] as const)('the stop reason %s is the status %s', async (stopReason, status) => {
+  ] as const)('the stop reason %s gives the status %s', async (stopReason, status) => {
     const { result } = await delegateTo(testAgent('a', { onPrompt: () => ({ text: '', stopReason }) }))
     expect(outcomeOf(result)).toMatchObject({ status, stopReason })
   })
 
-  it('an agent that waits for approvals only is awaiting-approval, and both is awaiting-tools', async () => {
+  it('an agent that waits for approvals only is awaiting-approval, one that waits for both is awaiting-tools', async () => {
     const pending = (...kinds: ('approval' | 'tool')[]) => kinds.map((kind) => ({ id: kind, kind, toolName: 't', input: {} }))
     const onPrompt = ({ prompt }: PromptContext) => ({
       text: '',
@@ -317,7 +317,7 @@ describe('the result', () => {
 })
 
 describe('parameters', () => {
-  it('B37: they hold for one prompt only and are parked nowhere', async () => {
+  it('B37: apply to one prompt only and are not kept', async () => {
     const seen: unknown[] = []
     const { bridge } = await startBridge([
       testAgent('a', {

@@ -19,8 +19,8 @@ async function readAll(events: AsyncIterator<BridgeEvent>): Promise<BridgeEvent[
   return all
 }
 
-describe('reading a run', () => {
-  it('every reader that begins at once sees every event, and the end', async () => {
+describe('readers of a run', () => {
+  it('every reader that begins at the start sees every event, and the end', async () => {
     const onPrompt = async function* (): AsyncGenerator<BridgeEvent> {
       yield { type: 'progress', message: 'thinking' }
       yield delta('one')
@@ -35,7 +35,7 @@ describe('reading a run', () => {
     expect(await read()).toEqual([])
   })
 
-  it('to stop reading does not stop the work', async () => {
+  it('a reader that stops does not stop the work', async () => {
     const onPrompt = async function* (): AsyncGenerator<BridgeEvent> {
       yield delta('one ')
       yield { type: 'progress' }
@@ -47,7 +47,7 @@ describe('reading a run', () => {
     expect(await run.result()).toMatchObject({ ok: true, text: 'one two' })
   })
 
-  it('for a slow reader text grows in place and the last progress stands for all', async () => {
+  it('for a slow reader text grows in place and only the last progress is kept', async () => {
     const readers = createEventReaders()
     const reader = readers.open()
     for (let n = 0; n < 50_000; n++) readers.publish(delta('x'))
@@ -67,7 +67,7 @@ describe('reading a run', () => {
     expect(seen[0]).toEqual(loopEvent(true))
   })
 
-  it('a reader that lags too far is ended with CAPACITY, and the others go on', async () => {
+  it('a reader that is too late is ended with CAPACITY, and the others go on', async () => {
     const readers = createEventReaders()
     const slow = readers.open()
     for (let n = 0; n <= 10_000; n++) readers.publish(loopEvent(true))
@@ -79,7 +79,7 @@ describe('reading a run', () => {
     expect(await readAll(late)).toEqual([delta('x')])
   })
 
-  it('a reader that waits is let go by its own return', async () => {
+  it('return() of a waiting reader resolves its wait', async () => {
     const readers = createEventReaders()
     const reader = readers.open()
     const waiting = reader.next()

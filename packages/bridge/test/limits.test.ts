@@ -5,8 +5,8 @@ import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { BridgeEvent, BridgeExecutor, PromptContext } from '../src/index.ts'
 import { aborted, answer, failureOf, never, outcomeOf, recordingLogger, startBridge, testAgent } from './support.ts'
 
-describe('in flight', () => {
-  it('B65: one more than maxInFlight is CAPACITY with retryAfterMs, and the next free place takes work again', async () => {
+describe('requests in flight', () => {
+  it('B65: one more than maxInFlight is CAPACITY with retryAfterMs, and the next free slot accepts work again', async () => {
     const gate = Promise.withResolvers<void>()
     const onPrompt = async () => {
       await gate.promise
@@ -23,7 +23,7 @@ describe('in flight', () => {
     outcomeOf(await bridge.delegate({ prompt: 'three' }).result())
   })
 
-  it('B67: after any storm inFlight is 0 and no timer is left', async () => {
+  it('B67: after any load inFlight is 0 and no timer is left', async () => {
     const kinds: ((request: PromptContext) => AsyncIterable<BridgeEvent> | Promise<ReturnType<typeof answer>>)[] = [
       async () => answer('fine'),
       () => Promise.reject(new Error('broken')),
@@ -76,7 +76,7 @@ describe('repeats', () => {
     expect(prompts).toBe(1)
   })
 
-  it('B27: with another payload it is PROTOCOL, id-reused; another owner has ids of its own', async () => {
+  it('B27: with another payload it is PROTOCOL, id-reused; another owner has separate ids', async () => {
     const { bridge } = await startBridge([testAgent('a')])
     await bridge.delegate({ prompt: 'hi', requestId: 'r1' }).result()
     const reused = failureOf(await bridge.delegate({ prompt: 'ho', requestId: 'r1' }).result())
@@ -84,7 +84,7 @@ describe('repeats', () => {
     expect(outcomeOf(await bridge.delegate({ prompt: 'ho', requestId: 'r1', owner: 'ann' }).result()).text).toBe('a: ho')
   })
 
-  it('B69: finished records beyond the cap or the age leave oldest first, running ones never', async () => {
+  it('B69: finished records beyond the limit or the age are removed oldest first, running ones never', async () => {
     const gate = Promise.withResolvers<void>()
     const onPrompt = async ({ prompt }: PromptContext) => {
       if (prompt === 'wait') await gate.promise
@@ -115,7 +115,7 @@ describe('stop', () => {
     return { ...executor, kind, stop }
   }
 
-  it('B71: no new work, running requests are cancelled and awaited, hooks get shutdown, executors stop in reverse order', async () => {
+  it('B71: refuses new work, cancels and awaits running requests, hooks get shutdown, executors stop in reverse order', async () => {
     const trace: string[] = []
     const polite = testAgent('polite', {
       onPrompt: async function* ({ abortSignal }): AsyncGenerator<BridgeEvent> {
@@ -137,7 +137,7 @@ describe('stop', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('B71: it resolves within the deadline plus one second, whatever agents, hooks and executors do', async () => {
+  it('B71: resolves within the deadline plus one second, whatever agents, hooks and executors do', async () => {
     const stuck = testAgent('stuck', { onPrompt: () => never, onCancel: () => never, onSessionClose: () => never })
     const executor: BridgeExecutor = { ...inProcessExecutor({ agents: [stuck] }), stop: () => never }
     const { bridge, clock } = await startBridge([], { executors: [executor] })
@@ -153,7 +153,7 @@ describe('stop', () => {
     expect(outcomeOf(await running.result()).status).toBe('aborted')
   })
 
-  it('B72: a durable agent is left to go on, without cancel and without close hook', async () => {
+  it('B72: a durable agent goes on, without cancel and without close hook', async () => {
     const trace: string[] = []
     const durable = testAgent('durable', {
       durable: true,
@@ -197,7 +197,7 @@ describe('stop', () => {
     expect([(await memory.list('bridge-process', {})).items, clock.pendingTimers]).toEqual([[], 0])
   })
 
-  it('a stop before the start, and a second one, do nothing', async () => {
+  it('a stop before the start, and a second stop, do nothing', async () => {
     const trace: string[] = []
     const fresh = createBridge({ executors: [traced('one', trace, [])], logger: recordingLogger() })
     await fresh.stop()
@@ -209,7 +209,7 @@ describe('stop', () => {
 })
 
 describe('health', () => {
-  it('says what runs and whether it can', async () => {
+  it('reports what runs and whether the bridge can take work', async () => {
     const { bridge, clock } = await startBridge([testAgent('a'), testAgent('b')])
     await clock.advance(250)
     expect(bridge.health()).toEqual({
@@ -226,7 +226,7 @@ describe('health', () => {
     expect(bridge.health()).toMatchObject({ healthy: false, uptimeMs: 0, executors: [{ healthy: false }] })
   })
 
-  it('B114: without agents it is healthy: false, and discovery is an empty list', async () => {
+  it('B114: without agents it has healthy: false, and discovery is an empty list', async () => {
     const { bridge } = await startBridge([])
     expect(bridge.health()).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 } })
     expect(bridge.discover()).toEqual([])
@@ -234,7 +234,7 @@ describe('health', () => {
 })
 
 describe('a store that does not answer', () => {
-  it('is told as TRANSPORT by every call, and nothing of its own words', async () => {
+  it('every call reports TRANSPORT, without the words of the store', async () => {
     const store = memoryStateStore()
     const { bridge } = await startBridge([testAgent('a')], { store })
     const { sessionId } = await bridge.createSession()

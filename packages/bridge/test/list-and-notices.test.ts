@@ -4,7 +4,7 @@ import type { BridgeNotice } from '../src/index.ts'
 import { codeOf, failureOf, outcomeOf, recordingLogger, startBridge, testAgent } from './support.ts'
 
 describe('the list of sessions', () => {
-  it('B24: shows the own sessions, newest first, by agent and status', async () => {
+  it('B24: shows the caller\'s sessions, newest first, by agent and status', async () => {
     const { bridge, clock } = await startBridge([testAgent('a'), testAgent('b')])
     const ids: string[] = []
     for (const agentId of ['a', 'b', 'a']) {
@@ -22,7 +22,7 @@ describe('the list of sessions', () => {
     expect(await listed({ agentId: 'b', status: 'idle' })).toEqual([])
   })
 
-  it('B24: gives fifty, and a cursor only where there are more', async () => {
+  it('B24: returns fifty, and a cursor only if there are more', async () => {
     const { bridge } = await startBridge([testAgent('a')])
     for (let count = 0; count < 50; count++) await bridge.createSession()
     const all = await bridge.sessions()
@@ -55,7 +55,7 @@ describe('the list of sessions', () => {
     expect(third).not.toHaveProperty('nextCursor')
   })
 
-  it.each([null, {}, 5, [], [1], [null, 's'], ['1', 's'], [1, 2]])('B24: a cursor that holds %j is PROTOCOL', async (place) => {
+  it.each([null, {}, 5, [], [1], [null, 's'], ['1', 's'], [1, 2]])('B24: a cursor that contains %j is PROTOCOL', async (place) => {
     const { bridge } = await startBridge([testAgent('a')])
     await bridge.createSession()
     const cursor = Buffer.from(JSON.stringify(place)).toString('base64url')
@@ -68,8 +68,8 @@ describe('the list of sessions', () => {
   })
 })
 
-describe('what others may', () => {
-  it('an agent that an owner may not use is not there for it', async () => {
+describe('access of other owners', () => {
+  it('an agent that an owner may not use is not found for that owner', async () => {
     const logger = recordingLogger()
     const authorize = (owner: string, _action: string, agentId: string): boolean => owner === 'ann' || agentId === 'a'
     const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a'), testAgent('b')] })], logger, authorize })
@@ -81,7 +81,7 @@ describe('what others may', () => {
     outcomeOf(await bridge.delegate({ owner: 'ann', agentId: 'b', prompt: 'hi' }).result())
   })
 
-  it('B116: the log says which session was closed, whose it was and why, once', async () => {
+  it('B116: the log says which session was closed, its owner and the reason, once', async () => {
     const { bridge, logger } = await startBridge([testAgent('a')])
     const sessions = [await bridge.createSession({ owner: 'ann' }), await bridge.createSession()]
     const [ofAnn = '', own = ''] = sessions.map(({ sessionId }) => sessionId)

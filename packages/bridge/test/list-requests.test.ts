@@ -37,7 +37,7 @@ describe('B117: requests of the caller', () => {
     await bridge.stop()
   })
 
-  it('B117: by page, with a cursor that what comes moves nothing of', async () => {
+  it('B117: by page, with a cursor that new requests do not move', async () => {
     const { bridge, clock } = await startBridge([testAgent('a')])
     const ask = async (requestId: string): Promise<void> => {
       await bridge.delegate({ prompt: 'hi', requestId }).result()
@@ -62,7 +62,7 @@ describe('B117: requests of the caller', () => {
     expect(failureOf(await bridge.request('r1')).code).toBe('NOT_FOUND')
   })
 
-  it('B117, B14: of nobody else, whatever is asked for', async () => {
+  it('B117, B14: never of another owner, whatever the filter', async () => {
     const { bridge } = await startBridge([testAgent('a')])
     for (const owner of ['ann', 'ann/x', 'an', 'bob', 'local']) await bridge.delegate({ prompt: owner, owner, requestId: 'r' }).result()
     const { sessionId } = (await listed(bridge, { owner: 'bob' }))[0] as RequestSummary
@@ -73,7 +73,7 @@ describe('B117: requests of the caller', () => {
     expect(await listed(bridge, { owner: 'nobody' })).toEqual([])
   })
 
-  it('B117, B99: what a bridge that is gone was at is told as lost, as its status is; what another works at goes on', async () => {
+  it('B117, B99: a request of a bridge that is gone is reported as lost, like its status; a request of a running bridge goes on', async () => {
     const clock = manualClock(1000)
     const store = memoryStateStore({ clock })
     const bridgeOn = async (agent: Parameters<typeof inProcessExecutor>[0]['agents'][number]): Promise<Bridge> => {

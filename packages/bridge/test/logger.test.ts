@@ -7,8 +7,8 @@ import { failureOf, recordingLogger, startBridge, testAgent } from './support.ts
 
 afterEach(() => void vi.restoreAllMocks())
 
-describe('the logger of a bridge that was given none', () => {
-  it('B34, B67: what an agent throws may be in circles: the caller is told, and the session free', async () => {
+describe('the default logger of a bridge', () => {
+  it('B34, B67: an agent may throw a circular value: the caller gets the error, and the session is free', async () => {
     const lines: string[] = []
     vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
     const circular = Object.assign(new Error('no route'), { count: 1n, request: {} })
@@ -30,7 +30,7 @@ describe('the logger of a bridge that was given none', () => {
     expect((JSON.parse(told[0] as string) as { fields: string }).fields).toContain('no route')
   })
 
-  it('B34: B115: no secret of what an agent throws reaches a log, whatever shape it has', async () => {
+  it('B34: B115: no secret of a thrown value reaches a log, whatever its shape', async () => {
     const secret = 'sk-proj-abcdefghijkl1234'
     class Headers {
       readonly authorization = `Bearer ${secret}`
@@ -76,7 +76,7 @@ describe('the logger of a bridge that was given none', () => {
 })
 
 describe('pino as the logger', () => {
-  it('B115, B116: what an agent throws is in the log with all of its causes, without secrets', async () => {
+  it('B115, B116: a value that an agent throws is in the log with all of its causes, without secrets', async () => {
     const secret = 'sk-proj-abcdefghijkl1234'
     const root = Object.assign(new Error(`connect refused for ${secret}`), { code: 'ECONNREFUSED' })
     const thrown = new Error('the model was not reached', { cause: new TypeError('fetch failed', { cause: root }) })

@@ -50,12 +50,12 @@ describe('events of the loop', () => {
     expect(outcome).toMatchObject({ status, stopReason, text: 'whole', usage })
   })
 
-  it('B31: completed by length is max_tokens', async () => {
+  it('B31: completed by length gives max_tokens', async () => {
     const outcome = outcomeOf(await resultOf(runEvents({ status: 'completed' }, message('cut', { stopReason: 'length' }))))
     expect(outcome).toMatchObject({ status: 'completed', stopReason: 'max_tokens', text: 'cut' })
   })
 
-  it('B31: usage that nobody reported is absent', async () => {
+  it('B31: usage is absent if it was not reported', async () => {
     const outcome = outcomeOf(await resultOf(runEvents({ status: 'completed', usage: {} }, message('whole', { usage: {} }))))
     expect(outcome).not.toHaveProperty('usage')
   })

@@ -74,8 +74,8 @@ function sent(model: ScriptedModel, index: number): string[] {
 
 const config = (message: string): unknown => expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining(message) as unknown })
 
-describe('which provider and model', () => {
-  it('B101: metadata.provider picks the provider for the whole session, absent is the default one', async () => {
+describe('the choice of provider and model', () => {
+  it('B101: metadata.provider picks the provider for the whole session, or the default one if absent', async () => {
     const { agent, red, blue, asked } = scripted({ red: [{ text: 'r' }], blue: [{ text: 'b1' }, { text: 'b2' }] })
     const session = await opened(agent, { provider: 'blue' })
     expect(await ask(agent, session, 'one')).toMatchObject({ text: 'b1', stopReason: 'end_turn' })
@@ -86,7 +86,7 @@ describe('which provider and model', () => {
     await expect(ask(agent, session, 'four', { runtimeParams: { model: 'red:crimson' } })).rejects.toThrow(config('red:crimson'))
   })
 
-  it('B101: an unknown provider and one that is no string are CONFIG at create', () => {
+  it('B101: an unknown provider, and one that is not a string, are CONFIG at create', () => {
     const { agent } = scripted({})
     const create = (provider: JSONObject[string]) => () => agent.onSessionCreate?.(sessionOf({ provider }))
     expect(create('green')).toThrow(config('"green"'))
@@ -109,7 +109,7 @@ describe('which provider and model', () => {
     expect(build({ id: '' })).toThrow(config('id'))
   })
 
-  it('B104: without a model in any layer it is the first of the provider, and others only where they are allowed', async () => {
+  it('B104: without a model in any layer it uses the first of the provider, and others only where they are allowed', async () => {
     const open = { id: 'blue', models: ['navy'], allowOtherModels: true }
     const providers = [{ id: 'red', models: ['crimson', 'scarlet'] }, open]
     const { agent, asked } = scripted({ red: () => ({ text: 'r' }), blue: () => ({ text: 'b' }) }, { providers })
@@ -122,7 +122,7 @@ describe('which provider and model', () => {
     expect(() => agent.onSessionCreate?.(sessionOf({ runtimeParams: { model: 'rose' } }))).toThrow(config('"rose"'))
   })
 
-  it('B5: what it may call is declared, its settings are not', () => {
+  it('B5: its providers and models are declared, its settings are not', () => {
     const providers = [{ id: 'red', models: ['crimson'], displayName: 'Red', defaults: { seed: 1 }, allowOtherModels: true }]
     const { agent } = scripted({}, { providers })
     expect(inProcessExecutor({ agents: [agent] }).agents()).toEqual([
@@ -131,12 +131,12 @@ describe('which provider and model', () => {
   })
 })
 
-describe('which parameters', () => {
+describe('the choice of parameters', () => {
   const providers = [
     { id: 'red', models: ['crimson'], defaults: { temperature: 0.1, topK: 5, stopSequences: ['a', 'b'], providerSpecific: { x: 1, y: { deep: 1 } } } },
   ]
 
-  it('B103: the prompt wins over the session, that over the provider, that over the agent, by defined fields', async () => {
+  it('B103: the prompt wins over the session, the session over the provider, the provider over the agent, by defined fields', async () => {
     const { agent, red } = scripted({ red: () => ({ text: 'r' }) }, { providers, defaults: { seed: 7, topK: 1 } })
     const session = await opened(agent, { runtimeParams: { temperature: 0.5, providerSpecific: { y: { other: 2 } } } })
     const runtimeParams: RuntimeParams = { maxTokens: 10, stopSequences: ['c'], topK: undefined }
@@ -165,7 +165,7 @@ describe('which parameters', () => {
     ])
   })
 
-  it('B37: parameters of a prompt hold for that prompt only', async () => {
+  it('B37: parameters of a prompt apply to that prompt only', async () => {
     const { agent, red } = scripted({ red: () => ({ text: 'r' }) }, { providers })
     const session = await opened(agent)
     await ask(agent, session, 'one', { runtimeParams: { temperature: 1, systemPrompt: 'Shout.' } })
@@ -174,7 +174,7 @@ describe('which parameters', () => {
     expect(sent(red, 1)[0]).toBe('user: one')
   })
 
-  it('B13: only this agent checks metadata.runtimeParams, and names what is wrong', () => {
+  it('B13: only this agent checks metadata.runtimeParams, and names the fault', () => {
     const { agent } = scripted({})
     const create = () => agent.onSessionCreate?.(sessionOf({ runtimeParams: { temperature: 3, colour: 'red' }, other: { temperature: 3 } }))
     expect(create).toThrow(expect.objectContaining({ code: 'PROTOCOL' }))
@@ -212,7 +212,7 @@ describe('the conversation', () => {
     expect(sent(red, 1)).toEqual(['user: two'])
   })
 
-  it('the oldest whole turns leave a history that is full, by messages and by bytes', async () => {
+  it('the oldest whole turns are removed from a full history, by messages and by bytes', async () => {
     const byCount = scripted({ red: (_, index) => ({ text: `r${index}` }) }, { history: { maxMessages: 5 } })
     const session = await opened(byCount.agent)
     for (const prompt of ['p0', 'p1', 'p2', 'p3']) await ask(byCount.agent, session, prompt)
@@ -250,13 +250,13 @@ describe('the result', () => {
     expect((await ask(agent, session, 'three')).usage).toMatchObject({ inputTokens: 2, outputTokens: 3 })
   })
 
-  it('B31: an answer that was cut off is max_tokens', async () => {
+  it('B31: a truncated answer is max_tokens', async () => {
     const { agent } = scripted({ red: [{ text: 'r', finish: 'length' }] })
     const session = await opened(agent)
     expect(await ask(agent, session, 'one')).toMatchObject({ text: 'r', stopReason: 'max_tokens' })
   })
 
-  it('a model that thinks is not silent', async () => {
+  it('reasoning of a model counts as activity', async () => {
     const { agent } = scripted({ red: [{ reasoning: 'hm', text: 'r' }] })
     const types: string[] = []
     for await (const event of events(agent, await opened(agent), 'one')) types.push(event.type)

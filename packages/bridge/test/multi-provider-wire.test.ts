@@ -73,7 +73,7 @@ describe('multiProviderAgent over the clients of the providers', () => {
     expect(error).toMatchObject({ code, retryable, details: { agentId: 'talker' } })
   })
 
-  it.each(wires)('B35, B121: after a 400 of $provider the session goes on, without what was refused', async ({ provider }) => {
+  it.each(wires)('B35, B121: after a 400 of $provider the session goes on, without the refused message', async ({ provider }) => {
     const bridge = await startTalker()
     const { sessionId } = await bridge.createSession({ metadata: { provider } })
     mock.onMessage('broken', { error: { message: 'bad request', type: 'invalid_request_error' }, status: 400 })

@@ -12,8 +12,8 @@ function run(code: string): ReturnType<typeof spawnSync> {
   return spawnSync(process.execPath, [...flags, '--eval', `${imports}\n${code}`], { cwd: folder, encoding: 'utf8' })
 }
 
-describe('an open call holds its process', () => {
-  it('B83: while a worker waits to be started again', () => {
+describe('an open call keeps its process running', () => {
+  it('B83: while a worker waits for its restart', () => {
     const program = run(`
       const worker = { id: 'short', command: process.execPath, args: ['-e', ''], restart: { maxRestarts: 2, backoffMs: 20 } }
       const bridge = createBridge({ executors: [workerExecutor({ workers: [worker] })] })
@@ -24,7 +24,7 @@ describe('an open call holds its process', () => {
     expect([program.stdout, program.status]).toEqual(['worker-unavailable\n', 0])
   })
 
-  it('B93: while a server is looked for that cannot be reached', () => {
+  it('B93: while the bridge looks for a server that cannot be reached', () => {
     const program = run(`
       const server = { id: 'far', baseUrl: 'http://127.0.0.1:1', token: 't', agents: ['writer'] }
       const bridge = createBridge({ executors: [remoteExecutor({ servers: [server] })] })
@@ -34,7 +34,7 @@ describe('an open call holds its process', () => {
     expect([program.stdout, program.status]).toEqual(['false\n', 0])
   })
 
-  it('B42: while an agent says nothing, and no longer', () => {
+  it('B42: while an agent sends nothing, and no longer', () => {
     const program = run(`
       const silent = { specificationVersion: 'v1', info: { id: 'silent' }, onPrompt: () => new Promise(() => {}) }
       const bridge = createBridge({ executors: [inProcessExecutor({ agents: [silent] })], cancelGraceMs: 20 })

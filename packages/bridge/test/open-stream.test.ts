@@ -14,7 +14,7 @@ const agent = testAgent('a', {
 })
 
 describe('an agent that gives its result and leaves the stream open', () => {
-  it('B41: has its question waited with until the deadline, not only for the grace', async () => {
+  it('B41: its question stays open until the deadline, not only for the grace period', async () => {
     const { bridge, clock } = await startBridge([agent], { cancelGraceMs: 100, inactivityMs: 1000 })
     const run = bridge.delegate({ prompt: 'go', timeoutMs: 10_000 })
     await clock.advance(5000)
@@ -25,7 +25,7 @@ describe('an agent that gives its result and leaves the stream open', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('B40: has its question end with the deadline', async () => {
+  it('B40: its question ends with the deadline', async () => {
     const { bridge, clock } = await startBridge([agent], { cancelGraceMs: 100, inactivityMs: 1000 })
     const run = bridge.delegate({ prompt: 'go', timeoutMs: 10_000 })
     await clock.advance(10_000)

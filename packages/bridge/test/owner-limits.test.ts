@@ -8,7 +8,7 @@ import { answer, codeOf, failureOf, never, outcomeOf, startBridge, testAgent } f
 const stuck = (): BridgeAgent => testAgent('a', { onPrompt: () => never })
 
 describe('requests of one owner', () => {
-  it('B123: an owner runs half of what the bridge runs, and the other half is there for others', async () => {
+  it('B123: an owner may run half of what the bridge runs, and the other half is for other owners', async () => {
     const { bridge } = await startBridge([stuck()])
     const flood = Array.from({ length: 60 }, () => bridge.delegate({ prompt: 'x', owner: 'ann' }))
     const other = bridge.delegate({ prompt: 'x', owner: 'bob' })
@@ -27,7 +27,7 @@ describe('requests of one owner', () => {
     })
   })
 
-  it('B123: the program itself may use all, unless a limit is set: that holds for every owner', async () => {
+  it('B123: the program itself may use all, unless a limit is set: a limit applies to every owner', async () => {
     const { bridge } = await startBridge([stuck()], { maxInFlight: 4 })
     const accepted = (count: number) => Promise.all(Array.from({ length: count }, () => bridge.delegate({ prompt: 'x' }).accepted()))
     expect(await accepted(5)).toEqual([true, true, true, true, false])
@@ -36,7 +36,7 @@ describe('requests of one owner', () => {
     expect(failureOf(await limited.delegate({ prompt: 'x' }).result()).details.reason).toBe('owner-in-flight')
   })
 
-  it('B123: the limit of the whole bridge is named when that is the one', async () => {
+  it('B123: the error names the limit of the whole bridge if that is the one reached', async () => {
     const { bridge } = await startBridge([stuck()], { maxInFlight: 1 })
     bridge.delegate({ prompt: 'x' })
     expect(failureOf(await bridge.delegate({ prompt: 'x' }).result())).toMatchObject({
@@ -45,7 +45,7 @@ describe('requests of one owner', () => {
     })
   })
 
-  it('B123: an owner at its limit is passed over in the queue, and cannot fill the queue', async () => {
+  it('B123: the queue skips an owner at its limit, and such an owner cannot fill the queue', async () => {
     const begun: string[] = []
     const gates = new Map<string, () => void>()
     const onPrompt = async ({ prompt }: PromptContext) => {
@@ -74,7 +74,7 @@ describe('requests of one owner', () => {
     expect(bridge.health()).toMatchObject({ requests: { inFlight: 0, queued: 0 }, sessions: { active: 0 } })
   })
 
-  it('B66, B123: answers are let in above the limit of their owner, and take no place from others', async () => {
+  it('B66, B123: answers are accepted above the limit of their owner, and take no slot from others', async () => {
     const pending = [{ id: 'q', kind: 'approval' as const, toolName: 't', input: {} }]
     const onPrompt = ({ answers, prompt }: PromptContext) =>
       answers || prompt === 'hang' ? never : { text: '', stopReason: 'needs_input' as const, pending }
@@ -90,7 +90,7 @@ describe('requests of one owner', () => {
 })
 
 describe('sessions of one owner', () => {
-  it('B123: an owner holds half of what the executor takes; closing one makes room', async () => {
+  it('B123: an owner holds at most half of what the executor accepts; closing one session makes room', async () => {
     const { bridge } = await startBridge([], { executors: [inProcessExecutor({ agents: [testAgent('a')], maxSessions: 4 })] })
     const owner = 'ann'
     const sessions = [await bridge.createSession({ owner }), await bridge.createSession({ owner })]
@@ -105,7 +105,7 @@ describe('sessions of one owner', () => {
     await bridge.createSession({ owner })
   })
 
-  it('B15, B123: an executor that names no limit takes a thousand', async () => {
+  it('B15, B123: an executor without a limit accepts a thousand', async () => {
     const { limits: _none, ...unlimited } = inProcessExecutor({ agents: [testAgent('a')] })
     const { bridge } = await startBridge([], { executors: [unlimited] })
     expect(bridge.health({ owner: 'ann' })).toMatchObject({ sessions: { capacity: 1000 }, owner: { sessions: { capacity: 500 } } })
@@ -116,14 +116,14 @@ describe('sessions of one owner', () => {
     expect(halved.health({ owner: 'ann' }).owner.requests.capacity).toBe(2)
   })
 
-  it('B123: it is counted exactly when many are created at once, also with a shared store', async () => {
+  it('B123: sessions are counted exactly when many are created at once, also with a shared store', async () => {
     const { bridge } = await startBridge([testAgent('a')], { store: memoryStateStore(), maxSessionsPerOwner: 3 })
     const created = await Promise.allSettled(Array.from({ length: 20 }, () => bridge.createSession({ owner: 'ann' })))
     expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
     expect(bridge.health({ owner: 'ann' }).owner.sessions.active).toBe(3)
   })
 
-  it('B123: durable sessions that an earlier bridge left count, until they are closed', async () => {
+  it('B123: durable sessions that an earlier bridge left count until they are closed', async () => {
     const store = memoryStateStore()
     const options = { store, maxSessionsPerOwner: 2 }
     const owner = 'ann'
@@ -142,7 +142,7 @@ describe('sessions of one owner', () => {
     expect(await codeOf(bridge.createSession({ owner }))).toBe('CAPACITY')
   })
 
-  it('B123: sessions that another bridge on the store has closed since do not count', async () => {
+  it('B123: sessions that another bridge on the store has closed do not count', async () => {
     const store = memoryStateStore()
     const options = { store, maxSessionsPerOwner: 1 }
     const owner = 'ann'
@@ -156,7 +156,7 @@ describe('sessions of one owner', () => {
 })
 
 describe('after a crash', () => {
-  it('B97, B123: a request that is taken up again counts as running', async () => {
+  it('B97, B123: a request that is resumed counts as running', async () => {
     const store = memoryStateStore()
     const durable = (): BridgeAgent => testAgent('a', { durable: true, onPrompt: () => never })
     const { bridge: first } = await startBridge([durable()], { store })
@@ -173,7 +173,7 @@ describe('after a crash', () => {
 })
 
 describe('over MCP', () => {
-  it('B123: bridge_health says what the caller uses and may use', async () => {
+  it('B123: bridge_health reports what the caller uses and may use', async () => {
     const { bridge, call } = await connect([stuck()], { maxInFlight: 8 }, { owner: 'ann', mayUse: () => true })
     await bridge.delegate({ prompt: 'x', owner: 'ann' }).accepted()
     await bridge.delegate({ prompt: 'x', owner: 'bob' }).accepted()

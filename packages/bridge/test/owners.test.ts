@@ -30,7 +30,7 @@ describe('B14: a session and its requests belong to their owner', () => {
     return { bridge, sessionId, requestId }
   }
 
-  it('B14: cancel by the session of another owner is refused as one that never was, and stops nothing', async () => {
+  it('B14: cancel by the session of another owner is refused like an unknown one, and stops nothing', async () => {
     const { bridge, sessionId, requestId } = await withRequestOfAnn()
     for (const owner of ['bob', undefined]) {
       const asked = owner === undefined ? {} : { owner }
@@ -41,7 +41,7 @@ describe('B14: a session and its requests belong to their owner', () => {
     expect(await bridge.cancel({ sessionId, owner: 'ann' })).toMatchObject({ cancelled: true, requestId })
   })
 
-  it('B14: what became of the request of another owner is not told', async () => {
+  it('B14: the outcome of the request of another owner is not returned', async () => {
     const { bridge, requestId } = await withRequestOfAnn()
     expect(failureOf(await bridge.request(requestId, { owner: 'bob' })).code).toBe('NOT_FOUND')
     expect(failureOf(await bridge.request(requestId)).code).toBe('NOT_FOUND')
@@ -72,7 +72,7 @@ describe('B14: a session and its requests belong to their owner', () => {
     expect(outcomeOf(await bridge.request(requestId, { owner: 'ann' })).status).toMatch(/^awaiting/)
   })
 
-  it.each(['ann', 'Ann_1@x-y', 'a'.repeat(64)])('S46: an owner of plain characters is a part of keys as it is: %s', (owner) => {
+  it.each(['ann', 'Ann_1@x-y', 'a'.repeat(64)])('S46: an owner of plain characters is a part of keys unchanged: %s', (owner) => {
     expect(ownerKey(owner)).toBe(owner)
   })
 
@@ -82,8 +82,8 @@ describe('B14: a session and its requests belong to their owner', () => {
   })
 })
 
-describe('what became of a request', () => {
-  it('B58: a call that is being looked at is told when it is accepted, and NOT_FOUND if it is refused', async () => {
+describe('the outcome of a request', () => {
+  it('B58: a call that is being checked is reported once accepted, and NOT_FOUND if it is refused', async () => {
     const { bridge } = await startBridge([busy])
     const { sessionId } = await bridge.createSession()
     const [taken, refused] = [bridge.prompt({ sessionId, prompt: 'hi' }), bridge.prompt({ sessionId, prompt: 'ho' })]
@@ -92,7 +92,7 @@ describe('what became of a request', () => {
     expect(failureOf(ofRefused as BridgeResult)).toMatchObject({ code: 'NOT_FOUND', details: { requestId: refused.requestId } })
   })
 
-  it.each([true, false])('B58: the progress of a running request is told, with durable %s', async (durable) => {
+  it.each([true, false])('B58: the progress of a running request is reported, with durable %s', async (durable) => {
     const onPrompt = async function* (): AsyncGenerator<BridgeEvent> {
       yield { type: 'progress', message: 'half' }
       await never
@@ -112,7 +112,7 @@ describe('what became of a request', () => {
     await expect(bridge.close({ sessionId: 5 as never })).rejects.toMatchObject(refusedAt('close.input.sessionId'))
   })
 
-  it('V62: a request that failed says which agent was asked, whatever its error says', async () => {
+  it('V62: a failed request names the agent that was asked, whatever its error says', async () => {
     const onPrompt = () => Promise.reject(new BridgeError('UPSTREAM', 'no', { details: { agentId: 'other' } }))
     const { bridge } = await startBridge([testAgent('a', { onPrompt })])
     const run = bridge.delegate({ prompt: 'hi' })
@@ -151,7 +151,7 @@ describe('a session in which an earlier bridge left a prompt of a durable agent'
     expect(bridge.health()).toMatchObject({ sessions: { active: 0 }, requests: { inFlight: 0 } })
   })
 
-  it('B97: if that bridge ended in the middle of a close, what became of the prompt is unknown, and said so', async () => {
+  it('B97: if that bridge ended in the middle of a close, the outcome of the prompt is unknown, and reported so', async () => {
     const store = memoryStateStore()
     let isClosing = false
     const dying: StateStore = {
@@ -176,7 +176,7 @@ describe('a session in which an earlier bridge left a prompt of a durable agent'
   })
 })
 
-describe('B27, B28: what makes a repeat the same request', () => {
+describe('B27, B28: when a repeat counts as the same request', () => {
   const reused = { code: 'PROTOCOL', details: { reason: 'id-reused' } }
   const agents = [testAgent('a', { onPrompt: ({ prompt }) => answer(prompt) }), testAgent('b')]
   const params = { temperature: 0.5 }
@@ -229,7 +229,7 @@ describe('B27, B28: what makes a repeat the same request', () => {
     expect((await bridge.createSession(first)).sessionId).toBe(sessionId)
   })
 
-  it('B28: a key of one tool is not that of another, and not a request id', async () => {
+  it('B28: a key of one tool is not a key of another, and not a request id', async () => {
     const { bridge } = await startBridge(agents)
     const { sessionId } = await bridge.createSession({ agentId: 'a', idempotencyKey: 'k' })
     const prompted = bridge.prompt({ sessionId, prompt: 'hi', idempotencyKey: 'k' })

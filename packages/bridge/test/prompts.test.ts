@@ -24,7 +24,7 @@ function orderedAgent() {
 }
 
 describe('acceptance', () => {
-  it('B25: of two prompts at once one runs and one is BUSY, and nothing of the loser reaches the agent', async () => {
+  it('B25: of two prompts at once one runs and one is BUSY, and nothing of the refused one reaches the agent', async () => {
     const seen: unknown[] = []
     const agent = testAgent('a', { onPrompt: ({ prompt, runtimeParams }) => (seen.push([prompt, runtimeParams]), answer(prompt)) })
     const { bridge } = await startBridge([agent])
@@ -144,7 +144,7 @@ describe('waiting for a request', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('B63: a thousand waiters cost one timer and no place, and each waits for its own time', async () => {
+  it('B63: a thousand waiters cost one timer and no slot, and each waits for its own timeout', async () => {
     const { agent, finish } = orderedAgent()
     const { bridge, clock } = await startBridge([agent], { maxInFlight: 1 })
     const run = bridge.delegate({ prompt: 'hi' })
@@ -174,7 +174,7 @@ describe('waiting for a request', () => {
     expect(await wait).toMatchObject({ status: 'running' })
   })
 
-  it('what a running request says of itself is in its answer', async () => {
+  it('the progress that a running request reports is in its answer', async () => {
     const events: BridgeEvent[] = [{ type: 'text-delta', delta: 'abc' }, { type: 'progress', message: 'half way' }]
     const onPrompt = async function* () {
       yield* events
@@ -187,8 +187,8 @@ describe('waiting for a request', () => {
   })
 })
 
-describe('places', () => {
-  it('B65, B68: what waits comes in in order of its owner, owners in turns', async () => {
+describe('slots', () => {
+  it('B65, B68: the queue starts requests in the order of each owner, and owners in turn', async () => {
     const { agent, begun, finish } = orderedAgent()
     const { bridge, clock } = await startBridge([agent], { maxInFlight: 1, maxQueued: 5 })
     const calls = [['first', 'x'], ['a1', 'ann'], ['a2', 'ann'], ['a3', 'ann'], ['b1', 'bob'], ['b2', 'bob']] as const
@@ -222,7 +222,7 @@ describe('places', () => {
     expect(begun).toEqual(['first'])
   })
 
-  it('B66: what looks, cancels, closes and answers is not refused for load', async () => {
+  it('B66: reads, cancels, closes and answers are not refused for load', async () => {
     const pending = [{ id: 'q', kind: 'approval' as const, toolName: 't', input: {} }]
     const onPrompt = ({ prompt, answers }: PromptContext) => {
       if (answers) return answer('answered')
@@ -249,7 +249,7 @@ describe('places', () => {
   })
 })
 
-describe('delegation in delegation', () => {
+describe('nested delegation', () => {
   /** Starts agents, each of which delegates its prompt to the next. */
   async function chain(ids: readonly string[], options = {}) {
     const seen: Pick<SessionContext, 'agentId' | 'depth' | 'path'>[] = []
@@ -272,7 +272,7 @@ describe('delegation in delegation', () => {
     return { seen, result: await bridge.delegate({ agentId: first ?? '', prompt: rest.join(' ') || '-' }).result() }
   }
 
-  it('B56: depth and path are counted, without anybody saying so', async () => {
+  it('B56: depth and path are counted without an option of the caller', async () => {
     const { seen, result } = await chain(['a', 'b', 'c'])
     expect(outcomeOf(result).text).toBe('a b end')
     expect(seen).toEqual([
@@ -287,12 +287,12 @@ describe('delegation in delegation', () => {
     outcomeOf((await chain(['a', 'b'], { maxDepth: 1 })).result)
   })
 
-  it('B56: the same agent twice in the path is PROTOCOL, unless that is allowed', async () => {
+  it('B56: the same agent twice in the path is PROTOCOL, unless the options allow it', async () => {
     expect(failureOf((await chain(['a', 'b', 'a'])).result)).toMatchObject({ code: 'PROTOCOL', details: { reason: 'loop' } })
     expect(outcomeOf((await chain(['a', 'b', 'a'], { allowLoops: true })).result).text).toBe('a b end')
   })
 
-  it('B56: depth and path that came from elsewhere go on', async () => {
+  it('B56: depth and path from another process continue to count', async () => {
     const { bridge } = await startBridge([testAgent('a')], { maxDepth: 3 })
     expect(failureOf(await bridge.delegate({ prompt: 'hi', depth: 4 }).result()).details.reason).toBe('too-deep')
     expect(failureOf(await bridge.delegate({ prompt: 'hi', path: ['x', 'a'] }).result()).details.reason).toBe('loop')
@@ -301,8 +301,8 @@ describe('delegation in delegation', () => {
   })
 })
 
-describe('whose work it is', () => {
-  it('B70: owner, session and request are known in the agent and in every line of its log, also side by side', async () => {
+describe('the context of work', () => {
+  it('B70: owner, session and request are known in the agent and in every line of its log, also for concurrent requests', async () => {
     const gate = Promise.withResolvers<void>()
     const seen: unknown[] = []
     const onPrompt = async ({ requestId, session }: PromptContext): Promise<never> => {
@@ -322,7 +322,7 @@ describe('whose work it is', () => {
 })
 
 describe('health', () => {
-  it('B6: discovery is true at call time, and refresh looks anew at most once per second', async () => {
+  it('B6: discovery is current at call time, and refresh looks again at most once per second', async () => {
     const probes: number[] = []
     let isThere = true
     const executor = inProcessExecutor({ agents: [testAgent('a')] })

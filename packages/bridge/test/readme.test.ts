@@ -25,7 +25,7 @@ async function jsonBlocks(file: string): Promise<readonly Readonly<Record<string
 }
 
 describe('README', () => {
-  it('its example runs as it stands and has at most 15 lines', async () => {
+  it('its example runs unchanged and has at most 15 lines', async () => {
     const readme = await readFile(join(folder, 'README.md'), 'utf8')
     const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
     expect(code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(15)
@@ -34,7 +34,7 @@ describe('README', () => {
     expect(run.status).toBe(0)
   })
 
-  it.each(['packages/bridge/README.md', 'docs/guides/mcp.md'])('the configuration in JSON of %s is one', async (file) => {
+  it.each(['packages/bridge/README.md', 'docs/guides/mcp.md'])('the JSON configuration of %s is valid', async (file) => {
     const blocks = await jsonBlocks(join(folder, '../..', file))
     const { workers } = blocks.find((each) => 'workers' in each) as { readonly workers: Parameters<typeof workerExecutor>[0]['workers'] }
     expect(workerExecutor({ workers }).agents()).toMatchObject([{ id: 'reviewer' }])
@@ -42,7 +42,7 @@ describe('README', () => {
 })
 
 describe('the documentation', () => {
-  it('tells hosts of MCP to start a command line that is understood', async () => {
+  it('the command lines for MCP hosts are valid', async () => {
     const blocks = await jsonBlocks(join(docs, 'cookbook/mcp-host.md'))
     for (const key of ['mcpServers', 'servers', 'context_servers']) {
       const block = blocks.find((each) => typeof each[key] === 'object' && !Array.isArray(each[key])) ?? {}
@@ -58,7 +58,7 @@ describe('the documentation', () => {
     expect(errorBody(withFacts(missingAgent('nobody', ['reviewer']), { sessionValid: false }))).toEqual(error)
   })
 
-  it('B121: its table of errors has each code, whether a repeat helps, and what to do next, as the code has it', async () => {
+  it('B121: the table of errors lists each code, whether a retry helps, and what to do next, as in the code', async () => {
     const page = await readFile(join(docs, 'errors.md'), 'utf8')
     const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| .+ \| (yes|no)(?:, [^|]+)? \| (.+) \|$/gm)].map(([, code, retryable, next]) => [code, { retryable: retryable === 'yes', next }])
     expect(rows).toHaveLength(Object.keys(errorTable).length)

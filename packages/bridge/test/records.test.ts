@@ -25,7 +25,7 @@ function tables(change: (store: StateStore) => Partial<StateStore> = () => ({}))
 const plusOne = ({ count }: Counted): Counted => ({ count: count + 1 })
 
 describe('the records of bridges on one store', () => {
-  it('B98: one is there once, for its owner and in its space', async () => {
+  it('B98: a record is created once, for its owner and in its space', async () => {
     const { table, other, elsewhere } = tables()
     expect(await table.read(ann)).toBeUndefined()
     const inserted = await table.insert(ann, { count: 1 })
@@ -38,7 +38,7 @@ describe('the records of bridges on one store', () => {
     await table.remove(ann)
   })
 
-  it('B98: owners whose names look like those of records of others have their own', async () => {
+  it('B98: owners with names like record keys of other owners have records of their own', async () => {
     const { table } = tables()
     await table.insert({ owner: 'a', id: 'b/c' }, { count: 1 })
     expect(await table.read({ owner: 'a/b', id: 'c' })).toBeUndefined()
@@ -46,7 +46,7 @@ describe('the records of bridges on one store', () => {
     expect(mapKey({ owner: 'a', id: 'b' })).not.toBe(mapKey({ owner: 'b', id: 'a' }))
   })
 
-  it('B98: a change is applied to the newest value, whatever the caller knows', async () => {
+  it('B98: a change is applied to the newest value, whatever the caller has read', async () => {
     const { table, other } = tables()
     const known = await table.insert(ann, { count: 0 })
     expect(await other.change(ann, undefined, plusOne)).toMatchObject({ changed: true, stored: { value: { count: 1 } } })
@@ -58,7 +58,7 @@ describe('the records of bridges on one store', () => {
     expect(await table.change(ann, changed?.stored, plusOne)).toMatchObject({ stored: { value: { count: 3 } } })
   })
 
-  it('B98: what is known needs no reading', async () => {
+  it('B98: a known value needs no read', async () => {
     let reads = 0
     const { table } = tables((store) => ({ get: (...given) => (reads++, store.get(...given)) }))
     const known = await table.insert(ann, { count: 0 })
@@ -66,7 +66,7 @@ describe('the records of bridges on one store', () => {
     expect(reads).toBe(0)
   })
 
-  it('B98: a change that gives nothing leaves the record, one that throws too', async () => {
+  it('B98: a change that returns nothing leaves the record, and so does one that throws', async () => {
     const { table } = tables()
     const inserted = await table.insert(ann, { count: 1 })
     expect(await table.change(ann, undefined, () => undefined)).toEqual({ changed: false, stored: inserted })
@@ -74,7 +74,7 @@ describe('the records of bridges on one store', () => {
     expect(await table.read(ann)).toEqual(inserted)
   })
 
-  it('B98: a record that is gone, or goes meanwhile, is not brought back', async () => {
+  it('B98: a record that is gone, or is removed meanwhile, is not created again', async () => {
     const { table, other } = tables()
     expect(await table.change(ann, undefined, plusOne)).toBeUndefined()
     const known = await table.insert(ann, { count: 1 })
@@ -83,7 +83,7 @@ describe('the records of bridges on one store', () => {
     expect(await table.read(ann)).toBeUndefined()
   })
 
-  it('B69, B97: a record lives as long as its value says', async () => {
+  it('B69, B97: the value of a record decides its lifetime', async () => {
     const { clock, table } = tables()
     await table.insert(ann, { count: 1 })
     await table.insert({ ...ann, id: 'r2' }, { count: 3 })
@@ -98,7 +98,7 @@ describe('the records of bridges on one store', () => {
     expect(await table.read(ann)).toBeUndefined()
   })
 
-  it('B24: all of an owner are listed, a page at a time, and those of no other', async () => {
+  it('B24: lists all records of an owner, a page at a time, and none of another owner', async () => {
     const limits: unknown[] = []
     const { table } = tables((store) => ({ list: (space, query) => (limits.push(query.limit), store.list(space, query)) }))
     for (let index = 0; index < 450; index++) await table.insert({ owner: 'ann', id: `r${index}` }, { count: index })
@@ -121,7 +121,7 @@ describe('the bridges on one store', () => {
     return { clock, store, faults, make, written }
   }
 
-  it('B99: one lives from its start to its stop, for itself and for others', async () => {
+  it('B99: a bridge counts as live from its start to its stop, for itself and for others', async () => {
     const { clock, make, written } = world()
     const [one, other] = [make(), make()]
     const alive = async () => [await one.isAlive(one.id), await other.isAlive(one.id), await one.isAlive(other.id)]
@@ -138,7 +138,7 @@ describe('the bridges on one store', () => {
     expect(await written()).toEqual([])
   })
 
-  it('B99: one that did not start, has stopped or is alone removes nothing', async () => {
+  it('B99: a bridge that did not start, has stopped or is alone removes nothing', async () => {
     const { store, make } = world()
     const removed: string[] = []
     const watched = { ...store, delete: (space: string, id: string) => (removed.push(id), store.delete(space, id)) }
@@ -150,7 +150,7 @@ describe('the bridges on one store', () => {
     expect(removed).toEqual([one.id])
   })
 
-  it('B99: a start or a stop of which the store takes nothing fails, and a record that it does not take later is told of', async () => {
+  it('B99: a start or a stop fails if the store accepts nothing, and a record that it refuses later is reported', async () => {
     const { clock, store, faults, make, written } = world()
     const [away, gone] = [() => Promise.reject(new Error('away')), () => Promise.resolve(false)]
     const unwritten = make({ store: { ...store, compareAndSet: away } })
@@ -169,7 +169,7 @@ describe('the bridges on one store', () => {
     await forgotten.stop()
   })
 
-  it('B99: one whose process belongs to another user lives', async () => {
+  it('B99: a bridge whose process belongs to another user counts as live', async () => {
     const { store, make } = world()
     const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
       throw Object.assign(new Error('not permitted'), { code: 'EPERM' })
@@ -179,7 +179,7 @@ describe('the bridges on one store', () => {
     expect(await make().isAlive('theirs')).toBe(true)
   })
 
-  it('B99: one that tells nothing any more is dead after thirty seconds', async () => {
+  it('B99: a bridge without a sign of life is dead after thirty seconds', async () => {
     const { clock, store, make } = world()
     const [one, other] = [make({ store: { ...store, touch: () => Promise.reject(new Error('away')) } }), make()]
     await one.start()
@@ -189,7 +189,7 @@ describe('the bridges on one store', () => {
     expect(await other.isAlive(one.id)).toBe(false)
   })
 
-  it('B99: it says that it lives every ten seconds, and goes on when the store fails', async () => {
+  it('B99: a bridge renews its record every ten seconds, and goes on when the store fails', async () => {
     const { clock, store, faults, make } = world()
     let touches = 0
     const one = make({
@@ -211,7 +211,7 @@ describe('the bridges on one store', () => {
     await one.stop()
   })
 
-  it('B99: one that stops while it says so leaves nothing behind', async () => {
+  it('B99: a bridge that stops while it renews its record leaves nothing', async () => {
     const { clock, store, make, written } = world()
     const touched = Promise.withResolvers<boolean>()
     const one = make({ store: { ...store, touch: () => touched.promise } })
@@ -223,7 +223,7 @@ describe('the bridges on one store', () => {
     expect([await written(), clock.pendingTimers]).toEqual([[], 0])
   })
 
-  it('B99: one that has its store for itself writes nothing down', async () => {
+  it('B99: a bridge with a store of its own writes no record', async () => {
     const { clock, make, written } = world()
     const alone = make({ isShared: false })
     expect([alone.isShared, make().isShared]).toEqual([false, true])
@@ -233,7 +233,7 @@ describe('the bridges on one store', () => {
     expect(await alone.isAlive(alone.id)).toBe(false)
   })
 
-  it('B99: one whose process is gone from this machine is dead at once, one of another machine is not looked for', async () => {
+  it('B99: a bridge whose process is gone from this machine is dead at once, one of another machine is not checked', async () => {
     const { store, make } = world()
     const gone = 2 ** 22 + 1
     const places = [

@@ -9,7 +9,7 @@ import { causeRedaction, causeText } from '../src/redact-cause.ts'
 const copy = causeRedaction(createRedaction({ fields: ['plate'], patterns: [/customer-\d+/] }))
 const key = 'sk-abcdefghijklmnop'
 
-describe('B115: what was thrown, as it may be logged', () => {
+describe('B115: a thrown value in the form for the log', () => {
   it('B115: an error stays an error: name, message, stack, cause and fields, without secrets', () => {
     const cause = new TypeError(`no ${key}`)
     const thrown = Object.assign(new RangeError('of customer-4711', { cause }), { plate: 'OSL 1', status: 500, token: 'x', list: ['customer-1'] })
@@ -23,7 +23,7 @@ describe('B115: what was thrown, as it may be logged', () => {
     expect(thrown.message).toBe('of customer-4711')
   })
 
-  it('B115: an error without a cause gets none, and an own one is copied once', () => {
+  it('B115: an error without a cause gets none, and an own cause is copied once', () => {
     expect(Object.keys(copy(new Error('x')) as object)).not.toContain('cause')
     const own = copy(Object.assign(new Error('x'), { cause: 'customer-1' })) as Error
     expect([Object.keys(own).sort(), own.cause]).toEqual([['cause', 'message', 'name', 'stack'], '[redacted]'])
@@ -34,7 +34,7 @@ describe('B115: what was thrown, as it may be logged', () => {
     expect((copy(bare) as Error).stack).toBe('')
   })
 
-  it('B115: values of each kind', () => {
+  it('B115: copies values of each kind', () => {
     const at = new Date(5)
     expect(copy({ at, url: new URL('https://u:pw@host/?token=abc'), bytes: new Uint8Array(3), run: () => 1, sign: Symbol('s'), none: null, count: 1n, big: 2 })).toEqual({
       ...{ at, url: expect.not.stringMatching(/pw|abc/), bytes: '[3 bytes]', run: '[function]', sign: '[symbol]', none: null, count: 1n, big: 2 },
@@ -54,7 +54,7 @@ describe('B115: what was thrown, as it may be logged', () => {
     expect(copied.self).toBe(copied)
   })
 
-  it('B115: down to six levels, and a hundred fields of each', () => {
+  it('B115: copies six levels, and a hundred fields of each', () => {
     const nested = (depth: number): unknown => (depth === 0 ? { leaf: 1 } : { in: nested(depth - 1) })
     expect(copy(nested(5))).toEqual({ in: { in: { in: { in: { in: { leaf: 1 } } } } } })
     expect(copy(nested(6))).toEqual({ in: { in: { in: { in: { in: { in: '[object]' } } } } } })
@@ -62,7 +62,7 @@ describe('B115: what was thrown, as it may be logged', () => {
     expect(Object.keys(copy(wide) as object)).toHaveLength(100)
   })
 
-  it('B115: a field that cannot be read, and a value that cannot, are said to be unreadable', () => {
+  it('B115: a field or a value that cannot be read is marked as unreadable', () => {
     const field = Object.defineProperty({}, 'bad', {
       enumerable: true,
       get: () => {

@@ -9,7 +9,7 @@ import { failureOf, startBridge, testAgent } from './support.ts'
 const sent = (message: string, details: object = {}) => errorBody(new BridgeError('UPSTREAM', message, { details }))
 
 describe('errors that leave the process', () => {
-  it('B115: hold no stack', () => {
+  it('B115: contain no stack', () => {
     const { stack = '' } = new Error('broken')
     expect(stack).toContain('redact.test.ts')
     expect(sent(stack).message).toBe('Error: broken')
@@ -20,7 +20,7 @@ describe('errors that leave the process', () => {
     ["ENOENT: open '/home/me/.config/key.json'", "ENOENT: open '[path]'"],
     ['at C:\\Users\\me\\agent.ts:10:3 it failed', 'at [path] it failed'],
     ['import of file:///home/me/agent.ts failed', 'import of [path] failed'],
-  ])('B115: hold no path of this machine: %s', (message, redacted) => {
+  ])('B115: contain no path of this machine: %s', (message, redacted) => {
     expect(sent(message).message).toBe(redacted)
   })
 
@@ -29,7 +29,7 @@ describe('errors that leave the process', () => {
     'model openai/gpt-5 was not found',
     'ratio 3/4 and and/or',
     'the token limit is 4096',
-  ])('B115: what is no path and no key stays: %s', (message) => {
+  ])('B115: text that is no path and no key stays: %s', (message) => {
     expect(sent(message).message).toBe(message)
   })
 
@@ -39,7 +39,7 @@ describe('errors that leave the process', () => {
     ['Incorrect API key provided: sk-proj-abcdefghijkl1234', 'Incorrect API key provided: [redacted]'],
     ['{"api_key":"hunter2hunter2","x":1}', '{"api_key":"[redacted]","x":1}'],
     ['https://api.test/v1?token=abc123&x=1', 'https://api.test/v1?token=[redacted]&x=1'],
-  ])('B115: hold no header and no key: %s', (message, redacted) => {
+  ])('B115: contain no header and no key: %s', (message, redacted) => {
     expect(sent(message).message).toBe(redacted)
   })
 
@@ -56,7 +56,7 @@ describe('errors that leave the process', () => {
     expect(sent('no', details).details).toEqual(listed)
   })
 
-  it('B115: of an error that is not the bridge\'s own nothing leaves', () => {
+  it('B115: an error that is not from the bridge keeps no text', () => {
     expect(errorBody(new TypeError('x is undefined'))).toEqual({ code: 'INTERNAL', message: 'Internal error', retryable: false, next: expect.any(String), details: {} })
   })
 })
@@ -66,7 +66,7 @@ describe('the option redact', () => {
   const said = 'no customer-4711 on shelf 12'
   const hidden = 'no [redacted] on shelf'
 
-  it('B115, V90: takes out more of logs, notices, errors and what sessions and tools tell', async () => {
+  it('B115, V90: removes more from logs, notices, errors and the reports of sessions and tools', async () => {
     const notices: BridgeNotice[] = []
     let thrown: Error = new BridgeError('UPSTREAM', said, { details: { issues: [{ plate: 'OSL 1', message: said }] } })
     const agent = testAgent('a', { onPrompt: () => Promise.reject(thrown) })
@@ -85,7 +85,7 @@ describe('the option redact', () => {
     expect(told).not.toMatch(/customer-\d|shelf \d|OSL/)
   })
 
-  it('V90: takes out more of what MCP clients are told', async () => {
+  it('V90: removes more from the texts for MCP clients', async () => {
     const agent = testAgent('a', { onPrompt: () => Promise.reject(new BridgeError('UPSTREAM', 'x', { details: { issues: [{ plate: 'OSL 1', message: said }] } })) })
     const { bridge } = await startBridge([agent], { redact })
     expect(errorBody(failureOf(await bridge.delegate({ prompt: 'hi' }).result()), redactionOf(bridge)).details).toMatchObject({ issues: [{ plate: '[redacted]', message: hidden }] })
@@ -93,7 +93,7 @@ describe('the option redact', () => {
     expect(redactionOf(plain).text(said)).toBe(said)
   })
 
-  it('S208: what is no such config is refused by its path', () => {
+  it('S208: an invalid configuration is refused by its path', () => {
     expect(() => createBridge({ redact: { fields: [5] } } as never)).toThrow('redact.fields[0] must be a text with at least one character; received 5')
     expect(() => createBridge({ redact: { pattern: [] } } as never)).toThrow('redact has no option "pattern"; did you mean patterns?')
   })

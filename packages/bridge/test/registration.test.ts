@@ -26,7 +26,7 @@ describe('start', () => {
     expect(trace).toEqual(['start one', 'start two'])
   })
 
-  it('B1: when one fails, those already started are stopped and the cause is thrown', async () => {
+  it('B1: if one fails, those already started are stopped and the cause is thrown', async () => {
     const trace: string[] = []
     const cause = new Error('no such command')
     const failing = tracedExecutor('three', trace, { start: () => Promise.reject(cause) })
@@ -37,11 +37,11 @@ describe('start', () => {
     expect(bridge.health().healthy).toBe(false)
   })
 
-  it('an agent is no executor', () => {
+  it('an agent is not accepted as an executor', () => {
     expect(() => createBridge({ executors: [{ id: 'a' } as never] })).toThrow('agents go into inProcessExecutor')
   })
 
-  it('a bridge that is not started, or is stopped, takes no work', async () => {
+  it('a bridge that is not started, or is stopped, accepts no work', async () => {
     const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a')] })], logger: recordingLogger() })
     const early = failureOf(await bridge.delegate({ prompt: 'hi' }).result())
     expect(early).toMatchObject({ code: 'INTERNAL', message: 'The bridge is not started: await start() first' })
@@ -102,14 +102,14 @@ describe('discovery', () => {
     expect(losses).toEqual([{ agentId: 'both', executor: 'second', winner: 'first' }])
   })
 
-  it('B4: executors in order, agents in order of registration; capabilities default to none', async () => {
+  it('B4: lists executors in order, agents in order of registration; capabilities default to none', async () => {
     const one = inProcessExecutor({ agents: [testAgent('z', { capabilities: ['search'] }), testAgent('a')] })
     const two = inProcessExecutor({ agents: [testAgent('m')] })
     const { bridge } = await startBridge([], { executors: [one, two] })
     expect(bridge.discover().map(({ id, capabilities }) => [id, capabilities])).toEqual([['z', ['search']], ['a', []], ['m', []]])
   })
 
-  it('B4: the capability filter is exact membership', async () => {
+  it('B4: the capability filter matches exactly', async () => {
     const { bridge } = await startBridge([testAgent('a', { capabilities: ['web-search'] }), testAgent('b', { capabilities: ['search'] })])
     expect(bridge.discover({ capability: 'search' }).map(({ id }) => id)).toEqual(['b'])
     expect(bridge.discover({ capability: 'Search' })).toEqual([])
@@ -160,7 +160,7 @@ describe('discovery', () => {
     expect(BridgeError.isInstance(none)).toBe(true)
   })
 
-  it('B8: B121: an unknown agent is told with those that there are', async () => {
+  it('B8: B121: the error for an unknown agent lists those that exist', async () => {
     const { bridge } = await startBridge([testAgent('a'), testAgent('b')], { authorize: (owner, _action, id) => owner === 'local' || id === 'a' })
     const message = async (owner: string, agentId: string) => failureOf(await bridge.delegate({ prompt: 'hi', agentId, owner }).result()).message
     expect(await message('local', 'c')).toBe('No agent c; there are a, b')
@@ -179,7 +179,7 @@ describe('agents of other processes', () => {
     ['nothing', null, 'agent must be an object; received null'],
   ]
 
-  it.each(bad)('B9: one with %s is left out with its reason, and hides no other', async (_what, agent, reason) => {
+  it.each(bad)('B9: an agent with %s is left out with its reason, and hides no other', async (_what, agent, reason) => {
     const executor: BridgeExecutor = { ...inProcessExecutor({ agents: [testAgent('good')] }), kind: 'odd', agents: () => [agent as never, listed] }
     const { bridge, logger } = await startBridge([], { executors: [executor] })
     const { call } = await connectTo({ bridge } as TestBridge)
@@ -191,7 +191,7 @@ describe('agents of other processes', () => {
 })
 
 describe('an executor that does not know its agents yet', () => {
-  it('B93: a server out of reach is TRANSPORT with its reason, to be tried again, and no bad configuration', async () => {
+  it('B93: a server out of reach is TRANSPORT with its reason, retryable, and not a bad configuration', async () => {
     const reason = 'the server far is not reachable: disconnected'
     const executors = [remoteExecutor({ servers: [{ id: 'far', baseUrl: 'http://127.0.0.1:9' }] })]
     const bridge = createBridge({ executors, defaultAgentId: 'writer', logger: recordingLogger() })
@@ -202,7 +202,7 @@ describe('an executor that does not know its agents yet', () => {
     await bridge.stop()
   })
 
-  it('B93: an agent that its server does not have says so', async () => {
+  it('B93: the error says that the server does not have the agent', async () => {
     const { url } = await stubServer()
     const executor = remoteExecutor({ servers: [{ id: 'far', baseUrl: url, agents: ['writer', 'reader'] }] })
     const { bridge } = await startBridge([], { executors: [executor] })

@@ -25,7 +25,7 @@ async function failureWith(baseUrl: string, more: Partial<RemoteServerOptions> =
 
 const host = (clock = systemClock) => ({ clock, logger: recordingLogger(), sessionFailed: () => {}, notify: () => {} })
 
-describe('what a server refuses', () => {
+describe('refusals of a server', () => {
   const refusals = [
     { status: 401, code: 'unauthenticated', as: 'AUTH', retryable: false, outcome: 'none' },
     { status: 403, code: 'scope-missing', as: 'AUTH', retryable: false, outcome: 'none' },
@@ -50,19 +50,19 @@ describe('what a server refuses', () => {
     expect(await failureWith(proxy.url)).toMatchObject({ code: 'CAPACITY', retryable: true, details: { retryAfterMs: 3000 } })
   })
 
-  it('B95: 502 of a proxy is UPSTREAM and may be tried again', async () => {
+  it('B95: 502 of a proxy is UPSTREAM and retryable', async () => {
     const { url } = await stubServer((_request, response) => void response.writeHead(502).end('<html>'))
     expect(await failureWith(url)).toMatchObject({ code: 'UPSTREAM', retryable: true, details: { upstreamCode: 502 } })
   })
 
-  it('B95: a redirect is not followed, and the token goes nowhere else', async () => {
+  it('B95: a redirect is not followed, and the token is sent nowhere else', async () => {
     const elsewhere = await stubServer()
     const { url } = await stubServer((_request, response) => void response.writeHead(307, { location: `${elsewhere.url}/api/agent/execute` }).end())
     expect(await failureWith(url)).toMatchObject({ code: 'CONFIG', retryable: false, details: { reason: 'redirect-refused' } })
     expect(elsewhere.seen).toEqual([])
   })
 
-  it('B95: a connection that fails on all tries is TRANSPORT, to be tried again only where the server goes on', async () => {
+  it('B95: a connection that fails on all tries is TRANSPORT, retryable only where the server goes on', async () => {
     const { url, seen } = await stubServer((request) => void request.socket.destroy())
     const reconnect = { maxDownMs: 60, baseMs: 10, maxMs: 10 }
     // Long enough for a second attempt on a busy machine.
@@ -72,7 +72,7 @@ describe('what a server refuses', () => {
   })
 })
 
-describe('which agents there are', () => {
+describe('the list of agents', () => {
   it('B93: a server out of reach keeps its agents, as unavailable, until it is back', async () => {
     const server = await stubServer()
     const executor = executorOver(server.url, { agentIdPrefix: 'far.' })
@@ -86,7 +86,7 @@ describe('which agents there are', () => {
     await executor.stop({ deadlineMs: 0 })
   })
 
-  it('B93: agents that were named are listed although the server was never reached', async () => {
+  it('B93: agents named in the options are listed although the server was never reached', async () => {
     const { url, close } = await stubServer()
     await close()
     const executor = executorOver(url, { agents: ['writer', 'reader'] })
@@ -94,7 +94,7 @@ describe('which agents there are', () => {
     expect(executor.agents().map(({ id, status }) => `${id} ${status}`)).toEqual(['writer unavailable', 'reader unavailable'])
   })
 
-  it('B93: what a server lists is kept for 30 seconds, and asked for with the token', async () => {
+  it('B93: the list of a server is kept for 30 seconds, and requested with the token', async () => {
     const { url, seen } = await stubServer()
     const clock = manualClock(1000)
     const executor = executorOver(url)

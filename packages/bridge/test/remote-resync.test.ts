@@ -55,13 +55,13 @@ async function resultOf(executor: BridgeExecutor, parts: Partial<PromptContext> 
   return events.find((event) => event.type === 'result')?.result
 }
 
-describe('a log that was cut off behind a lost connection', () => {
-  it('B94: what the server says of the run stands in place of its events', async () => {
+describe('a log that was truncated after a lost connection', () => {
+  it('B94: the server\'s state of the run replaces its events', async () => {
     const executor = await overCutLog({ 'POST execute': brokenRun, 'GET state': json(state({ messages: [said('stop')] })) })
     expect(await resultOf(executor)).toEqual({ text: 'A line.', stopReason: 'end_turn' })
   })
 
-  it('B94: also that it waits', async () => {
+  it('B94: also if the run waits', async () => {
     const executor = await overCutLog({ 'POST execute': brokenRun, 'GET state': json(waiting) })
     expect(await resultOf(executor)).toMatchObject({ stopReason: 'needs_input', pending: [{ id: 'a1', kind: 'approval' }] })
   })
@@ -70,7 +70,7 @@ describe('a log that was cut off behind a lost connection', () => {
     { stopReason: 'stop', result: { text: 'A line.', stopReason: 'end_turn' } },
     { stopReason: 'aborted', result: { text: 'A line.', stopReason: 'cancelled' } },
   ]
-  it.each(ends)('B94: behind answers, of a run that ended as $stopReason', async ({ stopReason, result }) => {
+  it.each(ends)('B94: after answers, for a run that ended as $stopReason', async ({ stopReason, result }) => {
     const states = [waiting]
     const executor = await overCutLog({
       'GET state': (request, response) => json(states.shift() ?? state({ messages: [said(stopReason)], outcome: stopReason === 'stop' ? 'completed' : 'aborted' }))(request, response),
@@ -98,7 +98,7 @@ describe('a run of a server that waits for a held run of a subagent', () => {
     ['by an event', [waiting, state({ run })], { 'GET events': heldEvent }],
     ['by the state after a log that was cut off', [waiting, state({ run }), state({ run })], {}],
   ]
-  it.each(cases)('B35, S82: the last answer fails with it, told %s', async (_, before, routes) => {
+  it.each(cases)('B35, S82: the last answer fails with it, reported %s', async (_, before, routes) => {
     const states = [...before]
     const executor = await overCutLog({
       'GET state': (request, response) => json(states.shift() ?? state({ run, heldRuns }))(request, response),
@@ -108,7 +108,7 @@ describe('a run of a server that waits for a held run of a subagent', () => {
     await expect(resultOf(executor, { answers })).rejects.toMatchObject(held)
   })
 
-  it('B35, S82: questions that are left are asked first', async () => {
+  it('B35, S82: remaining questions are asked first', async () => {
     const other = { ...asked, approvalId: 'a2' }
     const states = [state({ pendingApprovals: [asked, other], run, cursor: '5' })]
     const executor = await overCutLog({

@@ -8,7 +8,7 @@ describe('an earlier conversation', () => {
     durable: true,
   })
 
-  it('B23: goes on under a new handle, also of a session that is closed', async () => {
+  it('B23: goes on under a new handle, also after its session was closed', async () => {
     const seen: string[] = []
     const { bridge } = await startBridge([resumable(seen)])
     const first = await bridge.createSession()

@@ -7,7 +7,7 @@ const of = (changes: Partial<RunView>): RunView => ({ ...emptyView, ...changes }
 const call = { toolCallId: 'c', toolName: 't', input: {}, path: ['p'], agent: ['child'] }
 const approval = { approvalId: 'a', toolCallId: 'c', toolName: 't', input: {}, inputHash: 'h', path: [], agent: [] }
 
-describe('what the events of a run say', () => {
+describe('the outcome from the events of a run', () => {
   it('B100: a run that waits lists approvals by their id and calls by their path', () => {
     expect(settledRun(of({ outcome: 'awaiting-approval', pendingApprovals: [approval] }), 'x')).toEqual({
       status: 'awaiting-approval',
@@ -22,7 +22,7 @@ describe('what the events of a run say', () => {
     expect(settledRun(of({ outcome: 'halted' }), 'x')).toEqual({ status: 'halted', result: { text: '', stopReason: 'refusal' } })
   })
 
-  it('has settled when it has ended or waits', () => {
+  it('counts as settled when it has ended or waits', () => {
     expect(hasSettled(of({ outcome: 'awaiting-approval' }))).toBe(true)
     expect(hasSettled(of({ status: 'queued' }))).toBe(false)
     expect(hasSettled(of({ status: 'running', phase: 'turn' }))).toBe(false)

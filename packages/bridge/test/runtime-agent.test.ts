@@ -51,7 +51,7 @@ describe('runtimeAgent', () => {
     )
   })
 
-  it('B96: a repeat of a requestId makes no second run, also in a fresh runtime on the same file', async () => {
+  it('B96: a repeat of a requestId starts no second run, also in a fresh runtime on the same file', async () => {
     const file = await temporaryFile()
     const first = await startRuntime([{ text: 'A line.' }], sqliteStore({ file }))
     const agent = runtimeAgent(first, { agent: 'writer' })
@@ -68,7 +68,7 @@ describe('runtimeAgent', () => {
     expect(runs.items).toHaveLength(1)
   })
 
-  it('a run that waits for a remote tool is an outcome with what it waits for', async () => {
+  it('a run that waits for a remote tool is an outcome with its pending call', async () => {
     const runtime = await startRuntime([{ toolCalls: [{ id: 'c1', name: 'locate', input: { exact: true } }] }])
     const bridge = await startBridgeOver(runtimeAgent(runtime, { agent: 'writer' }))
     expect(await bridge.delegate({ prompt: 'Where am I?' }).result()).toMatchObject({
@@ -134,14 +134,14 @@ describe('runtimeAgent', () => {
     expect(model.calls.map(({ prompt }) => prompt[0]?.content)).toEqual(['Shout.', 'Write.'])
   })
 
-  it('B38: runtimeParams that the runtime does not take are PROTOCOL, and no run is made', async () => {
+  it('B38: runtimeParams that the runtime refuses are PROTOCOL, and no run is started', async () => {
     const runtime = await startRuntime([])
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     await expect(eventsOf(agent, { ...promptOf('r1'), runtimeParams: { temperature: 9 } })).rejects.toMatchObject({ code: 'PROTOCOL' })
     expect(await runtime.session('bridge:local:bs_1').info()).toBeNull()
   })
 
-  it('what the runtime refuses keeps its code and loses its text', async () => {
+  it('an error of the runtime keeps its code and loses its text', async () => {
     const runtime = await startRuntime([])
     await runtime.stop({ graceMs: 0 })
     const bridge = await startBridgeOver(runtimeAgent(runtime, { agent: 'writer' }), { store: memoryStateStore() })

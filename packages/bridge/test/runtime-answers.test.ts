@@ -40,8 +40,8 @@ async function pendingAfter(agent: BridgeAgent): Promise<readonly PendingInput[]
 
 const approve = (pending: PendingInput | undefined, more: JSONObject = {}): Answer => ({ id: pending?.id ?? '', decision: 'approve', ...more })
 
-describe('answers to what a run waits for', () => {
-  it('B41: an approval starts the next attempt, whose events are those from then on', async () => {
+describe('answers to a waiting run', () => {
+  it('B41: an approval starts the next attempt, with the events from then on', async () => {
     const sent: unknown[] = []
     const runtime = await startWriter([calls('send'), { text: 'It is sent.' }], { tools: [guarded('send', sent)] })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
@@ -85,7 +85,7 @@ describe('answers to what a run waits for', () => {
     await expect(attempt(agent, { answers: [{ id: 'nobody', decision: 'deny' }] })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  it('B41: with a part of the answers the attempt ends again and names the rest', async () => {
+  it('B41: with some of the answers the attempt ends again and names the rest', async () => {
     const sent: unknown[] = []
     const runtime = await startWriter([calls('where', 'send'), { text: 'Done.' }], { tools: [where, guarded('send', sent)] })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
@@ -97,7 +97,7 @@ describe('answers to what a run waits for', () => {
     expect(sent).toEqual([])
   })
 
-  it('B100: an approval deep inside names the agents above it, and the answer reaches exactly that call', async () => {
+  it('B100: an approval of a nested agent names the agents above it, and the answer reaches exactly that call', async () => {
     const sent: string[] = []
     const asking = (name: string) => {
       const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: z.object({}), needsApproval: true, execute: () => (sent.push(name), 'sent') })
@@ -120,7 +120,7 @@ describe('answers to what a run waits for', () => {
     expect(sent).toEqual(['one'])
   })
 
-  it('B100: a remote call deep inside is answered by its path', async () => {
+  it('B100: a remote call of a nested agent is answered by its path', async () => {
     const inner = helper('inner', [calls('where'), { text: 'inner' }], { tools: [where] })
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'outer' }], { subagents: [inner] })
     const runtime = await startWriter([{ toolCalls: [handOver('o', 'outer')] }, { text: 'done' }], { subagents: [outer] })
@@ -179,7 +179,7 @@ describe('a run that is held because a definition has changed', () => {
     return asked.ok ? asked.pending : []
   }
 
-  it('B35, S82: an answer after which a subagent is held fails with what has changed and the run to recover', async () => {
+  it('B35, S82: an answer after which a subagent is held fails with the change and the run to recover', async () => {
     const { runtime, agent } = await changed()
     const error = await attempt(agent, { answers }).catch((thrown: unknown) => thrown)
     const [info] = (await runtime.session('bridge:local:bs_1').runs()).items
@@ -189,7 +189,7 @@ describe('a run that is held because a definition has changed', () => {
     expect((error as Error).message).toBe(`Agent writer waits until recover decides about run ${held?.runId} of helps: ${message}`)
   })
 
-  it('B97: a request that is joined while a subagent is held fails so too, and completes once the run is recovered', async () => {
+  it('B97: a request that is joined while a subagent is held fails too, and completes once the run is recovered', async () => {
     const { runtime, agent } = await changed()
     const session = runtime.session('bridge:local:bs_1')
     await attempt(agent, { answers }).catch(() => {})
@@ -199,7 +199,7 @@ describe('a run that is held because a definition has changed', () => {
     expect(await attempt(agent)).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
   })
 
-  it('B35, S82: the run of the agent itself says so as well', async () => {
+  it('B35, S82: the run of the agent itself reports it as well', async () => {
     const store = memoryStore()
     const first = await startWriter([calls('where')], { store, tools: [where], onDefinitionChange: 'refuse' })
     await pendingAfter(runtimeAgent(first, { agent: 'writer' }))
@@ -212,7 +212,7 @@ describe('a run that is held because a definition has changed', () => {
     await expect(attempt(agent)).rejects.toMatchObject({ details: heldDetails })
   })
 
-  it('B40, B67: the request of a bridge ends as an error, its place is free, and its session has failed', async () => {
+  it('B40, B67: the request of a bridge ends as an error, its slot is free, and its session has failed', async () => {
     const { agent } = await changed((first) => startBridgeOver(first))
     const bridge = await startBridgeOver(agent)
     const [session] = (await bridge.sessions()).sessions
@@ -225,7 +225,7 @@ describe('a run that is held because a definition has changed', () => {
 })
 
 describe('the conversation', () => {
-  it('B23: another session goes on with the conversation, one prompt at a time', async () => {
+  it('B23: another session continues the conversation, one prompt at a time', async () => {
     const model = scriptedModel([{ text: 'one' }, { text: 'two' }, { text: 'half and half', chunk: 4, hang: 'middle' }])
     const agent = runtimeAgent(await startWriter(model), { agent: 'writer' })
     const resumed = sessionOf('bs_2', { conversationId: 'bs_1' })
@@ -260,7 +260,7 @@ describe('the conversation', () => {
   })
 })
 
-describe('cancel without a reading', () => {
+describe('cancel without reading the run', () => {
   it('B46: a run that waits for input is stopped by its request, also in a fresh process', async () => {
     const file = await temporaryFile()
     const first = await startWriter([calls('where')], { store: sqliteStore({ file }), tools: [where] })

@@ -20,7 +20,7 @@ async function killedAtWork(file: string): Promise<string> {
   return sessionId
 }
 
-describe('runtimeAgent behind a process that was killed', () => {
+describe('runtimeAgent after its process was killed', () => {
   it('B97: a running request is joined, not repeated', async () => {
     const file = await temporaryFile()
     const sessionId = await killedAtWork(file)

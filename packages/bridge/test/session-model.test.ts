@@ -19,7 +19,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 describe('sessions, step by step', () => {
-  it('B12, B18, B67: are what a small model says, over thousands of random steps', async () => {
+  it('B12, B18, B67: behave like a small model, over thousands of random steps', async () => {
     const steps = fc.array(step, { minLength: stepsPerRun, maxLength: stepsPerRun })
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {

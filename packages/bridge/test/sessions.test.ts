@@ -42,7 +42,7 @@ describe('a new session', () => {
     expect((await bridge.sessions()).sessions).toEqual([after])
   })
 
-  it('B12: what status says agrees with what prompt accepts', async () => {
+  it('B12: status and prompt agree', async () => {
     const { agent, finish } = gatedAgent()
     const { bridge, clock } = await startBridge([agent])
     const { sessionId } = await bridge.createSession()
@@ -61,7 +61,7 @@ describe('a new session', () => {
     expect(outcomeOf(await second.result()).text).toBe('two')
   })
 
-  it('B14: is not there for another owner, in the words of a session that never was', async () => {
+  it('B14: is not found for another owner, in the words for an unknown session', async () => {
     const { bridge } = await startBridge([testAgent('a')])
     const { sessionId } = await bridge.createSession({ owner: 'ann' })
     const run = bridge.prompt({ sessionId, prompt: 'hi', owner: 'ann' })
@@ -92,14 +92,14 @@ describe('a new session', () => {
     expect(bridge.health().sessions.active).toBe(2)
   })
 
-  it('B15: a create that fails gives its slot back', async () => {
+  it('B15: a create that fails frees its slot', async () => {
     const agent = testAgent('a', { onSessionCreate: () => Promise.reject(new Error('no')) })
     const { bridge } = await startBridgeOf(inProcessExecutor({ agents: [agent], maxSessions: 1 }))
     for (let time = 0; time < 3; time++) expect(await codeOf(bridge.createSession())).toBe('UPSTREAM')
     expect(bridge.health().sessions.active).toBe(0)
   })
 
-  it('B28: the same idempotencyKey gives the same session, also at once, and another payload is refused', async () => {
+  it('B28: the same idempotencyKey gives the same session, also at the same time, and another payload is refused', async () => {
     let created = 0
     const { bridge } = await startBridge([testAgent('a', { onSessionCreate: () => void (created += 1) })])
     const input = { metadata: { a: 1, b: 2 }, idempotencyKey: 'k1' }
@@ -123,7 +123,7 @@ describe('a new session', () => {
   })
 })
 
-describe('agents that come later', () => {
+describe('agents that are added later', () => {
   it('B9: an added agent is listed and used; one that is refused breaks nothing', async () => {
     const executor = inProcessExecutor({ agents: [testAgent('a')] })
     const { bridge } = await startBridgeOf(executor)
@@ -148,7 +148,7 @@ describe('agents that come later', () => {
 describe('expiry', () => {
   const limits = { ttlMs: 10_000, idleMs: 4000 }
 
-  it('B16: idle time counts from the last end of a prompt, with "greater than"', async () => {
+  it('B16: idle time counts from the last end of a prompt, and must exceed the limit', async () => {
     const { agent, trace, finish } = gatedAgent()
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ...limits }))
     const { sessionId } = await bridge.createSession()
@@ -179,7 +179,7 @@ describe('expiry', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('B17: a busy session stays, and leaves once its outcome is recorded', async () => {
+  it('B17: a busy session stays, and is removed once its outcome is recorded', async () => {
     const { agent, trace, finish } = gatedAgent()
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ...limits }))
     const { sessionId } = await bridge.createSession()
@@ -193,7 +193,7 @@ describe('expiry', () => {
     expect(trace).toEqual(['create', 'close expired'])
   })
 
-  it('B17: hooks of one sweep run side by side, each for ten seconds at most', async () => {
+  it('B17: hooks of one sweep run in parallel, each for ten seconds at most', async () => {
     const begun: number[] = []
     const agent = testAgent('a', { onSessionClose: () => (begun.push(1), never) })
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
@@ -205,7 +205,7 @@ describe('expiry', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('B17: ten seconds after a sweep began its hooks are waited for no longer, and the next sweep is timed', async () => {
+  it('B17: ten seconds after a sweep began it stops waiting for its hooks, and the next sweep is scheduled', async () => {
     const begun: unknown[] = []
     const agent = testAgent('a', { onSessionClose: ({ metadata }) => (begun.push(metadata['name']), never) })
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
@@ -218,7 +218,7 @@ describe('expiry', () => {
     expect(begun).toEqual(['first', 'second'])
   })
 
-  it('B17: sweeps do not overlap: what runs out during a sweep is closed by the next one', async () => {
+  it('B17: sweeps do not overlap: a session that expires during a sweep is closed by the next one', async () => {
     const store = memoryStateStore()
     const write = store.compareAndSet.bind(store)
     const hold = Promise.withResolvers<void>()
@@ -246,7 +246,7 @@ describe('expiry', () => {
     expect(trace).toEqual(['create', 'create', 'close expired', 'close expired'])
   })
 
-  it('B21: a tombstone lasts requestRetentionMs; then the session never was', async () => {
+  it('B21: a tombstone lasts requestRetentionMs; then the session is unknown', async () => {
     const { bridge, clock } = await startBridgeOf({ requestRetentionMs: 5000 }, inProcessExecutor({ agents: [testAgent('a')], ...limits }))
     const { sessionId } = await bridge.createSession()
     await clock.advance(4001)
@@ -258,7 +258,7 @@ describe('expiry', () => {
 })
 
 describe('close', () => {
-  it('B18: the hook runs once, over any mix of close, expiry and shutdown at once', async () => {
+  it('B18: the hook runs once, over any mix of close, expiry and shutdown at the same time', async () => {
     const { agent, trace } = gatedAgent()
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
     const { sessionId } = await bridge.createSession()
@@ -295,7 +295,7 @@ describe('close', () => {
     expect(trace).toEqual(['create', 'cancel closing', 'close closed'])
   })
 
-  it('B19: once a close has begun it takes no prompt, and an agent that does not stop is waited for no longer than the grace', async () => {
+  it('B19: once a close has begun the session accepts no prompt, and the bridge waits for an agent no longer than the grace period', async () => {
     const { agent, trace } = gatedAgent({ onPrompt: () => never })
     const { bridge, clock } = await startBridge([agent], { cancelGraceMs: 300 })
     const { sessionId } = await bridge.createSession()
@@ -355,7 +355,7 @@ describe('a session that has failed', () => {
     expect(await bridge.session(sessionId)).toMatchObject({ status, lastError: { code: error.code } })
   })
 
-  it('B22: answers status and close, refuses prompts, and does not come back to life', async () => {
+  it('B22: answers status and close, refuses prompts, and does not become active again', async () => {
     const { agent, trace } = gatedAgent({ onPrompt: () => Promise.reject(new Error('broken')) })
     const { bridge } = await startBridge([agent])
     const { sessionId } = await bridge.createSession()
@@ -369,7 +369,7 @@ describe('a session that has failed', () => {
     expect(trace).toEqual(['create', 'close closed'])
   })
 
-  it('B22: a failed session whose time passes is told so by its hook', async () => {
+  it('B22: the hook of a failed session that expires gets failed as the reason', async () => {
     const { agent, trace } = gatedAgent({ onPrompt: () => Promise.reject(new Error('broken')) })
     const { bridge, clock } = await startBridgeOf(inProcessExecutor({ agents: [agent], ttlMs: 1000, idleMs: 0 }))
     const { sessionId } = await bridge.createSession()

@@ -32,7 +32,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('bridges on a shared state sto
     return chosen.store
   }
 
-  it.each(kinds)('B98, B123, O70: two in one process decide together who is busy, who may join and who has enough, on %s', async (kind) => {
+  it.each(kinds)('B98, B123, O70: two in one process decide together which session is busy, which caller may join and which is at its limit, on %s', async (kind) => {
     const prefix = randomUUID()
     const gate = Promise.withResolvers<void>()
     const durable = (): BridgeAgent => testAgent('a', { durable: true, onPrompt: ({ prompt }) => gate.promise.then(() => ({ text: prompt, stopReason: 'end_turn' })) })
@@ -54,7 +54,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('bridges on a shared state sto
     expect((await two.createSession({ owner })).sessionId).not.toBe(sessionId)
   })
 
-  it.each(kinds)('B97, B99, B123, O70: two processes know the work of each other, and what one leaves that is killed, on %s', async (kind) => {
+  it.each(kinds)('B97, B99, B123, O70: two processes know each other\'s work, and what a killed one left, on %s', async (kind) => {
     const prefix = randomUUID()
     const file = await temporaryFile()
     const other = await bridgeProcess([file, 'slow', '0', 'after', prefix], environments[kind]())

@@ -7,7 +7,7 @@ import { bridgeTools } from '../src/mcp/tools.ts'
 import * as testing from '../src/testing/index.ts'
 import { packagesLoadedWith } from './static-imports.ts'
 
-describe('what others can see', () => {
+describe('the public surface', () => {
   it('exports of the package', () => {
     expect(Object.keys(root).sort()).toEqual([
       'BridgeError',
@@ -27,7 +27,7 @@ describe('what others can see', () => {
     expect(Object.keys(worker)).toEqual(['serveWorker'])
   })
 
-  it('who uses no worker does not load the protocol of workers', () => {
+  it('a program without workers does not load the protocol of workers', () => {
     const loaded = packagesLoadedWith(join(import.meta.dirname, '../src/index.ts'))
     expect(loaded).toContain('@bowline/llm')
     expect(loaded).not.toContain('@agentclientprotocol/sdk')
@@ -48,7 +48,7 @@ describe('what others can see', () => {
   })
 })
 
-it('a value that throws when it is looked at is no BridgeError', () => {
+it('a value that throws when it is inspected is not a BridgeError', () => {
   const hostile = new Proxy({}, {
     has() {
       throw new Error('looked at')

@@ -40,14 +40,14 @@ describe('time', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('B42: timeoutMs of the bridge holds where the caller gives none', async () => {
+  it('B42: timeoutMs of the bridge applies if the caller gives none', async () => {
     const { bridge, clock } = await startBridge([testAgent('a', { onPrompt: polite })], { timeoutMs: 700 })
     const result = bridge.delegate({ prompt: 'hi' }).result()
     await clock.advance(700)
     expect(failureOf(await result).details.stage).toBe('total')
   })
 
-  it('B42, B43: any event resets inactivity; silence is TIMEOUT with the stage inactivity', async () => {
+  it('B42, B43: any event resets the inactivity timer; silence is TIMEOUT with the stage inactivity', async () => {
     const say = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const onPrompt = async function* (request: PromptContext): AsyncGenerator<BridgeEvent> {
       for (const { promise } of say) {
@@ -70,7 +70,7 @@ describe('time', () => {
     expect(failureOf(await result)).toMatchObject({ code: 'TIMEOUT', details: { stage: 'inactivity' } })
   })
 
-  it('B42: inactivityMs 0 is off', async () => {
+  it('B42: inactivityMs 0 turns the limit off', async () => {
     const { bridge, clock } = await startBridge([testAgent('a', { onPrompt: polite })], { inactivityMs: 0, timeoutMs: 10_000_000 })
     const result = bridge.delegate({ prompt: 'hi' }).result()
     await clock.advance(9_999_999)
@@ -78,7 +78,7 @@ describe('time', () => {
     expect(failureOf(await result).details.stage).toBe('total')
   })
 
-  it('B43: an agent that does not stop is waited for no longer than the grace; its late result is dropped and counted', async () => {
+  it('B43: the bridge waits for an agent that does not stop no longer than the grace period; its late result is dropped and counted', async () => {
     const finish = Promise.withResolvers<void>()
     const onPrompt = async () => {
       await finish.promise
@@ -97,7 +97,7 @@ describe('time', () => {
     expect(trace).toEqual(['cancel timeout', 'close failed'])
   })
 
-  it('B30, B43: a result that was there before the deadline stays, also when the stream never ends', async () => {
+  it('B30, B43: a result before the deadline stays, also if the stream never ends', async () => {
     const onPrompt = async function* (): AsyncGenerator<BridgeEvent> {
       yield { type: 'result', result: answer('in time') }
       await never
@@ -157,7 +157,7 @@ describe('cancel', () => {
     expect(trace).toEqual(['cancel caller', 'close closed'])
   })
 
-  it('B48: also when the agent does not stop, or fails because of the cancel', async () => {
+  it('B48: also if the agent does not stop, or fails because of the cancel', async () => {
     const failing = async function* (request: PromptContext): AsyncGenerator<BridgeEvent> {
       yield { type: 'text-delta', delta: 'first ' }
       await aborted(request.abortSignal)
@@ -197,7 +197,7 @@ describe('cancel', () => {
     expect(logger.lines.map(({ message }) => message)).toContain('onCancel failed')
   })
 
-  it('an abort after the answer means nothing, and no listener stays on the signal', async () => {
+  it('an abort after the answer has no effect, and no listener stays on the signal', async () => {
     const { trace, agent } = cancelTrace({})
     const { bridge } = await startBridge([agent])
     const controller = new AbortController()
@@ -218,7 +218,7 @@ describe('cancel', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('a repeat can cancel what it joined', async () => {
+  it('a repeat can cancel the request that it joined', async () => {
     const { bridge, clock } = await startBridge([testAgent('a', { onPrompt: polite })])
     const first = bridge.delegate({ prompt: 'hi', requestId: 'r1' })
     const controller = new AbortController()

@@ -47,7 +47,7 @@ function listed({ message }: BridgeErrorBody, after: string): readonly string[] 
   return list.replaceAll(/ \([^)]*\)/g, '').split(', ').map((name) => name.trim())
 }
 
-it('B119, B121: a model that guesses names gets to its answer by instructions, messages and advice alone', async () => {
+it('B119, B121: a model that guesses names reaches its answer with instructions, messages and advice alone', async () => {
   const client = await connected()
   const { names, takes, refuses } = await modelOf(client)
   expect(names).toContain('tasks_delegate')

@@ -26,13 +26,13 @@ describe('B124: bowline-bridge ask', () => {
     expect(await run('--config', fixture('clients'), 'ask', 'echo', 'Hello there')).toMatchObject({ exitCode: 0, stdout: 'echo: Hello there\n' })
   })
 
-  it('B124: prints what a runtime agent streams, and nothing else to stdout', async () => {
+  it('B124: prints the stream of a runtime agent, and nothing else to stdout', async () => {
     const command = start('--config', fixture('bridge'), 'ask', 'sailor', 'Shout ahoy.')
     expect(await command.exit).toEqual([0, null])
     expect(command.stdout()).toBe('They shouted AHOY.\n')
   })
 
-  it('B124: says which agents there are, what an agent asks, and exits 1', async () => {
+  it('B124: lists the agents, prints the question of an agent, and exits 1', async () => {
     const unknown = await run('--config', fixture('clients'), 'ask', 'nobody', 'hi')
     expect(unknown).toMatchObject({ exitCode: 1, stdout: '' })
     expect(unknown.stderr).toContain('NOT_FOUND: No agent nobody; there are echo, waiting, witness, asking')
@@ -41,7 +41,7 @@ describe('B124: bowline-bridge ask', () => {
     expect(asked.stderr).toContain('asking waits for the approval of rm {"path":"x"}, which ask cannot answer')
   })
 
-  it('B124: an interrupt cancels the request, and it exits 1 with the reason', async () => {
+  it('B124: an interrupt cancels the request, and the command exits 1 with the reason', async () => {
     const command = start('--config', fixture('bridge'), 'ask', 'slow', 'hi')
     await command.says('slow has begun')
     command.child.kill('SIGINT')

@@ -14,11 +14,11 @@ const nothing = {
 }
 
 describe('the command line', () => {
-  it('says nothing: the bridge is served on stdin and stdout', () => {
+  it('without arguments the bridge is served on stdin and stdout', () => {
     expect(readCommandLine([], {})).toEqual(nothing)
   })
 
-  it('has a flag for everything', () => {
+  it('has a flag for every option', () => {
     const argv = [
       ...['--config', 'a.ts', '--worker', 'one=node "my agent.js" --fast', '--worker=two=./two', '--default-agent', 'two'],
       ...['--http', 'localhost:8808', '--allow-host', 'box.lan', '--allow-host', 'box', '--log-level', 'warn', 'check'],
@@ -37,7 +37,7 @@ describe('the command line', () => {
     })
   })
 
-  it('takes variables where a flag is absent; empty ones are none', () => {
+  it('uses variables where a flag is absent; empty variables are ignored', () => {
     const environment = { BOWLINE_BRIDGE_CONFIG: 'b.ts', BOWLINE_LOG_LEVEL: 'error' }
     expect(readCommandLine([], environment)).toEqual({ ...nothing, configFile: 'b.ts', logLevel: 'error' })
     const flags = ['--config', 'a.ts', '--log-level', 'silent']
@@ -47,7 +47,7 @@ describe('the command line', () => {
     expect(readCommandLine([], empty)).toEqual(nothing)
   })
 
-  it('help and version win over what else was said', () => {
+  it('help and version win over all other arguments', () => {
     expect(readCommandLine(['check', '--help'], {}).command).toBe('help')
     expect(readCommandLine(['-v'], {}).command).toBe('version')
   })
@@ -85,16 +85,16 @@ describe('the command line', () => {
     [['--worker', 'one= '], /must be ID=COMMAND/],
     [['--worker', '=node'], /must be ID=COMMAND/],
     [['--log-level', 'loud'], /The log level must be one of info, warn, error, silent; received loud/],
-  ])('refuses %j with what to do', (argv, text) => {
+  ])('refuses %j with advice', (argv, text) => {
     expect(() => readCommandLine(argv, {})).toThrow(text)
   })
 
-  it('B76: quotes and words are all that a command of a worker has: no shell reads it', () => {
+  it('B76: the command of a worker has only quotes and words: no shell reads it', () => {
     const [worker] = readCommandLine(['--worker', `one=agent '$HOME' "a b" | rm *`], {}).workers
     expect(worker).toEqual({ id: 'one', command: 'agent', args: ['$HOME', 'a b', '|', 'rm', '*'] })
   })
 
-  it('passes on what is at least as grave as the level', () => {
+  it('passes on messages of at least the given level', () => {
     const told = (level: 'info' | 'warn' | 'error' | 'silent') => {
       const logger = recordingLogger()
       const quiet = atLevel(logger, level)
@@ -109,7 +109,7 @@ describe('the command line', () => {
 })
 
 describe('B124: ask', () => {
-  it('B124: has an agent and a text, and logs errors only', () => {
+  it('B124: takes an agent and a text, and logs errors only', () => {
     expect(readCommandLine(['ask', 'reviewer', 'Is this right?'], {})).toEqual({ ...nothing, command: 'ask', logLevel: 'error', question: { agentId: 'reviewer', prompt: 'Is this right?' } })
     expect(readCommandLine(['ask', 'a', 'b', '--log-level', 'info'], {}).logLevel).toBe('info')
   })

@@ -88,7 +88,7 @@ describe('bowline-bridge', () => {
     }
   })
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('B112: %s ends the bridge by stop: work is cancelled and answered, the exit code is 0', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('B112: %s stops the bridge: work is cancelled and answered, the exit code is 0', async (signal) => {
     const command = start('--config', fixture('bridge'))
     await initialize(command)
     send(command, call(1, 'tasks_delegate', { prompt: 'hi', agentId: 'slow' }))
@@ -118,7 +118,7 @@ describe('bowline-bridge', () => {
     expect(await command.exit).toEqual([130, null])
   })
 
-  it('B72: at the end of stdin a durable run is left, and whoever opens the store next finishes it', async () => {
+  it('B72: at the end of stdin a durable run is left, and the next bridge on the store finishes it', async () => {
     const command = start('--config', fixture('bridge'))
     await initialize(command)
     send(command, call(1, 'tasks_delegate', { prompt: 'Dream on.', agentId: 'dreamer', requestId: 'r1' }))
@@ -137,7 +137,7 @@ describe('bowline-bridge', () => {
     await runtime.stop()
   })
 
-  it('B114: without agents the server still starts: discovery is an empty list, and health is told', async () => {
+  it('B114: without agents the server still starts: discovery is an empty list, and health says so', async () => {
     const client = await connected()
     const found = await client.callTool({ name: 'agents_discover', arguments: {} })
     expect(found.structuredContent).toEqual({ agents: [] })
@@ -148,7 +148,7 @@ describe('bowline-bridge', () => {
     await client.close()
   })
 
-  it('exit code 2 for bad configuration, of which stdout says nothing', async () => {
+  it('exit code 2 for bad configuration, with nothing on stdout', async () => {
     const command = start('--config', fixture('bad-default'))
     expect(await command.exit).toEqual([2, null])
     expect(command.stderr()).toMatch(/default agent nobody does not exist; registered: \w+/)
@@ -178,7 +178,7 @@ describe('bowline-bridge', () => {
     expect(stderr).toMatch(message)
   })
 
-  it('exit code 2 for a file that Node takes for CommonJS because of package.json', async () => {
+  it('exit code 2 for a file that Node loads as CommonJS because of package.json', async () => {
     await writeFile(join(folder, 'package.json'), '{ "type": "commonjs" }')
     await writeFile(join(folder, 'bowline.bridge.ts'), 'import { basename } from "node:path"\nexport default { name: basename }')
     const command = start('check')
@@ -186,14 +186,14 @@ describe('bowline-bridge', () => {
     expect(command.stderr()).toMatch(/bowline\.bridge\.ts cannot be loaded: .+: Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/)
   })
 
-  it('exit code 1 for a failure: a store that is no store', async () => {
+  it('exit code 1 for a failure: a store that cannot be opened as one', async () => {
     await writeFile(join(folder, 'sessions.db'), 'this is no database, but long enough to be looked at as one'.repeat(20))
     const command = start('--config', fixture('bridge'))
     expect(await command.exit).toEqual([1, null])
     expect(command.stderr()).toContain('sessions.db')
   })
 
-  it('exit code 1 for a failure: an address that is taken is told in a line', async () => {
+  it('exit code 1 for a failure: an address that is in use is reported in one line', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void other.close())
     await once(other, 'listening')
@@ -210,7 +210,7 @@ describe('bowline-bridge', () => {
     expect(command.stderr()).toContain('"level":"info"')
   })
 
-  it('B122: check says so where there are no agents, exit code 1', async () => {
+  it('B122: check says so if there are no agents, exit code 1', async () => {
     const { exitCode, stdout } = await run('check')
     expect([exitCode, stdout]).toEqual([1, 'There are no agents\n'])
   })
@@ -221,7 +221,7 @@ describe('bowline-bridge', () => {
     expect(stderr).toMatch(/default agent nobody does not exist/)
   })
 
-  it('help and version are for stdout', async () => {
+  it('help and version go to stdout', async () => {
     const help = await run('--help')
     const version = await run('--version')
     expect([help.exitCode, version.exitCode]).toEqual([0, 0])
@@ -229,7 +229,7 @@ describe('bowline-bridge', () => {
     expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
-  it('takes the configuration that stands in the folder', async () => {
+  it('uses the configuration file in the folder', async () => {
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ defaultAgentId: 'from-json' }))
     const json = await run('check')
     expect(json.exitCode).toBe(2)
@@ -244,7 +244,7 @@ describe('bowline-bridge', () => {
     expect(module.stdout()).toContain('ready echo')
   })
 
-  it('takes the configuration that BOWLINE_BRIDGE_CONFIG names, and a flag before it; tells no more than BOWLINE_LOG_LEVEL asks for', async () => {
+  it('uses the configuration that BOWLINE_BRIDGE_CONFIG names, after a flag; logs no more than BOWLINE_LOG_LEVEL allows', async () => {
     const environment = { BOWLINE_BRIDGE_CONFIG: fixture('clients'), BOWLINE_LOG_LEVEL: 'silent' }
     const named = startCommand(['check'], { environment, folder })
     const flag = runHere(['--config', fixture('bad-default'), 'check'], { environment, folder })
@@ -270,7 +270,7 @@ describe('bowline-bridge with workers', () => {
     await client.close()
   })
 
-  it('a file in JSON names workers, whose folder is its own', async () => {
+  it('a file in JSON names workers, whose folder is that of the file', async () => {
     await mkdir(join(folder, 'agents'))
     await writeFile(join(folder, 'agents', 'agent.ts'), `import ${JSON.stringify(pathToFileURL(foreignAgent).href)}`)
     const workers = [{ id: 'local', command: process.execPath, args: ['--disable-warning=ExperimentalWarning', 'agent.ts'] }]
@@ -280,7 +280,7 @@ describe('bowline-bridge with workers', () => {
     expect([exitCode, stdout]).toEqual([0, 'ready local (worker, default)\n'])
   })
 
-  it('B122: a server that cannot be reached is no fault of the configuration: check prints why, exit code 1', async () => {
+  it('B122: a server that cannot be reached is not a fault of the configuration: check prints why, exit code 1', async () => {
     const file = join(folder, 'servers.json')
     const named = { id: 'away', baseUrl: 'http://127.0.0.1:9', agents: ['writer'] }
     await writeFile(file, JSON.stringify({ servers: [named, { id: 'far', baseUrl: 'http://127.0.0.1:9' }] }))
@@ -321,7 +321,7 @@ describe('bowline-bridge with workers', () => {
     ])
   })
 
-  it('exit code 2 where two workers have one id, or a worker has nothing to run', async () => {
+  it('exit code 2 if two workers have one id, or a worker has nothing to run', async () => {
     const twice = await run('--worker', 'one=true', '--worker', 'one=true', 'check')
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers: [{ id: 'none' }] }))
     const none = await run('check')
@@ -331,7 +331,7 @@ describe('bowline-bridge with workers', () => {
 })
 
 describe('bowline-bridge --http', () => {
-  it('B113: says where it listens, on loopback, and ends clean by a signal while somebody waits', async () => {
+  it('B113: prints its address, on loopback, and ends cleanly by a signal while a client waits', async () => {
     const command = await startHttpCommand(['--config', fixture('clients')])
     expect(command.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
     const client = new Client({ name: 'test', version: '1.0.0' })
@@ -344,7 +344,7 @@ describe('bowline-bridge --http', () => {
     expect(command.stdout()).toBe('')
   })
 
-  it('B112: the end of stdin does not end it: others may start it in the background', async () => {
+  it('B112: the end of stdin does not end it: scripts may start it in the background', async () => {
     const command = await startHttpCommand(['--config', fixture('clients')])
     command.child.stdin.end()
     command.child.stdout.destroy()
@@ -353,13 +353,13 @@ describe('bowline-bridge --http', () => {
     expect(await command.exit).toEqual([0, null])
   })
 
-  it('exit code 2 where everybody could use the agents', async () => {
+  it('exit code 2 if any caller could use the agents', async () => {
     const { exitCode, stderr } = await run('--http', '0.0.0.0:0')
     expect(exitCode).toBe(2)
     expect(stderr).toContain('BOWLINE_BRIDGE_TOKEN')
   })
 
-  it('B113: the token of BOWLINE_BRIDGE_TOKEN is asked for, and is in no line of the log', async () => {
+  it('B113: the token of BOWLINE_BRIDGE_TOKEN is required, and is in no line of the log', async () => {
     const environment = { BOWLINE_BRIDGE_TOKEN: 'a-token-of-this-test' }
     const command = await startHttpCommand(['--config', fixture('clients')], { environment })
     expect((await fetch(command.url, { method: 'POST' })).status).toBe(401)

@@ -16,8 +16,8 @@ function* schemasIn(schema: unknown, path: string): Generator<readonly [string, 
   }
 }
 
-describe('B120: what a model sees of the tools', () => {
-  it('B120: each input and output field says what it is', async () => {
+describe('B120: the tools as a model sees them', () => {
+  it('B120: each input and output field has a description', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()
     const fields: (readonly [string, unknown])[] = []
@@ -30,7 +30,7 @@ describe('B120: what a model sees of the tools', () => {
     expect(fields.filter(([, description]) => typeof description !== 'string' || description.length < 4)).toEqual([])
   })
 
-  it('B110, B120: each field says of which one type it is, or lists the types if it may be any JSON', async () => {
+  it('B110, B120: each field has one type, or lists the types if it may be any JSON', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()
     const fields = tools.flatMap(({ name, inputSchema, outputSchema }) => [...schemasIn(inputSchema, `${name}.input`), ...schemasIn(outputSchema, `${name}.output`)])
@@ -48,7 +48,7 @@ describe('B120: what a model sees of the tools', () => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(28 * 1024)
   })
 
-  it('B120: the schemas alone say where provider, model and parameters come from and where they go', async () => {
+  it('B120: the schemas alone tell where provider, model and parameters come from and where they go', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()
     const tool = (name: string) => tools.find((each) => each.name === name)
@@ -72,7 +72,7 @@ describe('B119: instructions', () => {
     testAgent('talker', { providers: [{ id: 'openai', models: ['m'] }] }),
   ]
 
-  it('B119: they name the agents, what each is for, and the order of calls', async () => {
+  it('B119: name the agents, the purpose of each, and the order of calls', async () => {
     const { client } = await connect(agents())
     const text = client.getInstructions() ?? ''
     expect(text.split('\n').slice(0, 3)).toEqual([
@@ -85,7 +85,7 @@ describe('B119: instructions', () => {
     expect([text.indexOf('1. agents_discover'), text.indexOf('2. tasks_delegate'), text.indexOf('3. A status')].every((place) => place > 0)).toBe(true)
   })
 
-  it('B119: they change with the list', async () => {
+  it('B119: change with the list', async () => {
     const executor = inProcessExecutor({ agents: [] })
     const started = await connect([], { executors: [executor] })
     expect(started.client.getInstructions()).toMatch(/^There are no agents/)
@@ -94,7 +94,7 @@ describe('B119: instructions', () => {
     expect(client.getInstructions()).toContain('- late (the default)')
   })
 
-  it('B119, V62: an agent that the caller may not use is not named', async () => {
+  it('B119, V62: do not name an agent that the caller may not use', async () => {
     const { client } = await connect(agents(), {}, { owner: 'ann', mayUse: (id) => id === 'talker' })
     expect(client.getInstructions()).toContain('- talker')
     expect(client.getInstructions()).not.toContain('reviewer')

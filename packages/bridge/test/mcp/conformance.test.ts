@@ -48,7 +48,7 @@ const doesNotApply: Readonly<Record<string, string>> = {
   'tools-call-with-progress': ownTool,
 }
 
-it('B110: the conformance suite of the protocol passes but for features that are not offered', async () => {
+it('B110: the conformance suite of the protocol passes except for features that are not offered', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'bowline-conformance-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const baseline = join(folder, 'expected.yml')

@@ -60,7 +60,7 @@ const eras: readonly (readonly [string, ClientOptions])[] = [
   ['of 2026', { versionNegotiation: { mode: { pin: '2026-07-28' } } }],
 ]
 
-describe('who is admitted over HTTP', () => {
+describe('admission over HTTP', () => {
   it('B113: Host and Origin must name this machine', async () => {
     const { url } = await serve([testAgent('a')])
     const { port } = new URL(url)
@@ -72,13 +72,13 @@ describe('who is admitted over HTTP', () => {
     expect(await statusOf(url, { host: 'box.lan' })).toBe(403)
   })
 
-  it('B113: further names are those that were allowed', async () => {
+  it('B113: the options may allow further names', async () => {
     const { url } = await serve([testAgent('a')], { allowedHosts: ['Box.lan'] })
     expect(await statusOf(url, { host: 'box.lan:80', origin: 'https://box.lan' })).toBe(200)
     expect(await statusOf(url, { host: 'other.lan' })).toBe(403)
   })
 
-  it('B113: with a token nobody gets in without it', async () => {
+  it('B113: with a token no caller gets in without it', async () => {
     const { url, connect } = await serve([testAgent('a')], { token: 'right-token' })
     for (const authorization of [undefined, 'right-token', 'Bearer', 'Bearer wrong-token', 'Bearer right-token2', 'Basic right-token']) {
       expect(await statusOf(url, authorization === undefined ? {} : { authorization }), authorization).toBe(401)
@@ -89,7 +89,7 @@ describe('who is admitted over HTTP', () => {
     expect((await (await connect({}, { authorization: 'Bearer right-token' })).listTools()).tools).toHaveLength(11)
   })
 
-  it('B113: the principal becomes the owner: who shows the token is not who needs none', async () => {
+  it('B113: the principal becomes the owner: a caller with a token differs from a caller that needs none', async () => {
     const owners: string[] = []
     const agent = testAgent('a', { onSessionCreate: ({ owner }) => void owners.push(owner) })
     const open = await serve([agent])
@@ -99,7 +99,7 @@ describe('who is admitted over HTTP', () => {
     expect(owners).toEqual(['local', 'token'])
   })
 
-  it('there is no other path', async () => {
+  it('any other path is not found', async () => {
     const { url } = await serve([testAgent('a')])
     expect(await statusOf(new URL('/', url).href)).toBe(404)
     expect(await statusOf(`${url}?x=1`)).toBe(200)
@@ -107,7 +107,7 @@ describe('who is admitted over HTTP', () => {
 })
 
 describe.each(eras)('clients %s over HTTP', (_era, options) => {
-  it('B62: a lost connection cancels work that nobody could find again, and leaves all other', async () => {
+  it('B62: a lost connection cancels work that no caller could find again, and leaves all other work', async () => {
     const nameless = heldAgent('nameless')
     const named = heldAgent('named')
     const kept = heldAgent('kept')
@@ -131,7 +131,7 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
     expect([nameless.cancels, named.cancels, kept.cancels]).toEqual([['caller'], [], []])
   })
 
-  it('B61: the end of the exchange after the answer means nothing, also to work that nobody named', async () => {
+  it('B61: the end of the exchange after the answer has no effect, also on work without a name', async () => {
     const { agent, began, finish, cancels } = heldAgent('a')
     const { connect, bridge } = await serve([agent])
     const client = await connect(options)
@@ -171,7 +171,7 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
     expect(contentOf(await calling)).toMatchObject({ status: 'completed', text: 'done' })
   })
 
-  it('sessions outlive the connection that made them', async () => {
+  it('sessions outlive the connection that created them', async () => {
     const { connect } = await serve([testAgent('a')])
     const { sessionId } = contentOf<{ sessionId: string }>(await (await connect(options)).callTool({ name: 'sessions_create', arguments: {} }))
     const prompt = { name: 'sessions_prompt', arguments: { sessionId, prompt: 'hi' } }
@@ -179,7 +179,7 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
   })
 })
 
-it('B61: on the attempt of 2025 a cancel notice reaches no handler; sessions_cancel does', async () => {
+it('B61: with the protocol of 2025 a cancel notice reaches no handler; sessions_cancel does', async () => {
   const { agent, began, cancels, cancelled } = heldAgent('a')
   const { connect, bridge } = await serve([agent])
   const client = await connect({ versionNegotiation: { mode: 'legacy' } })
@@ -197,7 +197,7 @@ it('B61: on the attempt of 2025 a cancel notice reaches no handler; sessions_can
   expect(await bridge.request('r1', { waitMs: 1000 })).toMatchObject({ status: 'aborted' })
 })
 
-it('a server that closes answers what is still open', async () => {
+it('a server that closes answers every open call', async () => {
   const { agent, began } = heldAgent('a')
   const { connect, bridge, close } = await serve([agent])
   const client = await connect()

@@ -51,7 +51,7 @@ describe('how long a call stays open', () => {
     expect(contentOf(await later)).toMatchObject(running)
   })
 
-  it('B58: a request that waits for its turn is told as queued', async () => {
+  it('B58: a request that waits for its turn is reported as queued', async () => {
     const { agent, began } = heldAgent('a')
     const { call } = await connect([agent], { maxInFlight: 1, maxQueued: 1 })
     await call('tasks_delegate', { prompt: 'one', mode: 'background' })
@@ -67,7 +67,7 @@ describe('how long a call stays open', () => {
     expect(contentOf(await call('tasks_status', { requestId, waitMs: 1000 }))).toMatchObject({ status: 'completed', text: 'a: hi' })
   })
 
-  it('B64: a client that waits 60 s for an answer and no longer completes ten minutes of work', async () => {
+  it('B64: a client that waits at most 60 s for an answer still completes ten minutes of work', async () => {
     const { agent, began, finish } = heldAgent('a')
     const connected = await connect([agent], { inactivityMs: 0 })
     const { call, clock } = connected
@@ -144,7 +144,7 @@ describe('progress', () => {
 
   const finished: BridgeEvent = { type: 'result', result: answer('done') }
 
-  it('B59: the first note comes at acceptance and says which request and session', async () => {
+  it('B59: the first note comes at acceptance and names the request and the session', async () => {
     const { notes, say, calling } = await open()
     expect(notes()).toHaveLength(1)
     await say(finished)
@@ -153,7 +153,7 @@ describe('progress', () => {
     expect(notes()[0]?.message).toContain(sessionId)
   })
 
-  it('B59: a note every heartbeatMs; progress strictly increases, whatever an agent says', async () => {
+  it('B59: a note comes every heartbeatMs; progress strictly increases, whatever an agent reports', async () => {
     const { notes, say, clock, calling } = await open({ heartbeatMs: 1000 })
     await clock.advance(3000)
     expect(notes()).toHaveLength(4)
@@ -169,7 +169,7 @@ describe('progress', () => {
     expect(values.at(-1)).toBeLessThan(10)
   })
 
-  it('B59: at most four notes of an agent per second; the last one is not lost', async () => {
+  it('B59: at most four notes of an agent come per second; the last one is not lost', async () => {
     const { notes, say, clock, calling } = await open({ heartbeatMs: 600_000 })
     for (let step = 1; step <= 100; step++) {
       await say({ type: 'progress', message: `step ${step}`, progress: step })
@@ -184,7 +184,7 @@ describe('progress', () => {
     await calling
   })
 
-  it('B59: without a token there is no note', async () => {
+  it('B59: without a progress token no note is sent', async () => {
     const { agent, began, finish } = heldAgent('a')
     const { call, clock, wire } = await connect([agent], { heartbeatMs: 100 })
     const calling = call('tasks_delegate', { prompt: 'hi' })
@@ -195,7 +195,7 @@ describe('progress', () => {
     expect(progressOf(wire)).toEqual([])
   })
 
-  it('B60: after the answer of a call there is no note for it, while the work goes on and when it ends', async () => {
+  it('B60: no note is sent after the answer of a call, while the work goes on and when it ends', async () => {
     const { agent, began, finish } = heldAgent('a')
     const connected = await connect([agent], { heartbeatMs: 1000, waitMs: 2500, inactivityMs: 0 })
     const { call, clock, wire } = connected
@@ -231,7 +231,7 @@ describe('callers that leave', () => {
     expect(bridge.health().requests.inFlight).toBe(0)
   })
 
-  it('B61: what is aborted after the answer means nothing', async () => {
+  it('B61: an abort after the answer has no effect', async () => {
     const { agent, began, finish, cancels } = heldAgent('a')
     const connected = await connect([agent])
     const { call, client, bridge } = connected
@@ -244,7 +244,7 @@ describe('callers that leave', () => {
     expect(cancels).toEqual([])
   })
 
-  it('B61: to cancel tasks_status ends the waiting, not the request', async () => {
+  it('B61: cancelling tasks_status ends the wait, not the request', async () => {
     const { agent, began, finish, cancels } = heldAgent('a')
     const connected = await connect([agent])
     const { call, bridge, clock } = connected
@@ -276,7 +276,7 @@ describe('callers that leave', () => {
   })
 })
 
-it('B62: a caller that is lost and cannot find its work again cancels it; any other detaches', async () => {
+it('B62: a caller that is lost and cannot find its work again cancels it; any other caller detaches', async () => {
   const signals: Record<string, AbortSignal> = {}
   const agent = testAgent('a', {
     onPrompt: async ({ prompt, abortSignal }) => {

@@ -12,8 +12,8 @@ async function reaching(names: readonly string[], of: readonly string[] = ['a', 
   return { bridge, clock, reach: new Reach(bridge, mine, (id) => names.includes(id)) }
 }
 
-describe('V62: what is there for who may not use all agents', () => {
-  it('V62: only those agents are listed, and the first of them is the default where the common one is out of reach', async () => {
+describe('V62: callers that may not use all agents', () => {
+  it('V62: only their agents are listed, and the first of them is the default if the common default is not allowed', async () => {
     const { reach } = await reaching(['b', 'c'])
     expect(reach.discover().map((agent) => [agent.id, agent.default])).toEqual([['b', true], ['c', false]])
     expect([reach.chosen(undefined), reach.chosen('c')]).toEqual(['b', 'c'])
@@ -22,7 +22,7 @@ describe('V62: what is there for who may not use all agents', () => {
     expect(all.chosen(undefined)).toBe('a')
   })
 
-  it('V62: an agent out of reach is refused as one that never was, and only agents within reach are named', async () => {
+  it('V62: an agent that is not allowed is refused like an unknown one, and only allowed agents are named', async () => {
     const { reach } = await reaching(['b'])
     const refusal = (id: string): unknown => {
       try {
@@ -39,14 +39,14 @@ describe('V62: what is there for who may not use all agents', () => {
     expect(none.discover()).toEqual([])
   })
 
-  it('V62: health counts what is within reach, and without any is not healthy', async () => {
+  it('V62: health counts the allowed agents, and without any is not healthy', async () => {
     const { reach } = await reaching(['b', 'c'])
     expect(reach.health()).toMatchObject({ healthy: true, agents: { total: 2, ready: 2 } })
     const { reach: none } = await reaching([])
     expect(none.health()).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 } })
   })
 
-  it('V62: health names the workers and the agents that are left out within reach, and counts those that are ready', async () => {
+  it('V62: health names the allowed workers and the allowed agents that are left out, and counts those that are ready', async () => {
     const executor = inProcessExecutor({ agents: ['a', 'b'].map((id) => testAgent(id)) })
     const workers = ['a', 'b'].map((id) => ({ id, state: 'ready' as const, restarts: 0 }))
     const agents = () => [...executor.agents(), { ...agentLike, id: 'b2', status: 'unavailable' }, ...['a3', 'b3'].map((id) => ({ ...agentLike, id, status: 'odd' }))]
@@ -60,7 +60,7 @@ describe('V62: what is there for who may not use all agents', () => {
     expect(reach.health().executors).toEqual([{ kind: 'in-process', healthy: true }])
   })
 
-  it('V62: what the owner may not discover is not there, nor what lacks the capability asked for', async () => {
+  it('V62: agents that the owner may not discover, or that lack the requested capability, are not found', async () => {
     const agents = ['a', 'b', 'c'].map((id) => testAgent(id, { capabilities: id === 'c' ? ['x'] : ['x', 'y'] }))
     const authorize = (owner: string, _action: string, agentId: string): boolean => owner !== mine.owner || agentId !== 'a'
     const { bridge } = await startBridge(agents, { authorize })
@@ -70,7 +70,7 @@ describe('V62: what is there for who may not use all agents', () => {
     expect(reach.chosen(undefined)).toBe('b')
   })
 
-  it('V62: what failed with an agent out of reach is asked for in the name of nobody too', async () => {
+  it('V62: a failed request with an agent that is not allowed is looked up under an unknown owner too', async () => {
     const failures = { a: () => new BridgeError('UPSTREAM', 'no'), b: () => new Error('untyped'), c: () => new BridgeError('AUTH', 'no', { details: { agentId: 'open' } }) }
     const agents = Object.entries(failures).map(([id, failure]) => testAgent(id, { onPrompt: () => Promise.reject(failure()) }))
     const { bridge } = await startBridge(agents)
@@ -82,7 +82,7 @@ describe('V62: what is there for who may not use all agents', () => {
     }
   })
 
-  it('V62: a session or request of an agent out of reach is asked for in the name of nobody', async () => {
+  it('V62: a session or request of an agent that is not allowed is looked up under an unknown owner', async () => {
     const { bridge, clock, reach } = await reaching(['b'])
     const within = await bridge.createSession({ ...mine, agentId: 'b' })
     const outside = await bridge.createSession({ ...mine, agentId: 'a' })

@@ -15,7 +15,7 @@ async function three() {
 }
 
 describe('B118: tasks_status of several requests', () => {
-  it('B118: gives each as it is, in order, also one that is not there or somebody else has', async () => {
+  it('B118: returns each in its state, in order, also one that is unknown or of another owner', async () => {
     const started = await three()
     const { call } = started
     const answer = contentOf<Several>(await call('tasks_status', { requestIds: ['r2', 'nope', 'r0', 'r2'] }))
@@ -38,7 +38,7 @@ describe('B118: tasks_status of several requests', () => {
     expect(words(contentOf<Several>(await all))).toEqual(['r1 completed', 'r2 completed'])
   })
 
-  it('B118: the wait is bounded', async () => {
+  it('B118: the wait has an upper limit', async () => {
     const { call, clock, one, two } = await three()
     const waiting = call('tasks_status', { requestIds: ['r1', 'r2'], waitFor: 'any', waitMs: 1000 })
     await clock.advance(0)

@@ -60,7 +60,7 @@ describe('B121: errors', () => {
     expect(errorOf(await other.call('tasks_status', { requestId: 'r1' })).message).toBe('Request not found; you have no requests')
   })
 
-  it('B121, V62: what the caller may not use is neither listed nor told apart from what never was', async () => {
+  it('B121, V62: things that the caller may not use are not listed, and look like unknown ones', async () => {
     const started = await connect([testAgent('a'), testAgent('b')])
     const { sessionId } = contentOf<{ sessionId: string }>(await started.call('sessions_create', { agentId: 'a' }))
     await started.call('sessions_prompt', { sessionId, prompt: 'hi', requestId: 'r1' })
@@ -80,7 +80,7 @@ describe('B121: errors', () => {
     expect(errorOf(await call('sessions_prompt', { sessionId, prompt: 'hi' }))).toMatchObject({ code: 'EXPIRED', details: { sessionValid: false }, next: 'Create a new session with sessions_create.' })
   })
 
-  it('B121, B34: a fault of the bridge itself has the same form', async () => {
+  it('B121, B34: an error of the bridge itself has the same form', async () => {
     const { call, bridge } = await connect([testAgent('a')])
     bridge.createSession = () => Promise.reject(new TypeError('secret /srv/x'))
     const error = errorOf(await call('sessions_create'))
@@ -88,8 +88,8 @@ describe('B121: errors', () => {
   })
 })
 
-describe('a prompt while an answer is awaited', () => {
-  it('B121, B40: is told what is pending, and its advice helps', async () => {
+describe('a prompt while a question is open', () => {
+  it('B121, B40: gets the pending question, and its advice helps', async () => {
     const { call } = await connect([asking()])
     const { sessionId } = contentOf<{ sessionId: string }>(await call('sessions_create'))
     const asked = contentOf(await call('sessions_prompt', { sessionId, prompt: 'Pay.' }))
@@ -103,7 +103,7 @@ describe('a prompt while an answer is awaited', () => {
     expect(contentOf(await call('sessions_prompt', { sessionId, prompt: 'Again.' }))).toMatchObject({ status: 'awaiting-approval' })
   })
 
-  it('B25: a session whose request works is busy without a question', async () => {
+  it('B25: a session with a running request is busy without a question', async () => {
     const { agent, began, finish } = heldAgent('a')
     const { call } = await connect([agent])
     const { sessionId } = contentOf<{ sessionId: string }>(await call('sessions_create'))

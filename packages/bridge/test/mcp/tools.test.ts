@@ -41,7 +41,7 @@ const inputs: Readonly<Record<string, { readonly all: readonly string[]; readonl
   tasks_list: { all: ['sessionId', 'status', 'limit', 'cursor'] },
 }
 
-describe('what tools/list says', () => {
+describe('tools/list', () => {
   it('B107, B120: exactly these tools, each with hints, description, schemas and annotations', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()
@@ -79,7 +79,7 @@ describe('shapes of answers', () => {
     expect(result.isError).toBeFalsy()
   })
 
-  it('B106: usage that says nothing is absent', async () => {
+  it('B106: empty usage is absent', async () => {
     const { call } = await connect([testAgent('a', { onPrompt: () => ({ ...answer('hello'), usage: {} }) })])
     expect(contentOf(await call('tasks_delegate', { prompt: 'hi' }))).not.toHaveProperty('usage')
   })
@@ -108,7 +108,7 @@ describe('shapes of answers', () => {
     expect(contentOf(await call('sessions_close', { sessionId }))).toEqual({ closed: true, sessionId, existed: false })
   })
 
-  it('B5: optional fields of agents are there only when they were declared and say something', async () => {
+  it('B5: optional fields of agents appear only if they were declared and are not empty', async () => {
     const providers = [{ id: 'p', models: ['m'], kind: 'local' }]
     const agents = [testAgent('a', { capabilities: ['greet'], providers }), testAgent('b', { providers: [] })]
     const { call } = await connect(agents)
@@ -122,7 +122,7 @@ describe('shapes of answers', () => {
     expect(contentOf(await call('agents_discover', { capability: 'greet' }))).toMatchObject({ agents: [{ id: 'a' }] })
   })
 
-  it('B12: status and list give the same fields', async () => {
+  it('B12: status and list return the same fields', async () => {
     const { call } = await connect([testAgent('a')])
     const { sessionId } = contentOf<{ sessionId: string }>(await call('sessions_create'))
     const status = contentOf(await call('sessions_status', { sessionId }))
@@ -153,7 +153,7 @@ describe('shapes of answers', () => {
     expect(textOf(result)).toBe(JSON.stringify({ error: result._meta?.['bowline/error'] }, null, 2))
   })
 
-  it('B107: what an agent gives beside its contract is the envelope, not a broken success', async () => {
+  it('B107: a result that breaks the contract of agents gives the envelope, not a broken success', async () => {
     const { call } = await connect([testAgent('a', { onPrompt: () => ({ ...answer('x'), usage: { inputTokens: -1 } }) })])
     expect(errorOf(await call('tasks_delegate', { prompt: 'hi' })).code).toBe('PROTOCOL')
   })
@@ -169,7 +169,7 @@ describe('shapes of answers', () => {
   })
 })
 
-describe('what tools take', () => {
+describe('arguments of tools', () => {
   const nested = JSON.parse(`${'['.repeat(9000)}${']'.repeat(9000)}`) as unknown
 
   it.each<[string, string, object, string]>([
@@ -193,7 +193,7 @@ describe('what tools take', () => {
     ['no session', 'sessions_close', {}, 'sessionId'],
     ['a wait over ten minutes', 'tasks_status', { requestId: 'r', waitMs: 600_001 }, 'waitMs'],
     ['anything at all', 'bridge_health', { verbose: true }, ''],
-  ])('B109: %s for %s is the envelope with PROTOCOL and issues', async (_what, name, input, path) => {
+  ])('B109: %s for %s gives the envelope with PROTOCOL and issues', async (_what, name, input, path) => {
     const { call } = await connect([testAgent('a')])
     const { code, details } = errorOf(await call(name, input))
     expect(code).toBe('PROTOCOL')
@@ -227,7 +227,7 @@ describe('what tools take', () => {
     await expect(call('sessions_fly')).rejects.toThrow(/sessions_fly/)
   })
 
-  it('B8: workerId counts as agentId where that is absent', async () => {
+  it('B8: workerId counts as agentId if that is absent', async () => {
     const { call } = await connect([testAgent('a'), testAgent('b')])
     expect(contentOf(await call('sessions_create', { workerId: 'b' }))).toMatchObject({ agentId: 'b' })
     expect(contentOf(await call('sessions_create', { workerId: 'b', agentId: 'a' }))).toMatchObject({ agentId: 'a' })
@@ -254,8 +254,8 @@ describe('what tools take', () => {
   })
 })
 
-describe('a bridge that has all it can do', () => {
-  it('B66: what looks, ends or answers is never refused for load', async () => {
+describe('a bridge at its limit of requests', () => {
+  it('B66: reads, closes and answers are never refused for load', async () => {
     const { agent, began, cancelled } = heldAgent('a')
     const { call } = await connect([agent], { maxInFlight: 1 })
     const { sessionId } = contentOf<{ sessionId: string }>(await call('sessions_create'))
@@ -280,7 +280,7 @@ describe('a bridge that has all it can do', () => {
     await cancelled
   })
 
-  it('B66: answers get through when there is no place for new work', async () => {
+  it('B66: answers are accepted when there is no slot for new work', async () => {
     const pending = [{ id: 'ask', kind: 'approval' as const, toolName: 'rm', input: {} }]
     const asking = testAgent('asking', {
       onPrompt: ({ answers }) => (answers ? answer(JSON.stringify(answers)) : { text: '', stopReason: 'needs_input', pending }),
@@ -298,7 +298,7 @@ describe('a bridge that has all it can do', () => {
   })
 })
 
-it('B14: what belongs to another is refused in the words for what never was', async () => {
+it('B14: resources of another owner are refused in the words for unknown ones', async () => {
   const started = await connect([testAgent('a')])
   const other = await connectTo(started, { owner: 'other' })
   const { sessionId } = contentOf<{ sessionId: string }>(await started.call('sessions_create'))

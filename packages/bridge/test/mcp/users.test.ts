@@ -17,8 +17,8 @@ async function sameAsNever(call: Connected['call'], name: string, input: Readonl
   expect(JSON.stringify(hidden).replaceAll(id, 'never'), name).toBe(JSON.stringify(never))
 }
 
-describe('agents that somebody may not use', () => {
-  it('are not listed, and the first that is there is the default', async () => {
+describe('agents that some callers may not use', () => {
+  it('are not listed, and the first allowed one is the default', async () => {
     const { user } = await limited()
     const listed = [{ id: 'open', default: true }]
     expect(contentOf(await user.call('agents_discover'))).toMatchObject({ agents: listed })
@@ -26,7 +26,7 @@ describe('agents that somebody may not use', () => {
     expect(contentOf(await user.call('bridge_health'))).toMatchObject({ healthy: true, agents: { total: 1, ready: 1 } })
   })
 
-  it('take no work, in the words for an agent that never was', async () => {
+  it('accept no work, in the words for an unknown agent', async () => {
     const { user } = await limited()
     expect(contentOf(await user.call('tasks_delegate', { prompt: 'hi' }))).toMatchObject({ agentId: 'open', text: 'open: hi' })
     expect(contentOf(await user.call('sessions_create'))).toMatchObject({ agentId: 'open' })
@@ -34,7 +34,7 @@ describe('agents that somebody may not use', () => {
     await sameAsNever(user.call, 'sessions_create', { agentId: 'hidden' }, 'hidden')
   })
 
-  it('leave nothing: without any other the bridge has none', async () => {
+  it('without any other agent the bridge has none', async () => {
     const started = await connect([testAgent('hidden')])
     const { call } = await connectTo(started, { mayUse: () => false })
     expect(contentOf(await call('bridge_health'))).toMatchObject({ healthy: false, agents: { total: 0, ready: 0 } })
@@ -57,7 +57,7 @@ describe('agents that somebody may not use', () => {
     expect(contentOf(await started.call('sessions_status', { sessionId }))).toMatchObject({ status: 'idle' })
   })
 
-  it('do not stand in the way of the others', async () => {
+  it('do not affect the others', async () => {
     const { user } = await limited()
     const { sessionId } = contentOf<Ids>(await user.call('sessions_create'))
     const { requestId } = contentOf<Ids>(await user.call('sessions_prompt', { sessionId, prompt: 'hi', requestId: 'mine' }))
@@ -70,7 +70,7 @@ describe('agents that somebody may not use', () => {
 })
 
 describe('owners', () => {
-  it('B113: work belongs to the owner for whom the server was made', async () => {
+  it('B113: work belongs to the owner for whom the server was created', async () => {
     const owners: string[] = []
     const agent = testAgent('a', { onSessionCreate: ({ owner }) => void owners.push(owner) })
     const started = await connect([agent], {}, { owner: 'acme/ci' })
@@ -82,7 +82,7 @@ describe('owners', () => {
     expect(contentOf(await other.call('sessions_close', { sessionId }))).toMatchObject({ existed: false })
   })
 
-  it('B14: nobody cancels or asks for the request of another', async () => {
+  it('B14: an owner cannot cancel or read the request of another one', async () => {
     const { agent, began, finish, cancels } = heldAgent('a')
     const started = await connect([agent], {}, { owner: 'one' })
     const other = await connectTo(started, { owner: 'two' })
@@ -96,7 +96,7 @@ describe('owners', () => {
   })
 })
 
-it('fields of runtimeParams that somebody may not set are refused, wherever they stand', async () => {
+it('fields of runtimeParams that the caller may not set are refused, wherever they are', async () => {
   const params: unknown[] = []
   const agent = testAgent('a', { onPrompt: ({ runtimeParams }) => (params.push(runtimeParams), answer('ok')) })
   const { call } = await connect([agent], {}, { runtimeParams: ['seed'] })

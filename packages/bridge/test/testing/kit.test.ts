@@ -38,7 +38,7 @@ async function failuresOf(make: MakeExecutor, rule = '', hangsAfterMs?: number):
 }
 
 describe('the kit for executors', () => {
-  it('B10: lets a good executor pass', async () => {
+  it('B10: a good executor passes', async () => {
     expect(await failuresOf((agent, limits) => inProcessExecutor({ agents: [agent], ...limits }))).toEqual([])
   })
 
@@ -46,7 +46,7 @@ describe('the kit for executors', () => {
     expect(await failuresOf(over, rule, 2000)).not.toEqual([])
   })
 
-  it('B10: what an agent cannot do is skipped, and by which reason', () => {
+  it('B10: abilities that an agent lacks are skipped, with the reason', () => {
     const make: MakeExecutor = (agent) => inProcessExecutor({ agents: [agent] })
     const all = testsOf(make)
     const some = testsOf(make, { stubbornness: 'it is always stopped' })

@@ -16,7 +16,7 @@ async function startBridge(workers: readonly WorkerOptions[], options: BridgeOpt
 const soon = { restart: { backoffMs: 1 } }
 
 describe('workers behind a bridge', () => {
-  it('B6: the first discovery of a client waits for the first handshake; code is told that the worker is starting', async () => {
+  it('B6: the first discovery of a client waits for the first handshake; code learns that the worker is starting', async () => {
     const missing = { id: 'missing', command: '/opt/no/such/program' }
     const bridge = await startBridge([servedWorker(), missing])
     expect(bridge.discover().map(({ status }) => status)).toEqual(['starting', 'starting'])
@@ -63,7 +63,7 @@ describe('workers behind a bridge', () => {
     expect((await bridge.session(sessionId)).status).toBe('idle')
   })
 
-  it('B46: one that does not stop leaves a failed session, and its worker goes on with others', async () => {
+  it('B46: a worker that does not stop leaves a failed session, and goes on with other sessions', async () => {
     const bridge = await startBridge([foreignWorker()], { cancelGraceMs: 50 })
     const { sessionId } = await bridge.createSession({ agentId: 'foreign' })
     const run = bridge.prompt({ sessionId, prompt: 'stubborn' })
@@ -94,7 +94,7 @@ describe('workers behind a bridge', () => {
     expect((await bridge.session(sessionId)).status).toBe('idle')
   })
 
-  it('B67: B15: the places of sessions and requests are free again after a worker was lost', async () => {
+  it('B67: B15: the slots of sessions and requests are free again after a worker was lost', async () => {
     const executor = workerExecutor({ workers: [foreignWorker([], soon)], maxSessions: 1 })
     const bridge = createBridge({ executors: [executor], logger: recordingLogger(), maxInFlight: 1 })
     await bridge.start()

@@ -7,14 +7,14 @@ import type { NoticeBody } from '../../src/notices.ts'
 import { failureOf as failureOfResult, startBridgeOf } from '../support.ts'
 import { ask, atEnd, brokenWorker, eventually, failureOf, foreignWorker, isRunning, openSession, servedWorker, sessionOf, startWorkers, toldFile } from './support.ts'
 
-describe('a worker that does not do as it should', () => {
+describe('a worker that breaks the protocol', () => {
   it.each([
     ['garbage', 'sent a line that is not JSON'],
     ['long', `sent a line of over ${4 * 1024 * 1024} bytes`],
     ['frame', 'sent JSON that is not a message'],
     ['batch', 'sent JSON that is not a message'],
     ['stranger', 'sent JSON that is not a message'],
-  ])('B85: %s is a broken frame: it is ended, and its last words are in the log, redacted', async (fault, reason) => {
+  ])('B85: %s is a broken frame: the worker is ended, and its last output is in the log, redacted', async (fault, reason) => {
     const { executor, logger, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })])
     const session = await openSession(executor, 'broken')
     const error = await failureOf(ask(executor, session, 'go'))
@@ -29,7 +29,7 @@ describe('a worker that does not do as it should', () => {
   it.each([
     ['leave', 'exited with 3'],
     ['hang', 'exited with 0'],
-  ])('B81: %s: it is lost, and the reason is told', async (fault, reason) => {
+  ])('B81: %s: the worker is lost, and the reason is reported', async (fault, reason) => {
     const { executor, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })])
     const session = await openSession(executor, 'broken')
     expect(await failureOf(ask(executor, session, 'go'))).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
@@ -37,7 +37,7 @@ describe('a worker that does not do as it should', () => {
     await becomes('ready', 2)
   })
 
-  it('B81: B83: killed while it starts it is started again, and whoever waits is told when that is of no use', async () => {
+  it('B81: B83: killed while it starts it is restarted, and waiting callers get an error when a restart is of no use', async () => {
     const { executor, notices } = await startWorkers([brokenWorker('initialize', { restart: { maxRestarts: 2, backoffMs: 1 } })])
     const error = await failureOf(executor.open(sessionOf('broken'), 'create'))
     expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none' } })
@@ -55,7 +55,7 @@ describe('a worker that does not do as it should', () => {
     expect(await failureOf(ask(executor, sessionOf('broken'), 'go'))).toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  it('B20: killed while it closes a session, the session is closed', async () => {
+  it('B20: killed while it closes a session, the session counts as closed', async () => {
     const { executor, becomes, failed } = await startWorkers([brokenWorker('session/close', { restart: { backoffMs: 1 } })])
     const session = await openSession(executor, 'broken')
     await executor.close(session, 'closed')
@@ -71,7 +71,7 @@ describe('a worker that does not do as it should', () => {
     ['version', 'acp', 'PROTOCOL', 'Worker broken does not speak version 1 of the Agent Client Protocol'],
     ['proof', 'token', 'AUTH', 'Worker broken did not prove that it is the process that was started'],
     ['noproof', 'token', 'AUTH', 'Worker broken did not prove that it is the process that was started'],
-  ] as const)('B74: %s: it is ended and not started again, and says why', async (fault, handshake, code, reason) => {
+  ] as const)('B74: %s: the worker is ended and not restarted, and reports why', async (fault, handshake, code, reason) => {
     const clock = manualClock()
     const { env, told } = await toldFile()
     const { executor, becomes, notices } = await startWorkers([brokenWorker(fault, { handshake, env })], { clock })
@@ -101,7 +101,7 @@ describe('a worker that does not do as it should', () => {
     expect(notices.some((notice) => notice.type === 'worker-changed' && notice.to === 'ready')).toBe(false)
   })
 
-  it.each([true, false])('B83: one that cannot be started says why (guard: %s)', async (guard) => {
+  it.each([true, false])('B83: a worker that cannot be started reports why (guard: %s)', async (guard) => {
     const missing = { id: 'missing', command: 'no-such-program-anywhere', guard, restart: { maxRestarts: 0 } }
     const { executor, becomes } = await startWorkers([missing])
     const error = await failureOf(executor.open(sessionOf('missing'), 'create'))
@@ -109,7 +109,7 @@ describe('a worker that does not do as it should', () => {
     expect(await becomes('unavailable')).toMatchObject({ restarts: 0 })
   })
 
-  it('B83: an entry that throws says why to its caller and in discovery, redacted and bounded', async () => {
+  it('B83: an entry that throws reports why to its caller and in discovery, redacted and bounded', async () => {
     const fault = `no key sk-abcdefghijklmnop in /home/me/keys.json ${'x'.repeat(300)}`
     const worker = servedWorker({ id: 'throws', env: { FAULT: fault }, restart: { maxRestarts: 0 } }, 'throwing-entry')
     const { bridge } = await startBridgeOf({ clock: systemClock }, workerExecutor({ workers: [worker] }))
@@ -128,7 +128,7 @@ describe('a worker that does not do as it should', () => {
     ['the folder of an entry', { entry: './agent.ts', cwd: './nowhere' }, 'there is no folder "./nowhere"'],
     ['the folder of a command', { command: process.execPath, cwd: './nowhere' }, 'there is no folder "./nowhere"'],
     ['a folder that is a file', { command: process.execPath, cwd: process.execPath }, `there is no folder ${JSON.stringify(process.execPath)}`],
-  ])('B83: a worker without %s says what is missing as it was written; the others work', async (_, parts, missing) => {
+  ])('B83: a worker without %s names what is missing as it was written; the others work', async (_, parts, missing) => {
     const away = { id: 'away', restart: { maxRestarts: 0 }, ...parts } as WorkerOptions
     const { executor, becomes } = await startWorkers([away, foreignWorker()])
     await becomes('unavailable')
@@ -138,7 +138,7 @@ describe('a worker that does not do as it should', () => {
     expect(error.message).toBe(`Worker away is not running: could not be started: ${missing}`)
   })
 
-  it('B83: each pause is twice the one before; after maxRestarts it is unavailable until the window has passed', async () => {
+  it('B83: each pause before a restart is twice the one before; after maxRestarts the worker is unavailable until the window has passed', async () => {
     const clock = manualClock()
     const restart = { maxRestarts: 3, windowMs: 10_000, backoffMs: 100, maxBackoffMs: 300 }
     const short = { id: 'short', command: process.execPath, args: ['-e', 'process.exit(4)'], guard: false, restart }
@@ -159,7 +159,7 @@ describe('a worker that does not do as it should', () => {
     expect(await notice(again)).toMatchObject({ restarts: 4 })
   })
 
-  it('B81: three pings without an answer, and it is lost', async () => {
+  it('B81: after three pings without an answer the worker is lost', async () => {
     const clock = manualClock()
     const { executor, becomes } = await startWorkers([brokenWorker('deaf')], { clock })
     await openSession(executor, 'broken')
@@ -169,7 +169,7 @@ describe('a worker that does not do as it should', () => {
     expect(await becomes('waiting')).toMatchObject({ reason: 'did not answer three pings' })
   })
 
-  it('B90: stdin is closed, after 2 s comes SIGTERM, after the grace SIGKILL', async () => {
+  it('B90: stdin is closed, SIGTERM follows after 2 s, and SIGKILL after the grace period', async () => {
     const clock = manualClock()
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([brokenWorker('stubborn', { env })], { clock, cancelGraceMs: 700 })
@@ -184,7 +184,7 @@ describe('a worker that does not do as it should', () => {
     await eventually('it has ended', () => !isRunning(pid))
   })
 
-  it('B90: whatever it does, stop ends with its deadline', async () => {
+  it('B90: stop ends at its deadline, whatever the worker does', async () => {
     const clock = manualClock()
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([brokenWorker('stubborn', { env })], { clock, cancelGraceMs: 60_000 })

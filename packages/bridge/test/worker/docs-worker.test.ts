@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ask, openSession, servedWorker, startWorkers } from './support.ts'
 
-it('the cookbook shows a worker as it runs', async () => {
+it('the worker in the cookbook runs unchanged', async () => {
   const [page, agent] = await Promise.all(
     ['../../../../docs/cookbook/acp-worker.md', 'fixtures/docs-agent.ts'].map((file) => readFile(join(import.meta.dirname, file), 'utf8')),
   )

@@ -5,7 +5,7 @@ import { approve, ask, failureOf, foreignWorker, newSession, openSession, readin
 describe('a worker that speaks the plain protocol', () => {
   const shared = sharedWorkers(() => [foreignWorker()])
 
-  it('B73: its text comes in the order in which it was said, with the end behind it', async () => {
+  it('B73: its text comes in the order in which it was sent, with the end after it', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'foreign')
     const { events } = await ask(executor, session, 'stream')
@@ -26,7 +26,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect((await ask(executor, session, 'usage')).result?.usage).toEqual({ inputTokens: 3, outputTokens: 4, totalTokens: 7, cacheReadTokens: 1 })
   })
 
-  it('B77, B10: metadata and parameters reach it, and nothing that tells whose session it is', async () => {
+  it('B77, B10: metadata and parameters reach it, and nothing that names the owner of the session', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([foreignWorker(['close'], { env })])
     const metadata = { team: 'red', runtimeParams: { topK: 3 } }
@@ -42,7 +42,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(told()[1]).toMatchObject({ new: { cwd: process.cwd(), mcpServers: [] } })
   })
 
-  it('B87: its request for a file is refused, and none is offered', async () => {
+  it('B87: its request for a file is refused, and file access is not offered', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([foreignWorker([], { env })])
     const session = await openSession(executor, 'foreign')
@@ -54,7 +54,7 @@ describe('a worker that speaks the plain protocol', () => {
   it.each([
     [{ id: 'permission-1', decision: 'approve' as const }, 'yes'],
     [{ id: 'permission-1', decision: 'deny' as const }, 'no'],
-  ])('B88: a request for permission waits for somebody: %o', async (answer, said) => {
+  ])('B88: a request for permission waits for an answer: %o', async (answer, said) => {
     const { executor } = shared()
     const session = await newSession(executor, 'foreign')
     const prompt = reading(executor, requestOf(session, 'permission'))
@@ -70,7 +70,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(summary(await prompt.rest()).text).toBe(said)
   })
 
-  it('B88: with permissions "deny" nobody is asked', async () => {
+  it('B88: with permissions "deny" the caller is not asked', async () => {
     const { executor } = await startWorkers([foreignWorker([], { permissions: 'deny' })])
     const session = await openSession(executor, 'foreign')
     const { events, text } = await ask(executor, session, 'permission')
@@ -78,7 +78,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(events.map(({ type }) => type)).not.toContain('needs-input')
   })
 
-  it('B88: a cancelled request answers it "cancelled"', async () => {
+  it('B88: a cancelled request answers the permission with "cancelled"', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'foreign')
     const prompt = reading(executor, requestOf(session, 'permission'))
@@ -99,7 +99,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(told().filter((each) => 'cancel' in each)).toHaveLength(1)
   })
 
-  it('B79: what comes after the answer is dropped and told', async () => {
+  it('B79: output after the answer is dropped and reported', async () => {
     const { executor, notice } = await startWorkers([foreignWorker()])
     const session = await openSession(executor, 'foreign')
     expect((await ask(executor, session, 'after')).text).toBe('')
@@ -107,7 +107,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(await notice(({ type }) => type === 'dropped')).toMatchObject({ what: 'update', sessionId: 'bs_1', workerId: 'foreign' })
   })
 
-  it('B79: the late words and the late answer of a prompt that nobody reads are dropped and told', async () => {
+  it('B79: late output and the late answer of a prompt without readers are dropped and reported', async () => {
     const { executor, notice } = await startWorkers([foreignWorker()])
     const session = await openSession(executor, 'foreign')
     const prompt = reading(executor, requestOf(session, 'stubbornThenLate', { requestId: 'r1' }))
@@ -120,7 +120,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(await notice((each) => each.type === 'dropped' && each.what === 'answer')).toMatchObject({ requestId: 'r1' })
   })
 
-  it('B89: an error keeps code and data, and its words decide nothing', async () => {
+  it('B89: an error keeps code and data, and its text decides nothing', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'foreign')
     const error = await failureOf(ask(executor, session, 'fail'))
@@ -128,7 +128,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(await failureOf(ask(executor, session, 'auth'))).toMatchObject({ code: 'AUTH' })
   })
 
-  it('B80: two workers that give the same session id do not meet', async () => {
+  it('B80: two workers that use the same session id do not conflict', async () => {
     const { executor } = await startWorkers([foreignWorker([], { id: 'a' }), foreignWorker([], { id: 'b' })])
     const [left, right] = [await openSession(executor, 'a', 'bs_1'), await openSession(executor, 'b', 'bs_2')]
     const waiting = reading(executor, requestOf(left, 'wait', { requestId: 'r1' }))
@@ -138,7 +138,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(summary(await waiting.rest()).result?.text).toBe('waiting')
   })
 
-  it('B75: B76: it gets the configured variables over those on the list, and its arguments as they are', async () => {
+  it('B75: B76: it gets the configured variables over those on the list, and its arguments unchanged', async () => {
     process.env['BRIDGE_SECRET'] = 'hush'
     const args = ['$HOME', 'two words', '"; exit 1']
     const { executor } = await startWorkers([foreignWorker(args, { env: { MINE: 'yes', LANG: 'xx' }, cwd: import.meta.dirname })])
@@ -150,7 +150,7 @@ describe('a worker that speaks the plain protocol', () => {
     expect(seen).toMatchObject({ argv: args, cwd: import.meta.dirname })
   })
 
-  it('B75: with inheritEnv it gets all but ours', async () => {
+  it('B75: with inheritEnv it gets all variables except those of the bridge', async () => {
     process.env['BRIDGE_SECRET'] = 'hush'
     process.env['BOWLINE_BRIDGE_TOKEN'] = 'hush'
     const { executor } = await startWorkers([foreignWorker([], { inheritEnv: true })])

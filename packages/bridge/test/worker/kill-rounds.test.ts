@@ -51,7 +51,7 @@ describe('a worker that is killed at every phase', () => {
     ['durable', true],
     ['not durable', false],
   ])(
-    'B81, B82: %s: a result comes once or its loss is told, and all places come back',
+    'B81, B82: %s: a result comes once or its loss is reported, and all slots are freed',
     async (_what, durable) => {
       const { env, told } = await toldFile()
       const bridge = createBridge({ executors: [workerExecutor({ workers: [ledgerWorker(env, durable)] })], logger: recordingLogger() })
@@ -103,7 +103,7 @@ const passes = rounds({ short: 1, long: 6 })
 describe('a bridge that is killed at every phase, with its worker or alone', () => {
   const kinds = [true, false].flatMap((durable) => bridgePhases.map((phase, place) => ({ what: durable ? 'durable' : 'not durable', durable, phase, place })))
 
-  it.each(kinds)('B91, B97, B99: $what, at "$phase": no process is left, nothing is doubled, and the next bridge knows what became of it', async ({ durable, phase, place }) => {
+  it.each(kinds)('B91, B97, B99: $what, at "$phase": no process is left, nothing happens twice, and the next bridge knows the outcome', async ({ durable, phase, place }) => {
     for (let pass = 0; pass < passes; pass++) {
       const victim = victims[(place + pass + Number(durable)) % victims.length]
       await bridgeRound(phase, victim === 'both', durable)

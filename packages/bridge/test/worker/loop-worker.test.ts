@@ -16,7 +16,7 @@ function textOf(prompted: Prompted): string {
 }
 
 describe('serveWorker with an agent of the loop', () => {
-  it('B31: its events come as they are, and the conversation goes on in its session', async () => {
+  it('B31: its events come unchanged, and the conversation goes on in its session', async () => {
     const { executor } = await startWorkers([looper])
     const [session, other] = [await openSession(executor, 'looper'), await openSession(executor, 'looper', 'bs_2')]
     const first = await ask(executor, session, 'hello')
@@ -28,7 +28,7 @@ describe('serveWorker with an agent of the loop', () => {
     expect(executor.agents()[0]).toMatchObject({ id: 'looper', description: 'Loops.', durable: false })
   })
 
-  it('B41: what it waits for is answered in the next attempt: approvals and calls', async () => {
+  it('B41: its pending work is answered in the next attempt: approvals and calls', async () => {
     const { executor } = await startWorkers([looper])
     const session = await openSession(executor, 'looper')
     const waits = viewOf(await ask(executor, session, 'pay', { requestId: 'r1' }))

@@ -16,7 +16,7 @@ describe('a worker that is lost', () => {
     expect(executor.health().workers).toEqual([{ id: 'foreign', state: 'ready', restarts: 1 }])
   })
 
-  it('B81: a session without a prompt fails too, when the worker cannot resume it', async () => {
+  it('B81: a session without a prompt fails too, if the worker cannot resume it', async () => {
     const { executor, failed, becomes } = await startWorkers([foreignWorker([], soon)])
     const [idle, doomed] = [await openSession(executor, 'foreign', 'bs_1'), await openSession(executor, 'foreign', 'bs_2')]
     await failureOf(ask(executor, doomed, 'die'))
@@ -39,7 +39,7 @@ describe('a worker that is lost', () => {
     expect(notices.filter(({ type }) => type === 'dropped')).toEqual([])
   })
 
-  it('B82: a durable agent gets the running request again, under its id, and nobody notices', async () => {
+  it('B82: a durable agent gets the running request again, under its id, and the caller notices nothing', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([servedWorker({ id: 'durable', env, ...soon }, 'durable-agent')])
     const session = await openSession(executor, 'durable')
@@ -50,7 +50,7 @@ describe('a worker that is lost', () => {
     expect(told().filter((each) => 'create' in each)).toHaveLength(1)
   })
 
-  it('B82: it does so at most maxRestarts times', async () => {
+  it('B82: this happens at most maxRestarts times', async () => {
     const { env, told } = await toldFile()
     const restart = { maxRestarts: 2, backoffMs: 1 }
     const { executor } = await startWorkers([servedWorker({ id: 'durable', env, restart }, 'durable-agent')])
@@ -60,7 +60,7 @@ describe('a worker that is lost', () => {
     expect(told().filter((each) => 'prompt' in each)).toHaveLength(3)
   })
 
-  it('B97: a durable agent takes up a session that another bridge opened, and no hook runs', async () => {
+  it('B97: a durable agent resumes a session that another bridge opened, and no hook runs', async () => {
     const { env, told } = await toldFile()
     const first = await startWorkers([servedWorker({ id: 'durable', env }, 'durable-agent')])
     await openSession(first.executor, 'durable')
@@ -108,7 +108,7 @@ describe('a worker that is lost', () => {
     expect(executor.health().workers?.[1]).toEqual({ id: 'b', state: 'ready', restarts: 0 })
   })
 
-  it('B91: the children of a worker go with it', async () => {
+  it('B91: the children of a worker end with it', async () => {
     const { executor } = await startWorkers([foreignWorker(['resume'], soon)])
     const session = await openSession(executor, 'foreign')
     const [worker, child] = (await ask(executor, session, 'child')).text.split(' ').map(Number) as [number, number]
@@ -117,7 +117,7 @@ describe('a worker that is lost', () => {
     await eventually('both have ended', () => !isRunning(worker) && !isRunning(child), 5000)
   })
 
-  it('B86: of a worker that floods no more is read than somebody reads', async () => {
+  it('B86: of a worker that sends too much, the bridge reads no more than its readers do', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([foreignWorker([], { env })])
     const session = await openSession(executor, 'foreign')

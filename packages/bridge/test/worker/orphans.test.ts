@@ -28,7 +28,7 @@ describe('when the process of the bridge is killed', () => {
     await eventually('both have ended', () => !isRunning(worker) && !isRunning(child), 5000)
   })
 
-  it('B91: also not one that minds neither the end of its stdin nor SIGTERM', async () => {
+  it('B91: also not one that ignores the end of its stdin and SIGTERM', async () => {
     const { env, told } = await toldFile()
     const { kill } = await startHost(brokenWorker('stubborn', { env }))
     const pid = told()[0]?.['pid'] as number

@@ -54,7 +54,7 @@ async function open({ agent }: PlainClient): Promise<string> {
 }
 
 describe('serveWorker, for a client of the plain protocol', () => {
-  it('B73: it says who it is and what it can', async () => {
+  it('B73: reports its name and its abilities', async () => {
     const { agent } = await startPlain('served-agent')
     const hello = await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} })
     expect(hello).toMatchObject({
@@ -81,7 +81,7 @@ describe('serveWorker, for a client of the plain protocol', () => {
   it.each([
     ['approve', '"decision":"approve"'],
     ['deny', '"decision":"deny"'],
-  ])('B88: an approval is a request for permission: %s', async (choose, said) => {
+  ])('B88: an approval becomes a request for permission: %s', async (choose, said) => {
     const plain = await startPlain('served-agent', { choose })
     const sessionId = await open(plain)
     await plain.agent.request('session/prompt', { sessionId, ...ask('ask') })
@@ -115,7 +115,7 @@ describe('serveWorker, for a client of the plain protocol', () => {
     expect(told().filter((each) => 'close' in each)).toEqual([{ close: first, reason: 'closed' }, { close: second, reason: 'shutdown' }])
   })
 
-  it('B34: B111: an error says nothing of the inside, and stdout carries the protocol only', async () => {
+  it('B34: B111: an error reveals nothing of the inside, and stdout carries the protocol only', async () => {
     const plain = await startPlain('served-agent')
     const sessionId = await open(plain)
     await expect(plain.agent.request('session/prompt', { sessionId, ...ask('plainError') })).rejects.toMatchObject({ code: -32603, message: 'Agent failed' })

@@ -16,10 +16,10 @@ function namesOf(environ: readonly string[]): readonly string[] {
   return environ.filter((line) => line !== '').map((line) => line.slice(0, line.indexOf('='))).sort()
 }
 
-describe('a worker of our own', () => {
+describe('a worker made with serveWorker', () => {
   const shared = sharedWorkers(() => [servedWorker()])
 
-  it('B6: B73: it is listed with what it says of itself, under the id of the configuration', async () => {
+  it('B6: B73: is listed with its own description, under the id of the configuration', async () => {
     const { executor } = await startWorkers([servedWorker({ id: 'w1', capabilities: ['mine'] }), servedWorker({ id: 'w2' })])
     expect(executor.agents()).toEqual([
       { id: 'w1', capabilities: ['mine'], status: 'starting', durable: false },
@@ -38,7 +38,7 @@ describe('a worker of our own', () => {
     })
   })
 
-  it('B32: the whole result travels untouched, and nothing that comes behind it', async () => {
+  it('B32: the whole result arrives unchanged, and nothing after it', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'served')
     const { events } = await ask(executor, session, 'everything')
@@ -59,14 +59,14 @@ describe('a worker of our own', () => {
     expect(JSON.stringify(events.at(-1))).toContain('{"b":null,"a":[1.5,{"z":""}]}')
   })
 
-  it('B30: a result that is promised equals one in a stream, and a stream without result stays without', async () => {
+  it('B30: a promised result equals one in a stream, and a stream without result stays without', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'served')
     expect((await ask(executor, session, 'hello')).events).toEqual([{ type: 'result', result: { text: 'echo: hello', stopReason: 'end_turn' } }])
     expect((await ask(executor, session, 'stream')).events.map(({ type }) => type)).toEqual(['text-delta', 'text-delta', 'text-delta'])
   })
 
-  it('B37: B38: B56: session and request reach the agent as they are, and its own delegations know their depth', async () => {
+  it('B37: B38: B56: session and request reach the agent unchanged, and its own delegations know their depth', async () => {
     const { executor } = shared()
     const metadata = { team: 'red', deep: [null] }
     const session = await newSession(executor, 'served', { metadata })
@@ -106,7 +106,7 @@ describe('a worker of our own', () => {
     expect(summary(await open.rest()).text).toBe(JSON.stringify(answers))
   })
 
-  it('B34: an error of ours arrives as thrown, another without its text', async () => {
+  it('B34: an error of the bridge arrives as thrown, another one without its text', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'served')
     const own = await failureOf(ask(executor, session, 'bridgeError'))
@@ -117,7 +117,7 @@ describe('a worker of our own', () => {
     await expect(other).rejects.not.toBeInstanceOf(BridgeError)
   })
 
-  it('B11: what the create hook throws is passed on, and there is no session', async () => {
+  it('B11: an error of the create hook is passed on, and there is no session', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([servedWorker({ env })])
     const session = sessionOf('served', 'bs_1', { metadata: { refuse: true } })
@@ -138,7 +138,7 @@ describe('a worker of our own', () => {
     expect((await ask(executor, session, 'hello')).result?.text).toBe('echo: hello')
   })
 
-  it('B18: hooks run once, with the reason; a session that is detached has none', async () => {
+  it('B18: hooks run once, with the reason; a detached session runs none', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([servedWorker({ env })])
     const sessions = [await openSession(executor, 'served', 'bs_1'), await openSession(executor, 'served', 'bs_2'), await openSession(executor, 'served', 'bs_3')] as const
@@ -151,7 +151,7 @@ describe('a worker of our own', () => {
     expect(told().filter((each) => 'close' in each)).toEqual([{ close: 'bs_1', reason: 'expired' }, { close: 'bs_3', reason: 'shutdown' }])
   })
 
-  it('B84: B6: it takes the sessions that it says it takes, and is busy then', async () => {
+  it('B84: B6: accepts as many sessions as it declares, and is busy then', async () => {
     const { executor } = await startWorkers([servedWorker()])
     const sessions = []
     for (const id of ['bs_1', 'bs_2', 'bs_3']) sessions.push(await openSession(executor, 'served', id))
@@ -164,7 +164,7 @@ describe('a worker of our own', () => {
     await openSession(executor, 'served', 'bs_4')
   })
 
-  it('B78: a session stays where it was opened; a new one goes where the fewest are', async () => {
+  it('B78: a session stays where it was opened; a new one goes to the worker with the fewest', async () => {
     const { executor } = await startWorkers([servedWorker({ instances: 2 })])
     await executor.refresh?.()
     await expect.poll(() => executor.agents()[0]?.status).toBe('ready')
@@ -180,7 +180,7 @@ describe('a worker of our own', () => {
     expect(await pidOf('bs_1', false)).toBe(first)
   })
 
-  it('B111: what its module prints, also while it is read, is not of the protocol', async () => {
+  it('B111: output of its module, also while it is loaded, is not part of the protocol', async () => {
     const { executor } = await startWorkers([servedWorker({ env: { NOISY: 'yes' } })])
     const session = await openSession(executor, 'served')
     await expect(ask(executor, session, 'plainError')).rejects.toThrow()
@@ -205,7 +205,7 @@ describe('a worker of our own', () => {
     }
   })
 
-  it('B92: the token is taken from the first line however that arrives, and any other line stays', async () => {
+  it('B92: the token is read from the first line however that arrives, and any other line stays', async () => {
     const token = (chunks: readonly string[]) => {
       const stdin = new PassThrough()
       for (const chunk of chunks) stdin.write(chunk)
@@ -220,7 +220,7 @@ describe('a worker of our own', () => {
     expect(await token([])).toEqual([undefined, ''])
   })
 
-  it('B90: B91: it ends by itself when its stdin ends', async () => {
+  it('B90: B91: it ends without help when its stdin ends', async () => {
     const { executor, notices } = await startWorkers([servedWorker({ guard: false })])
     const session = await openSession(executor, 'served')
     const { own } = JSON.parse((await ask(executor, session, 'token')).text) as { own: { WORKER_PID: string } }

@@ -24,14 +24,14 @@ describe('options of the worker executor', () => {
     expect(() => workerExecutor({ workers: [worker as WorkerOptions] })).toThrow(message)
   })
 
-  it('B2: so are two workers with one id, and options that are none', () => {
+  it('B2: so are two workers with one id, and invalid options', () => {
     const worker = { id: 'a', command: 'x' }
     expect(() => workerExecutor({ workers: [worker, worker] })).toThrow('workers[1].id: two workers have the id a')
     expect(() => workerExecutor({ workers: [], retries: 3 } as WorkerExecutorOptions)).toThrow('workerExecutor.options has no option "retries"')
     expect(() => workerExecutor({ workers: [], cancelGraceMs: -1 })).toThrow('cancelGraceMs')
   })
 
-  it('B16: sessions of workers do not run out, unless somebody wants it', () => {
+  it('B16: sessions of workers do not expire, unless the options say so', () => {
     expect(workerExecutor({ workers: [] }).limits).toEqual({ ttlMs: 0, idleMs: 0, maxSessions: 1000, inactivityMs: 120_000 })
     expect(workerExecutor({ workers: [], idleMs: 5, maxSessions: 2 }).limits).toMatchObject({ idleMs: 5, maxSessions: 2 })
   })
@@ -43,14 +43,14 @@ describe('options of the worker executor', () => {
   })
 })
 
-describe('what a worker gets and what is kept of it', () => {
-  it('B75: names on the list count however they are written, secrets do not', () => {
+describe('the input of a worker, and its stderr', () => {
+  it('B75: names on the list match in any letter case, and secrets are left out', () => {
     const own = { Path: 'p', LC_ALL: 'C', SystemRoot: 'w', OPENAI_API_KEY: 'k', BOWLINE_BRIDGE_TOKEN: 't', NODE_OPTIONS: '-r x', TZ: undefined }
     expect(workerEnvironment({ env: { A: '1', LC_ALL: 'de' } }, own)).toEqual({ Path: 'p', LC_ALL: 'de', SystemRoot: 'w', A: '1' })
     expect(Object.keys(workerEnvironment({ inheritEnv: true }, own))).toEqual(['Path', 'LC_ALL', 'SystemRoot', 'OPENAI_API_KEY', 'NODE_OPTIONS'])
   })
 
-  it('B85: of stderr the last 64 KiB are kept', async () => {
+  it('B85: the last 64 KiB of stderr are kept', async () => {
     const stderr = new PassThrough()
     const ring = keepStderr(stderr)
     for (let line = 0; line < 10_000; line += 1) stderr.write(`line ${line}\n`.padEnd(64, '.'))
