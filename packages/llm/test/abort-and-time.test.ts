@@ -30,7 +30,7 @@ describe('abort', () => {
     expect(model.calls).toHaveLength(0)
   })
 
-  it('L29: what had arrived is kept', async () => {
+  it('L29: content that had arrived is kept', async () => {
     const { stream } = call({
       parts: [
         { type: 'reasoning-delta', id: 'r', delta: 'because' },
@@ -53,7 +53,7 @@ describe('abort', () => {
   })
 
   it.each(['before', 'middle'] as const)(
-    'L30: a provider that ignores the signal (%s) does not hold the caller',
+    'L30: a provider that ignores the signal (%s) does not delay the caller',
     async (hang) => {
       const { stream, clock } = call({ text: 'abcd', chunk: 1, hang, ignoreAbort: true })
       const result = stream.result()
@@ -78,7 +78,7 @@ describe('abort', () => {
     expect(cancelled).toBe(true)
   })
 
-  it('L31: an abort behind the last finish changes nothing', async () => {
+  it('L31: an abort after the last finish changes nothing', async () => {
     const { stream } = call({ text: 'done', hang: 'end' })
     const result = stream.result()
     await settle()
@@ -113,7 +113,7 @@ describe('abort', () => {
 })
 
 describe('time', () => {
-  it('L34: without a first part the call ends after firstPartMs, a greeting does not count', async () => {
+  it('L34: without a first part the call ends after firstPartMs, and stream-start does not count', async () => {
     const clock = manualClock()
     const silent = streamMessage({
       model: rawModel(() =>
@@ -145,7 +145,7 @@ describe('time', () => {
     expect((await result).timing.totalMs).toBe(300_000)
   })
 
-  it('L34: silence in mid-stream ends the call after idleMs and keeps the text', async () => {
+  it('L34: silence in the middle of a stream ends the call after idleMs and keeps the text', async () => {
     const { stream, clock } = call({ parts: [...text('some'), { hang: true }] }, { timeouts: { idleMs: 16_000 } })
     const result = stream.result()
     await clock.advance(17_000)
@@ -156,7 +156,7 @@ describe('time', () => {
     expect((await result).timing.totalMs).toBeGreaterThanOrEqual(16_000)
   })
 
-  it('L34: the idle limit counts from the latest part, and fires at most a sixteenth late', async () => {
+  it('L34: the idle limit counts from the latest part, and fires at most a sixteenth too late', async () => {
     const { stream, clock } = call({ parts: [...tick(9_000, 5), { hang: true }] }, { timeouts: { idleMs: 16_000 } })
     const result = stream.result()
     await clock.advance(200_000)
@@ -165,7 +165,7 @@ describe('time', () => {
     expect(totalMs).toBeLessThanOrEqual(45_000 + 17_000)
   })
 
-  it('L34: totalMs ends a lively call, 0 turns a limit off', async () => {
+  it('L34: totalMs ends an active call, 0 turns a limit off', async () => {
     const total = call({ parts: tick(100, 50), finish: false }, { timeouts: { totalMs: 1_000 } })
     const result = total.stream.result()
     await total.clock.advance(1_000)
@@ -184,7 +184,7 @@ describe('time', () => {
     limits.flatMap((idleMs) => limits.map((totalMs) => ({ firstPartMs, idleMs, totalMs }))),
   )
 
-  it.each([0, 3, 30])('L34: limits of all sizes together, silence behind a first part after %i ms', async (delayMs) => {
+  it.each([0, 3, 30])('L34: limits of all sizes together, with silence after a first part after %i ms', async (delayMs) => {
     for (const timeouts of everyTimeouts) {
       const { stream, clock } = call({ delayMs, parts: [...text('a'), { hang: true }] }, { timeouts })
       const result = stream.result()
@@ -207,7 +207,7 @@ describe('time', () => {
     }
   })
 
-  it('L34: the first part is waited for from when somebody asks for it', async () => {
+  it('L34: the wait for the first part begins with the first read', async () => {
     const { stream, clock } = call({ delayMs: 50, text: 'a' }, { timeouts: { firstPartMs: 1_000 } })
     const iterator = stream[Symbol.asyncIterator]()
     await iterator.next()
@@ -226,14 +226,14 @@ describe('time', () => {
     expect(value).toMatchObject({ message: { error: { code: 'first-part' }, timing: { totalMs: 2_999 } } })
   })
 
-  it('L34: at and timing come from the clock', async () => {
+  it('L34: the time fields at and timing come from the clock', async () => {
     const { stream, clock } = call({ delayMs: 40, text: 'ab', chunk: 1, deltaDelayMs: 10 })
     const result = stream.result()
     await clock.advance(1_000)
     expect(await result).toMatchObject({ at: 1_000, timing: { firstDeltaMs: 50, totalMs: 60 } })
   })
 
-  it('L35: the idle clock stands still while the reader does not ask', async () => {
+  it('L35: the idle timer is paused while the reader does not ask', async () => {
     const { stream, clock } = call({ text: 'abc', chunk: 1 }, { timeouts: { idleMs: 1_000, firstPartMs: 1_000 } })
     const iterator = stream[Symbol.asyncIterator]()
     for (let done = false; !done;) {
@@ -243,7 +243,7 @@ describe('time', () => {
     expect((await stream.result()).stopReason).toBe('stop')
   })
 
-  it('L35: ping resets the idle clock', async () => {
+  it('L35: ping resets the idle timer', async () => {
     const pings = Array.from({ length: 10 }, () => [{ sleep: 900 }, { type: 'ping' } as const]).flat()
     const { stream, clock } = call({ parts: [...text('a'), ...pings, finish()] }, { timeouts: { idleMs: 1_000 } })
     const result = stream.result()
@@ -251,7 +251,7 @@ describe('time', () => {
     expect((await result).stopReason).toBe('stop')
   })
 
-  it('L35: Anthropic is asked for its pings unless the caller said otherwise', async () => {
+  it('L35: pings are requested from Anthropic unless the caller set the option', async () => {
     const optionsFor = async (
       provider: string,
       providerOptions?: Record<string, Record<string, boolean>>,
@@ -289,7 +289,7 @@ describe('time', () => {
 })
 
 describe('usage of calls that end early', () => {
-  it('L64: a call that was never accepted costs nothing, as a fresh object each time', async () => {
+  it('L64: the usage of a call that was never accepted is zero, as a fresh object each time', async () => {
     const one = await call({ error: new Error('x') }).stream.result()
     const two = await call({ error: new Error('x') }).stream.result()
     expect(one.usage).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })
@@ -324,7 +324,7 @@ describe('usage of calls that end early', () => {
     expect(usage).toEqual({ inputTokens: 123, outputTokens: 2, totalTokens: 125, estimated: true })
   })
 
-  it('L65: a break after output is estimated too, a clean stop never', async () => {
+  it('L65: a break after output is estimated too, a normal stop never', async () => {
     const broken = await resultOf(text('12345678'))
     expect(broken.usage).toMatchObject({ outputTokens: 2, estimated: true })
     const events = await eventsOf([

@@ -8,13 +8,13 @@ import { rows, withoutRow } from './argument-rows.ts'
 const isRefusal = (error: unknown): error is Error => llm.LlmError.isInstance(error) && error.code.startsWith('invalid-')
 
 describe('the arguments of every export', () => {
-  it('S206: every export has a row, or says why it needs none', () => {
+  it('S206: every export has a row, or a reason why it needs none', () => {
     const exported = [...Object.keys(llm), ...Object.keys(testing), ...Object.keys(checks)]
     const listed = Object.keys(rows).filter((name) => !name.includes('.'))
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
 
-  it.each(Object.entries(rows))('S206, S208: %s takes what its row says and refuses all else by its path', async (_name, row) => {
+  it.each(Object.entries(rows))('S206, S208: %s accepts what its row lists and refuses everything else, naming its path', async (_name, row) => {
     expect(await argumentProblems(row, { isRefusal })).toEqual([])
   })
 })

@@ -54,21 +54,21 @@ describe('checks of arguments', () => {
     expect(run).toThrow(new RangeError(message))
   })
 
-  it('S208: an option is named as it is written, a field of another argument by the whole path', () => {
+  it('S208: an option is named as the caller writes it, a field of another argument by the whole path', () => {
     const fields = { size: check.checkText }
     for (const path of ['send.options', 'options']) expect(() => check.checkFields(path, { size: 1 }, fields)).toThrow(new RangeError('size must be a text; received 1'))
     expect(() => check.checkFields('send.options', { siez: 1 }, fields)).toThrow(new RangeError('send.options has no option "siez"; did you mean size?'))
     expect(() => check.checkFields('lease', { size: 1 }, fields)).toThrow(new RangeError('lease.size must be a text; received 1'))
   })
 
-  it('S208: a needed value that is absent is refused as undefined, and null as null', () => {
+  it('S208: an absent required value is refused as undefined, and null as null', () => {
     expect(() => check.checkOneOf('a', needed(undefined), ['x'])).toThrow(new RangeError('a must be one of x; received undefined'))
     expect(() => check.checkWhole('a', needed(undefined), 0)).toThrow(new RangeError('a must be a whole number from 0; received undefined'))
     expect(() => check.checkText('a', needed(null))).toThrow(new RangeError('a must be a text; received null'))
     expect(() => check.checkText('a', needed('x'))).not.toThrow()
   })
 
-  it('S208: no text that a caller handed in is shown, and no value makes the check itself fail', () => {
+  it('S208: the error shows no text from the caller, and no value makes the check itself fail', () => {
     expect(describeValue('sk-secret')).toBe('a text of 9 characters')
     fc.assert(
       fc.property(fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true, withMap: true }), (value) => {
@@ -79,11 +79,11 @@ describe('checks of arguments', () => {
     )
   })
 
-  it('S208: the error stays short whatever the name of the key is', () => {
+  it('S208: the error stays short, however long the name of the key is', () => {
     expect(() => check.checkKeys('a', { ['x'.repeat(100_000)]: 1 }, ['y'])).toThrow(/^.{0,80}$/)
   })
 
-  it('S206: the nearest name is found across case and separators, and not at any price', () => {
+  it('S206: the nearest name is found across case and separators, and only if it is near enough', () => {
     expect(closest('max_tokens', ['maxTokens', 'temperature'])).toBe('maxTokens')
     expect(closest('zzz', ['maxTokens', 'temperature'])).toBeUndefined()
   })
@@ -99,7 +99,7 @@ describe('checks of a table of fields', () => {
   }
   const options = record<Options>({ id: checkName, size: whole(1, 9), names: listOf(checkName) })
 
-  it('S206: each field says itself whether it must be given', () => {
+  it('S206: each field says whether it is required', () => {
     options('a', { id: 'x' })
     options('a', { id: 'x', size: undefined, names: undefined })
     expect(() => options('a', {})).toThrow(new RangeError('a.id must be a text with at least one character; received undefined'))

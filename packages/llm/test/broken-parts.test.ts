@@ -6,7 +6,7 @@ import { call, eventsOf, finish, hello, messageOf, rawModel, readAll, resultOf, 
 const part = (value: unknown): LanguageModelV4StreamPart => value as LanguageModelV4StreamPart
 const parsed = (json: string): unknown => JSON.parse(json)
 
-describe('parts that are not what the contract says', () => {
+describe('parts that break the contract', () => {
   it('L11: metadata under the key __proto__ is kept like any other', async () => {
     const metadata = parsed('{"__proto__":{"a":1},"constructor":{"b":2}}')
     const more = parsed('{"__proto__":{"c":3}}')
@@ -25,7 +25,7 @@ describe('parts that are not what the contract says', () => {
   })
 
   it.each([[null], ['text'], [7], [[{ a: 1 }]], [{}], [{ p: 'text' }], [{ p: null }], [new Date(0)]])(
-    'L11: metadata that is not fields by provider (%j) says nothing',
+    'L11: metadata that is not an object by provider (%j) is ignored',
     async (providerMetadata) => {
       const { content } = await resultOf([
         part({ type: 'text-start', id: 'empty', providerMetadata }),
@@ -37,7 +37,7 @@ describe('parts that are not what the contract says', () => {
     },
   )
 
-  it('L9: a tool call that loses its name behind its input is malformed', async () => {
+  it('L9: a tool call that loses its name after its input is malformed', async () => {
     const message = await resultOf([
       { type: 'tool-input-start', id: 'c', toolName: 'x' },
       { type: 'tool-input-delta', id: 'c', delta: '{}' },
@@ -61,19 +61,19 @@ describe('parts that are not what the contract says', () => {
     { type: 'source', sourceType: 'rumour', id: 's' },
     { type: 'custom' },
     { type: 'tool-approval-request', toolCallId: 'c' },
-  ])('L9: %j lacks what it needs: malformed-response, and what came is kept', async (broken) => {
+  ])('L9: %j lacks a required field: malformed-response, and earlier content is kept', async (broken) => {
     const message = await resultOf([...text('kept'), part(broken), finish()])
     expect(message.error).toMatchObject({ kind: 'malformed-response', phase: 'after-output' })
     expect(message.content).toEqual([{ type: 'text', text: 'kept' }])
   })
 
-  it('L9: a finish without a reason is malformed, its usage counts', async () => {
+  it('L9: a finish without a reason is malformed, and its usage counts', async () => {
     const message = await resultOf([...text('kept'), part({ ...finish(), finishReason: 'stop' })])
     expect(message.error?.kind).toBe('malformed-response')
     expect(message.usage).toEqual({ inputTokens: 10, outputTokens: 5, totalTokens: 15 })
   })
 
-  it('L2: a block without an id is a block like others', async () => {
+  it('L2: a block without an id is handled like others', async () => {
     const message = await resultOf([
       part({ type: 'reasoning-start' }),
       part({ type: 'text-delta', delta: 'a' }),
@@ -92,7 +92,7 @@ describe('parts that are not what the contract says', () => {
   it.each([
     ['first', []],
     ['further', [{ type: 'text-delta', id: 't', delta: 'a' } as const]],
-  ])('L19: a part that cannot be read is malformed, as the %s one too', async (_, before) => {
+  ])('L19: a part that cannot be read is malformed, also as the %s part', async (_, before) => {
     const model = rawModel(() => Promise.resolve({ stream: ReadableStream.from([...before, part(sealed), finish()]) }))
     const { error, content } = messageOf(await readAll(streamMessage({ model, messages: hello })))
     expect(error).toMatchObject({ kind: 'malformed-response', message: 'nobody may look' })
@@ -101,7 +101,7 @@ describe('parts that are not what the contract says', () => {
 
   const deepInput = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
 
-  it('L13: arguments nested too deep to be written down again are not JSON', async () => {
+  it('L13: arguments nested too deep to be serialized are not JSON', async () => {
     const invalid = { toolCallId: 'c', input: {}, invalid: 'not-json', inputText: deepInput }
     const whole = await resultOf([
       { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: deepInput },
@@ -116,7 +116,7 @@ describe('parts that are not what the contract says', () => {
     expect(await resultOf(parts)).toMatchObject({ error: { kind: 'stream-broken' }, content: [invalid] })
   })
 
-  it('L19: a request that cannot be written as text does not hold the result', async () => {
+  it('L19: a request that cannot be serialized does not delay the result', async () => {
     const stream = (): ReadableStream<LanguageModelV4StreamPart> =>
       ReadableStream.from([{ type: 'text-delta', id: 't', delta: 'abcd' } as const])
     const model = rawModel(() => Promise.resolve({ stream: stream() }))
@@ -132,19 +132,19 @@ describe('parts that are not what the contract says', () => {
     expect(Object.keys(error ?? {})).not.toContain('cause')
   })
 
-  it('L25: the phase of an error counts half a character, too, that comes out behind it', async () => {
+  it('L25: half a character that comes out after an error counts for its phase too', async () => {
     const message = await resultOf([{ type: 'text-delta', id: 't', delta: '\ud83e' }, part('no part')])
     expect(message).toMatchObject({ content: [{ text: '\ud83e' }], error: { phase: 'after-output' } })
   })
 
-  it('L33: the reason of an abort may be an error whose message is no text', async () => {
+  it('L33: the reason of an abort may be an error whose message is not text', async () => {
     const { stream } = call({ hang: 'before' })
     const reason = Object.assign(new Error('x'), { message: { code: 7 } })
     stream.abort(reason as never)
     expect(await stream.result()).toMatchObject({ stopReason: 'aborted', abortReason: '{"code":7}' })
   })
 
-  it('L10: places of a list that are empty are null', async () => {
+  it('L10: empty places of a list become null', async () => {
     const { content } = await resultOf([
       part({
         type: 'tool-result',
@@ -157,7 +157,7 @@ describe('parts that are not what the contract says', () => {
     expect(content).toStrictEqual([{ type: 'tool-result', toolCallId: 'c', toolName: 'x', result: [null, null, null] }])
   })
 
-  it('L10: an input encoding that nobody knows is left out', async () => {
+  it('L10: an unknown input encoding is left out', async () => {
     const events = await eventsOf([
       part({ type: 'tool-input-start', id: 'c', toolName: 'x', inputEncoding: 10n }),
       { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: '{}' },

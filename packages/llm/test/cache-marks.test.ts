@@ -50,7 +50,7 @@ async function marksOf(request: Partial<ModelRequest>, provider?: string): Promi
 }
 
 describe('cache marks', () => {
-  it('L93: off is the default, and no place gets one', async () => {
+  it('L93: off is the default, and no mark is set', async () => {
     const request = { instructions: 'be brief', tools: [tool('a')] }
     expect(await marksOf(request)).toEqual({})
     expect(await marksOf({ ...request, cache: 'off' })).toEqual({})
@@ -62,7 +62,7 @@ describe('cache marks', () => {
     expect(await marksOf({ cache: 'auto' })).toEqual({ '0.0': mark })
   })
 
-  it('L93: marks stand where they are asked for, with the time that is asked for', async () => {
+  it('L93: marks are set where they are requested, with the requested time', async () => {
     const request = { instructions: blocks, tools: [tool('b'), tool('a')] }
     expect(await marksOf({ ...request, cache: { at: ['tools'] } })).toEqual({ b: mark })
     const hour = { type: 'ephemeral', ttl: '1h' }
@@ -74,7 +74,7 @@ describe('cache marks', () => {
     expect(await marksOf({ ...request, cache: { at: [] } })).toEqual({})
   })
 
-  it('L93: with a part that lasts, the mark of the instructions is set at its end, and the rest is a text of its own', async () => {
+  it('L93: with a stable part, the mark of the instructions is set at its end, and the rest is a separate text', async () => {
     const sent = async (instructions: number, request: Partial<ModelRequest> = {}, provider = 'anthropic.messages') => {
       const given = { tools: [tool('a')], instructions: 'be brief\n\nMonday 😀', cache: { at: 'auto', lasting: { instructions } }, ...request } as const
       const { prompt } = await optionsOf(given, provider)
@@ -90,7 +90,7 @@ describe('cache marks', () => {
     expect(await sent(8, {}, 'openai.responses')).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: [] })
   })
 
-  it('L93: the mark of the messages is set at the last one that lasts', async () => {
+  it('L93: the mark of the messages is set at the last stable message', async () => {
     const messages = [user('hi'), assistant([toolCall('a'), toolCall('b')]), result('a'), result('b'), user(' '), user('now'), user('here')]
     const marks = (lasting: number): Promise<Record<string, unknown>> => marksOf({ messages, cache: { at: ['messages'], lasting: { messages: lasting } } })
     expect(await marks(7)).toEqual({ '4.0': mark })
@@ -112,14 +112,14 @@ describe('cache marks', () => {
     expect(await marksOf({ cache: 'auto', messages: [user('hi'), paused] })).toEqual({ '1.0': mark })
   })
 
-  it('L93: other providers get nothing', async () => {
+  it('L93: requests to other providers get no mark', async () => {
     const request = { cache: 'auto', instructions: 'be brief', tools: [tool('a')] } as const
     for (const provider of ['openai.responses', 'google.generative-ai', 'anthropic-proxy', 'scripted']) {
       expect(await marksOf(request, provider)).toEqual({})
     }
   })
 
-  it('L93: never more than four together with the marks of the caller, and those worth most come first', async () => {
+  it('L93: there are never more than four together with the marks of the caller, and the most useful come first', async () => {
     const at = ['tools', 'instructions', 'messages'] as const
     const marked = (count: number): Message => ({
       role: 'user',
@@ -138,7 +138,7 @@ describe('cache marks', () => {
     expect(Object.keys(await given(4))).toHaveLength(4)
   })
 
-  it('L93: marks of the caller count wherever they stand', async () => {
+  it('L93: marks of the caller count wherever they are', async () => {
     const content = [{ type: 'text', text: 'a', providerOptions: own }] as const
     const request: Partial<ModelRequest> = {
       tools: [tool('a', { providerOptions: own })],
@@ -158,7 +158,7 @@ describe('cache marks', () => {
     expect(Object.keys(await marksOf(onCall)).sort()).toEqual(['1'])
   })
 
-  it('L93: a place that the caller marked gets no second mark', async () => {
+  it('L93: a part that the caller marked gets no second mark', async () => {
     const marked = { type: 'text', text: 'a', providerOptions: own } as const
     const places: Partial<ModelRequest>[] = [
       { tools: [tool('a', { providerOptions: own })] },
@@ -174,14 +174,14 @@ describe('cache marks', () => {
     expect(await marksOf({ ...places[4], cache: { at: ['messages'] } })).toEqual({})
   })
 
-  it('L93: tools of the provider carry none, nor do tools whose loading is deferred', async () => {
+  it('L93: tools that the provider runs get no mark, and neither do tools with deferred loading', async () => {
     const search: LanguageModelV4ProviderTool = { type: 'provider', id: 'anthropic.search', name: 'z', args: {} }
     const deferred = tool('y', { providerOptions: { anthropic: { deferLoading: true } } })
     expect(await marksOf({ cache: { at: ['tools'] }, tools: [search, deferred, tool('a')] })).toEqual({ a: mark })
     expect(await marksOf({ cache: { at: ['tools'] }, tools: [search] })).toEqual({})
   })
 
-  it('L41: objects of the caller stay as they are, and their other options are kept', async () => {
+  it('L41: objects of the caller stay unchanged, and their other options are kept', async () => {
     const providerOptions = Object.freeze({ anthropic: Object.freeze({ citations: true }), acme: { x: 1 } })
     const part = Object.freeze({ type: 'text', text: 'a', providerOptions } as const)
     const messages = Object.freeze([Object.freeze({ role: 'user', content: Object.freeze([part]) } as const)])

@@ -31,8 +31,8 @@ const unitsIn = (amount: string | undefined): bigint => {
   return BigInt(whole + fraction.padEnd(15, '0'))
 }
 
-describe('what a call costs, reckoned a second time', () => {
-  it('L68 L69 L70: tiers, caches and reasoning, each share at the price that holds', () => {
+describe('the cost of a call, calculated a second time', () => {
+  it('L68 L69 L70: tiers, caches and reasoning, each share at the right price', () => {
     fc.assert(
       fc.property(counts, rates, tiers, (n, base: Rates, steps) => {
         const inputTokens = n.noCache + n.read + n.write
@@ -75,7 +75,7 @@ describe('what a call costs, reckoned a second time', () => {
     )
   })
 
-  it('L71: the cost of a sum is the sum of the costs, where every call says all its numbers', () => {
+  it('L71: the cost of a sum is the sum of the costs, if every call reports all its numbers', () => {
     const price = { input: '0.3', output: '1.7', cacheRead: '0.03', cacheWrite: '0.375', reasoning: '2.1' }
     const usageOf = ({ noCache, read, write, text, reasoning }: Record<string, number>): Parameters<typeof costOf>[0] => ({
       inputTokens: noCache! + read! + write!,
@@ -96,14 +96,14 @@ describe('what a call costs, reckoned a second time', () => {
 })
 
 describe('the price of a call', () => {
-  it('L72: it is read when the call is made: what its owner does to it later changes nothing', async () => {
+  it('L72: the price is read when the call is made: later changes of the price object have no effect', async () => {
     const price = { input: 1, output: 1 }
     const { stream } = call({ text: 'a', usage: { input: 1, output: 1 } }, { price })
     price.input = -1
     expect((await stream.result()).cost?.total).toBe('0.000002')
   })
 
-  it('L72: one that cannot be reckoned with is refused at once, wherever it comes from', () => {
+  it('L72: refuses an unusable price at once, wherever it comes from', () => {
     const price = { input: 1, output: 1 }
     const models = createModels({ providers: { p: () => scriptedModel([]) }, models: { 'p:m': { price } } })
     price.input = Number.NaN

@@ -33,8 +33,8 @@ function refusalOf(run: () => unknown): LlmError {
   throw new Error('nothing was thrown')
 }
 
-describe('what a call costs', () => {
-  it('L67: a cost is exact, without float and without exponent', () => {
+describe('the cost of a call', () => {
+  it('L67: a cost is exact, without floating point and without an exponent', () => {
     expect(costOf({ inputTokens: 3, outputTokens: 0 }, { input: 0.1, output: 0 })).toEqual({
       currency: 'USD',
       total: '0.0000003',
@@ -57,7 +57,7 @@ describe('what a call costs', () => {
     expect(total(0, 10)).toBe('0')
   })
 
-  it('L67: sums of 1,000,000 costs do not drift', () => {
+  it('L67: sums of 1,000,000 costs are exact', () => {
     const one = costOf({ inputTokens: 1, outputTokens: 3 }, { input: '0.1', output: '0.7' })
     const thousandOf = (cost: Cost | undefined): Cost | undefined =>
       Array.from({ length: 1000 }, () => cost).reduce(addCost)
@@ -71,7 +71,7 @@ describe('what a call costs', () => {
     })
   })
 
-  it('L67: any cost equals what rationals say', () => {
+  it('L67: any cost equals the result with rational numbers', () => {
     const tokens = fc.nat({ max: 10_000_000 })
     const rate = fc.record({ whole: fc.nat({ max: 1000 }), billionths: fc.nat({ max: 999_999_999 }) })
     const textOf = ({ whole, billionths }: { whole: number; billionths: number }): string =>
@@ -118,7 +118,7 @@ describe('what a call costs', () => {
     })
   })
 
-  it('L68: reasoning tokens use their own price where there is one', () => {
+  it('L68: reasoning tokens use their own price if there is one', () => {
     expect(costOf(usage, { ...price, reasoning: '1' })).toMatchObject({ output: '0.00047', total: '0.00173' })
     const { reasoningTokens: _, ...unknown } = usage
     expect(costOf(unknown, { ...price, reasoning: '1' })).toMatchObject({ output: '0.00075' })
@@ -131,7 +131,7 @@ describe('what a call costs', () => {
     expect(partly).not.toHaveProperty('estimated')
   })
 
-  it('L68: no share is negative when counts contradict each other, and the cost says that it is a guess', () => {
+  it('L68: no share is negative when counts contradict each other, and the cost is marked as estimated', () => {
     const moreCachedThanInput = { inputTokens: 10, cacheReadTokens: 90, outputTokens: 0 }
     expect(costOf(moreCachedThanInput, price)).toMatchObject({ input: '0', cacheRead: '0.000027', estimated: true })
     const moreReasoningThanOutput = { inputTokens: 0, outputTokens: 5, reasoningTokens: 8 }
@@ -156,7 +156,7 @@ describe('what a call costs', () => {
     expect(costOf(usage, noWrite)).toMatchObject({ cacheWrite: '0.0006', estimated: true })
   })
 
-  it('L69: a missing cache price that no token needs flags nothing', () => {
+  it('L69: a missing cache price that no token needs sets no flag', () => {
     const cost = costOf(
       { inputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 1 },
       { input: 1, output: 2 },
@@ -169,7 +169,7 @@ describe('what a call costs', () => {
     expect(costOf({ ...usage, estimated: true }, price)).toMatchObject({ total: '0.00201', estimated: true })
   })
 
-  it('L70: a tier holds for the whole call when its input is above the limit, and the highest one wins', () => {
+  it('L70: a tier applies to the whole call when its input is above the limit, and the highest one wins', () => {
     const tiered: ModelPrice = {
       input: 1,
       output: 1,
@@ -193,7 +193,7 @@ describe('what a call costs', () => {
 })
 
 describe('sums of costs', () => {
-  it('L71: a missing side adds nothing, and without both there is no sum', () => {
+  it('L71: a missing cost adds nothing, and without both there is no sum', () => {
     const cost = costIn('EUR', '1.5')
     expect(addCost(cost, undefined)).toEqual(cost)
     expect(addCost(undefined, cost)).toEqual(cost)
@@ -201,7 +201,7 @@ describe('sums of costs', () => {
     expect(addCost()).toBeUndefined()
   })
 
-  it('L71: the sum carries estimated', () => {
+  it('L71: the sum keeps the flag estimated', () => {
     expect(addCost(costIn('EUR', '1'), { ...costIn('EUR', '2'), estimated: true })).toMatchObject({
       total: '3',
       estimated: true,
@@ -215,7 +215,7 @@ describe('sums of costs', () => {
     expect(refusal.message).toMatch(/EUR.*USD/)
   })
 
-  it('L71: an amount that is no decimal is refused, never taken for 0', () => {
+  it('L71: an amount that is not a decimal is refused, never counted as 0', () => {
     for (const amount of ['', 'NaN', '1,5', '0x10', 'Infinity']) {
       expect(refusalOf(() => addCost(costIn('EUR', amount), costIn('EUR', '1')))).toMatchObject({ code: 'invalid-input' })
     }
@@ -265,19 +265,19 @@ describe('prices', () => {
     ['price.tiers[0].output', { input: 1, output: 1, tiers: [{ aboveInputTokens: 1, input: 1, output: -1 }] }],
   ]
 
-  it.each(problems)('L72: a wrong %s is refused by name (%j)', (path, wrong) => {
+  it.each(problems)('L72: refuses a wrong %s by name (%j)', (path, wrong) => {
     const refusal = refusalOf(() => checkPrice(wrong))
     expect(refusal.code).toBe('invalid-config')
     expect(refusal.message.startsWith(`${path} must`)).toBe(true)
   })
 
-  it('L72: the name of the price can be given, and costOf refuses the same prices', () => {
+  it('L72: the error can name the price, and costOf refuses the same prices', () => {
     const wrong: ModelPrice = { input: 1, output: -1 }
     expect(refusalOf(() => checkPrice(wrong, 'models["a:b"].price')).message).toContain('models["a:b"].price.output')
     expect(refusalOf(() => costOf(usage, wrong)).code).toBe('invalid-config')
   })
 
-  it('L72: the limits themselves are accepted', () => {
+  it('L72: the limits of the ranges are accepted', () => {
     for (const input of [0, '0', 1e-9, '0.999999999', '1.50', '1e3', 1e21]) {
       expect(() => checkPrice({ input, output: 0 })).not.toThrow()
     }

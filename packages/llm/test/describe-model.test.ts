@@ -13,8 +13,8 @@ const models = createModels({
   models: { 'shop:*': info },
 })
 
-describe('what a call would call', () => {
-  it('L90: a model by its name: its own names, as messages have them, and what the registry knows', () => {
+describe('describeModel', () => {
+  it('L90: describes a model by its name: its own names, as in messages, and what the registry knows', () => {
     const described = { provider: 'shop.chat', modelId: 'big', info, defaults }
     expect(describeModel({ model: 'big', models })).toEqual(described)
     expect(describeModel({ model: models.resolve() })).toEqual(described)
@@ -34,7 +34,7 @@ describe('what a call would call', () => {
     ['a model of an unknown version', { model: { specificationVersion: 'v9', provider: 'p', modelId: 'm' } as never }],
     ['no model', { model: undefined as never }],
     ['params that do not fit', { model: 'big', models, runtimeParams: { model: '' } }],
-  ])('L17: %s throws what the call throws', (_, request) => {
+  ])('L17: %s throws the same error as the call', (_, request) => {
     const thrownBy = (run: () => unknown): unknown => {
       try {
         return run()
@@ -49,7 +49,7 @@ describe('what a call would call', () => {
     expect(thrown).toEqual(thrownBy(() => streamMessage(whole)))
   })
 
-  it('L18: nothing is called', () => {
+  it('L18: makes no call', () => {
     const model = scriptedModel([{ text: 'a' }])
     describeModel({ model })
     expect(model.calls).toEqual([])

@@ -59,7 +59,7 @@ describe('files that are given by their URL', () => {
     expect(filesOf(prompt)).toEqual(['image/* https://a.test/1.png'])
   })
 
-  it('L55: download is asked for those that the model does not fetch, each URL once, all at once', async () => {
+  it('L55: download is called for files that the model does not fetch, each URL once, all at once', async () => {
     const asked: string[] = []
     const answers: (() => void)[] = []
     const download: Download = (url) => {
@@ -110,7 +110,7 @@ describe('files that are given by their URL', () => {
     expect(filesOf(prompt)).toEqual([passedOn ? `${mediaType} https://a.test/1` : 'image/png /1'])
   })
 
-  it('L55: supported URLs may come later, and expressions with a memory are asked from the start', async () => {
+  it('L55: supported URLs may come later, and a regular expression with lastIndex is reset', async () => {
     const expression = /^https:\/\/a\.test/g
     const supported = Promise.resolve({ 'image/*': [expression] })
     const messages = [asks(file('https://a.test/1'), file('https://a.test/2'), file('https://b.test/3'))]
@@ -124,7 +124,7 @@ describe('files that are given by their URL', () => {
     expect(filesOf(prompt)).toEqual(['image/* https://a.test/1', 'image/png /1'])
   })
 
-  it('L55: nothing is fetched that is not sent', async () => {
+  it('L55: fetches only files that are sent', async () => {
     const asked: string[] = []
     const download: Download = (url, signal) => (asked.push(url.href), fetched(url, signal))
     const messages = [
@@ -157,7 +157,7 @@ describe('files that are given by their URL', () => {
     ['nothing', undefined],
     ['a buffer', { data: new Uint8Array([1, 2]).buffer, mediaType: 'image/png' }],
     ['no media type', { data: new Uint8Array([1]) }],
-  ])('L55: a download that gives %s ends the call, and asking again is of no use', async (_, given) => {
+  ])('L55: a download that gives %s ends the call, and is not retryable', async (_, given) => {
     const download = (): Promise<never> => Promise.resolve(given as never)
     const { message, prompt } = await outcome({ messages: [asks(file('https://a.test/1.png'))], download })
     expect(message.error).toMatchObject({ kind: 'config', retryable: false })
@@ -165,7 +165,7 @@ describe('files that are given by their URL', () => {
     expect(prompt).toBeUndefined()
   })
 
-  it('L55: an abort ends a download, also one that does not listen', async () => {
+  it('L55: an abort ends a download, also one that ignores it', async () => {
     const model = scriptedModel([{ text: 'ok' }])
     const signals: AbortSignal[] = []
     const download: Download = (_url, signal) => {

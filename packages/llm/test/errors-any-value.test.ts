@@ -73,7 +73,7 @@ describe('classifyError: any value', () => {
     expect(classifyError(value)).toMatchObject({ kind: 'unknown', phase: 'before-output' })
   })
 
-  it('L77: whatever it is given, it gives a ModelError that survives JSON', () => {
+  it('L77: for any value it returns a ModelError that survives JSON', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
         const error = classifyError(value, { phase: 'after-output', now: 0 })
@@ -85,7 +85,7 @@ describe('classifyError: any value', () => {
     )
   })
 
-  it('L77: a ModelError comes back unchanged, also after a JSON round trip', () => {
+  it('L77: returns a ModelError unchanged, also after a JSON round trip', () => {
     for (const value of [new Error('x'), apiError({ status: 429, headers: { 'retry-after': '1' } })]) {
       const error = classifyError(value)
       expect(classifyError(error, { phase: 'after-output', provider: 'p' })).toBe(error)
@@ -134,7 +134,7 @@ describe('classifyError: any value', () => {
     expect(classify({ status: 400, body: openai(`${'x'.repeat(1_999)}😀`) }).message.isWellFormed()).toBe(true)
   })
 
-  it('L78: names from outside are bounded, too', () => {
+  it('L78: names from outside are bounded too', () => {
     const long = 'x'.repeat(100_000)
     const error = { error: { message: 'no', code: long, type: long, param: long } }
     const { code, type, param, requestId } = classifyError({ data: error, responseHeaders: { 'x-request-id': long } })

@@ -62,7 +62,7 @@ const statuses: readonly (readonly [kind: ErrorKind, statuses: readonly number[]
 const html = '<html><head><title>Oh no</title></head><body><center>nginx</center></body></html>'
 
 describe('classifyError: codes', () => {
-  it.each(rows)('L74: %s names %s in every shape', (name, kind) => {
+  it.each(rows)('L74: %s gives %s in every form of the error', (name, kind) => {
     const answers = [
       { body: openai('x', null, name) },
       { body: openai('x', name) },
@@ -84,21 +84,21 @@ describe('classifyError: codes', () => {
     ]).toEqual([kind, kind, kind, kind])
   })
 
-  it('L74: every code of the tables is tested here', () => {
+  it('L74: every code of the tables has a test here', () => {
     const tested = new Set(rows.map(([name]) => name))
     const all = [...Object.keys(exactCodes), ...Object.keys(groupCodes)]
     // Google sends this one as a value; see the test below.
     expect(all.filter((name) => !tested.has(name) && name !== 'blockReason')).toEqual([])
   })
 
-  it('L74: Azure names the filter inside of the error, Google beside it', () => {
+  it('L74: Azure names the filter inside the error, Google beside it', () => {
     const innererror = { code: 'ResponsibleAIPolicyViolation' }
     const azure = { error: { message: 'x', code: null, status: 400, innererror } }
     expect(classify({ status: 400, body: azure }).kind).toBe('content-blocked')
     expect(classify({ status: 400, body: { promptFeedback: { blockReason: 'SAFETY' } } }).kind).toBe('content-blocked')
   })
 
-  it('L74: what a gateway passes on as text is read', () => {
+  it('L74: reads text that a gateway passes on', () => {
     const inner = anthropic('invalid_request_error', 'prompt is too long: 208310 tokens > 200000 maximum')
     const metadata = { raw: JSON.stringify(inner), provider_name: 'Anthropic' }
     const wrapped = { error: { message: 'Provider returned error', code: 400, metadata } }
@@ -111,7 +111,7 @@ describe('classifyError: codes', () => {
     expect(classifyError(new Error(message))).toMatchObject({ kind: 'overloaded', message: 'try later', status: 503 })
   })
 
-  it('L74: what the schema of a client has dropped is read out of the text', () => {
+  it('L74: reads fields that the schema of a client has dropped from the text', () => {
     const body = { type: 'error', error: { type: 'api_error', message: 'x' }, request_id: 'req_7' }
     const error = apiError({ status: 500, body })
     expect(classifyError(Object.assign(error, { data: { type: 'error', error: body.error } })).requestId).toBe('req_7')
@@ -119,14 +119,14 @@ describe('classifyError: codes', () => {
 })
 
 describe('classifyError: statuses', () => {
-  it.each(statuses)('L74: %s of a status without words', (kind, numbers) => {
+  it.each(statuses)('L74: %s of a status without text', (kind, numbers) => {
     for (const status of numbers) {
       const told = [undefined, '', html, '{}'].map((body) => classify({ status, body }).kind)
       expect([status, ...told]).toEqual([status, kind, kind, kind, kind])
     }
   })
 
-  it('L74: a status may stand in the body alone, as number or text', () => {
+  it('L74: a status may be only in the body, as number or text', () => {
     expect(classifyError({ error: { code: 429, message: 'x' } })).toMatchObject({ kind: 'rate-limit', status: 429 })
     expect(classifyError({ error: { code: '503', message: 'x' } })).toMatchObject({ kind: 'overloaded', status: 503 })
   })
@@ -144,12 +144,12 @@ describe('classifyError: statuses', () => {
     }
   })
 
-  it('L74: FastAPI lists its complaints', () => {
+  it('L74: reads the validation errors of FastAPI', () => {
     const body = { detail: [{ loc: ['body', 'messages'], msg: 'field required', type: 'value_error.missing' }] }
     expect(classify({ status: 422, body })).toMatchObject({ kind: 'bad-request', message: 'field required' })
   })
 
-  it('L74: 413 is about bytes at Anthropic and with its code, about tokens elsewhere', () => {
+  it('L74: 413 means bytes at Anthropic and with its code, tokens elsewhere', () => {
     const kindOf = (body: unknown, provider: string): ErrorKind => classify({ status: 413, body }, { provider }).kind
     expect(kindOf(html, 'anthropic.messages')).toBe('payload-too-large')
     expect(kindOf(undefined, 'vertex.anthropic.messages')).toBe('payload-too-large')
@@ -160,7 +160,7 @@ describe('classifyError: statuses', () => {
     expect(kindOf(html, 'openai.chat')).toBe('context-overflow')
   })
 
-  it('L73: the status that a client gives to an error in its stream stands behind the words', () => {
+  it('L73: the status that a client sets on an error in its stream comes after the words', () => {
     const message = 'prompt is too long: 9 tokens > 8 maximum'
     const headers = { 'content-type': 'text/event-stream; charset=utf-8' }
     expect(classify({ status: 500, headers, body: { message } }).kind).toBe('context-overflow')
@@ -171,7 +171,7 @@ describe('classifyError: statuses', () => {
     expect(classifyError(marked).kind).toBe('context-overflow')
   })
 
-  it('L78: a page gives its title where the status has no words', () => {
+  it('L78: an HTML page gives its title if the status has no text', () => {
     const error = apiError({ status: 502, body: html })
     error.message = ''
     expect(classifyError(error).message).toBe('Oh no')
@@ -227,7 +227,7 @@ describe('classifyError: errors without an answer', () => {
     'HOSTNAME_MISMATCH',
     'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN',
     'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
-  ])('L73: %s is a network error that waiting does not heal', (code) => {
+  ])('L73: %s is a network error that is not retryable', (code) => {
     const cause = Object.assign(new Error('certificate'), { code })
     const error = classifyError(new TypeError('fetch failed', { cause }))
     expect(error).toMatchObject({ kind: 'network', retryable: false, code })

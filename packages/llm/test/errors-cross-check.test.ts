@@ -17,13 +17,13 @@ function documented(kind: ErrorKind, signGroups: readonly Group[], example: stri
   return group === 'server' && example.includes(blamedOnServer) ? 'bad-request' : kindOfGroup[group]
 }
 
-describe('classifyError: no sign reads the message of another', () => {
+describe('classifyError: no pattern matches the message of another kind', () => {
   it.each(signs.map((sign) => [sign.example, sign] as const))('L73: "%s" in every group', (example, sign) => {
     const told = groups.map((group) => [group, signOf(group, example)?.kind ?? kindOfGroup[group]])
     expect(told).toEqual(groups.map((group) => [group, documented(sign.kind, sign.groups, example, group)]))
   })
 
-  it.each(signs.map((sign) => [sign.example, sign] as const))('L74: "%s" behind every status', (example, sign) => {
+  it.each(signs.map((sign) => [sign.example, sign] as const))('L74: "%s" with every status', (example, sign) => {
     for (const status of statuses) {
       const kind = documented(sign.kind, sign.groups, example, groupOfStatus(status)!)
       for (const [shape, answer] of inEveryShape(status, example)) {
@@ -32,7 +32,7 @@ describe('classifyError: no sign reads the message of another', () => {
     }
   })
 
-  it("L74: a refused signature of Google's account keys has nothing to do with the history", () => {
+  it("L74: a refused signature of Google's account keys is not an error of the history", () => {
     for (const body of ['invalid_grant: Invalid JWT Signature.', { error_description: 'Invalid JWT Signature.' }]) {
       expect(classify({ status: 400, body }).kind).toBe('bad-request')
     }
@@ -49,7 +49,7 @@ describe('classifyError: hostile lengths', () => {
     `${text}${'1'.repeat(length)}`,
   ])
 
-  it('L77: no text takes long to read, wherever it stands', () => {
+  it('L77: no text takes long to read, wherever it is', () => {
     const slow = hostile.filter((text) => {
       const used = startProcessorTime()
       classifyError(new Error(text))

@@ -23,14 +23,14 @@ describe('classifyError: delays', () => {
   })
 
   it.each(ranked.slice(0, -1).map((row, rank) => [row[0], row, ranked.slice(rank + 1)] as const))(
-    'L76: %s stands before the forms behind it',
+    'L76: %s wins over the forms listed after it',
     (_, [, headers, ms], later) => {
       const all = Object.assign({}, ...later.map(([, more]) => more), headers) as Record<string, string>
       expect(delayOf({ headers: all, body: openai('slow down') })).toBe(ms)
     },
   )
 
-  it('L76: a date stands before the body, RetryInfo before the text, the body before the reset headers', () => {
+  it('L76: a date wins over the body, RetryInfo over the text, the body over the reset headers', () => {
     const date = { 'retry-after': 'Tue, 01 Jan 2030 00:00:07 GMT' }
     const resets = { 'x-ratelimit-reset-tokens': '1s', 'x-ratelimit-remaining-tokens': '0' }
     const message = 'Please retry in 800ms'
@@ -41,12 +41,12 @@ describe('classifyError: delays', () => {
     expect(delayOf({ headers: resets, body: openai('x') })).toBe(1_000)
   })
 
-  it('L76: names of headers may be written in any case', () => {
+  it('L76: names of headers may have any case', () => {
     expect(delayOf({ headers: { 'Retry-After': '2' } })).toBe(2_000)
     expect(delayOf({ headers: { 'Retry-After-Ms': '2' } })).toBe(2)
   })
 
-  it("L76: a date is read against the answer's own date, where it has one", () => {
+  it("L76: a date is compared with the answer's own date, if it has one", () => {
     const headers = { 'retry-after': 'Tue, 01 Jan 2030 00:00:07 GMT', date: 'Tue, 01 Jan 2030 00:00:02 GMT' }
     expect(delayOf({ headers })).toBe(5_000)
   })
@@ -70,7 +70,7 @@ describe('classifyError: delays', () => {
     }
   })
 
-  it('L76: of the used up rates the later one counts', () => {
+  it('L76: of the used-up rates the later one counts', () => {
     const resets = (requests: string, tokens: string): Record<string, string> => ({
       'x-ratelimit-reset-requests': '1s',
       'x-ratelimit-remaining-requests': requests,
@@ -102,7 +102,7 @@ describe('classifyError: delays', () => {
     expect(delayOf({ headers: { 'retry-after-ms': 'x', 'retry-after': value } })).toBe(expected)
   })
 
-  it('L76: what cannot be read gives way to what can', () => {
+  it('L76: a value that cannot be read is skipped for one that can', () => {
     expect(delayOf({ headers: { 'retry-after-ms': '-5', 'retry-after': '2' } })).toBe(2_000)
     expect(delayOf({ headers: { 'retry-after': 'soon' }, body: 'retry in 3s' })).toBe(3_000)
     const past = { 'anthropic-ratelimit-requests-reset': '2029-12-31T23:59:59Z' }
@@ -110,7 +110,7 @@ describe('classifyError: delays', () => {
     expect(delayOf({ body: google(429, 'RESOURCE_EXHAUSTED', 'x', [retryInfo('soon')]) })).toBeUndefined()
   })
 
-  it('L76: what is not worth another try has no delay', () => {
+  it('L76: an error that is not retryable has no delay', () => {
     const money = google(429, 'RESOURCE_EXHAUSTED', 'Quota exceeded for metric: x, limit: 0', [retryInfo('34.07s')])
     expect(classify({ status: 429, body: money, headers: { 'retry-after': '1' } })).toMatchObject({ kind: 'billing' })
     expect(delayOf({ body: money, headers: { 'retry-after': '1' } })).toBeUndefined()
@@ -142,7 +142,7 @@ describe('classifyError: x-should-retry', () => {
     expect(advised(401, 'true')).toEqual(['auth', false, 'refresh-auth'])
   })
 
-  it('L76: any other word says nothing', () => {
+  it('L76: any other word is ignored', () => {
     expect(advised(500, 'maybe')).toEqual(['server-error', true, 'wait'])
     expect(advised(399, 'maybe')).toEqual(['unknown', false, undefined])
   })

@@ -336,13 +336,13 @@ const rows: readonly Row[] = [
   ['524', { status: 524 }, 'timeout'],
 ]
 
-describe('classifyError: what providers answer', () => {
+describe('classifyError: recorded answers of providers', () => {
   it.each(rows.map((row) => [row[0], row] as const))('L74: %s', (_, [, answer, kind, more]) => {
     expect(classify(answer)).toMatchObject({ kind, provider: 'p', modelId: 'm', phase: 'before-output', ...more })
   })
 
   it.each(signs.map((sign) => [sign.example, sign] as const))(
-    'L74: the sign for "%s" finds its kind in each of its groups',
+    'L74: the pattern for "%s" matches its kind in each of its groups',
     (example, sign) => {
       const status: Partial<Record<keyof typeof kindOfGroup, number>> = {
         'bad-request': 400,
@@ -364,7 +364,7 @@ describe('classifyError: what providers answer', () => {
     },
   )
 
-  it('L74: the same error in the stream, as the clients hand it on', () => {
+  it('L74: the same error in the stream, as the clients pass it on', () => {
     const kinds = [
       { type: 'overloaded_error', message: 'Overloaded' },
       {

@@ -75,7 +75,7 @@ describe('classifyError: input that is too long', () => {
     expect(classify({ status: 400, body }).kind).toBe('bad-request')
   })
 
-  it('L79: limits are read as well when a code told the kind', () => {
+  it('L79: limits are also read if a code gave the kind', () => {
     const message = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens."
     const body = openai(message, 'invalid_request_error', 'context_length_exceeded')
     expect(classify({ status: 400, body })).toMatchObject({
@@ -87,7 +87,7 @@ describe('classifyError: input that is too long', () => {
     )
   })
 
-  it('L79: numbers of other errors are no limits', () => {
+  it('L79: numbers in other errors are not read as limits', () => {
     const message = 'Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.'
     const body = openai(message, 'tokens', 'rate_limit_exceeded')
     expect(classify({ status: 429, body })).not.toHaveProperty('limits')

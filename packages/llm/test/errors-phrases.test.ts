@@ -154,20 +154,20 @@ const cases = recorded.flatMap(([kind, statuses, messages]) =>
   messages.flatMap((message) => statuses.map((status) => [kind, status, message] as const)),
 )
 
-describe('classifyError: what providers say', () => {
+describe('classifyError: messages of providers', () => {
   it.each(cases)('L74: %s: %i %s', (kind, status, message) => {
     const told = inEveryShape(status, message).map(([shape, answer]) => [shape, classify(answer).kind])
     expect(told).toEqual(told.map(([shape]) => [shape, kind]))
   })
 
   it.each(signs.map((sign) => [sign.example, sign] as const))(
-    'L74: in each of its groups "%s" is found by its own sign',
+    'L74: "%s" is found by its own pattern in each of its groups',
     (_, sign) => {
       for (const group of sign.groups) expect(signOf(group, sign.example)).toBe(sign)
     },
   )
 
-  it('L74: every sign has a recorded message here or among the overflows', () => {
+  it('L74: every pattern has a recorded message here or among the overflows', () => {
     const told = new Set(cases.flatMap(([, status, message]) => signOf(groupOfStatus(status)!, message) ?? []))
     const elsewhere = ['context-overflow', 'output-budget']
     const silent = signs.filter((sign) => !told.has(sign) && sign.groups.some((group) => group !== 'none'))

@@ -18,7 +18,7 @@ describe('L78: secrets in messages', () => {
     ['https://user:password@host/path', 15],
     ['AIzaSyA1234567890abcdef', 8],
     ['api_key=abcdefghijkl', 12],
-  ])('L78: %s is masked although its end is cut off %i characters behind its start', (secret, before) => {
+  ])('L78: %s is masked although it is cut off %i characters after its start', (secret, before) => {
     const message = said(messageAround(secret, before))
     expect(message.length).toBeLessThanOrEqual(limit)
     const given = secret.slice(0, before)
@@ -45,7 +45,7 @@ describe('L78: secrets in messages', () => {
     ['GET /v1?a=1&X-Amz-Signature=abc', 'GET /v1?a=1&X-Amz-Signature=***'],
     ['redis://user:pw@host:1', 'redis://***@host:1'],
     ['see https://example.com/a@b', 'see https://example.com/a@b'],
-  ])('L78: %s is told as %s', (message, told) => {
+  ])('L78: %s becomes %s', (message, told) => {
     expect(said(message)).toBe(told)
   })
 
@@ -61,13 +61,13 @@ describe('L78: secrets in messages', () => {
   })
 
   it.each(['api key', 'apikey', 'api-key', 'api_key', 'subscription-key', 'access_token', 'accesstoken', 'client_secret', 'clientsecret', 'secret_access_key', 'secretaccesskey'])(
-    'L78: what is given as %s is masked',
+    'L78: a value given as %s is masked',
     (name) => {
       expect(said(`${name}: abcdefgh1234, ${name.toUpperCase()}="abcdefgh1234" and ${name} = short`)).toBe(`${name}: ***, ${name.toUpperCase()}="***" and ${name} = short`)
     },
   )
 
-  it.each(['key', 'token', 'secret', 'signature', 'sig', 'X-Goog-Signature', 'access_token'])('L78: the parameter %s of an address is masked', (name) => {
+  it.each(['key', 'token', 'secret', 'signature', 'sig', 'X-Goog-Signature', 'access_token'])('L78: the parameter %s of a URL is masked', (name) => {
     expect(said(`GET /v1?a=1&${name}=ab%20c&b=2 and /v2?${name}=d`)).toBe(`GET /v1?a=1&${name}=***&b=2 and /v2?${name}=***`)
   })
 
@@ -87,25 +87,25 @@ describe('V90: redaction of texts', () => {
     ['password = "abc"', 'password = "[redacted]"'],
     ['PASSWORD:abc,x', 'PASSWORD:[redacted],x'],
     ['a secret thing', 'a secret thing'],
-  ])('V90: %j is told as %j', (text, told) => {
+  ])('V90: %j becomes %j', (text, told) => {
     expect(createRedaction().text(text)).toBe(told)
   })
 
-  it.each(['sk', 'pk', 'rk', 'ghp', 'gho', 'ghs', 'xoxa', 'xoxb', 'xoxp', 'AIza', 'AKIA', 'bwl'])('V90: a key that begins with %s does not stay', (prefix) => {
+  it.each(['sk', 'pk', 'rk', 'ghp', 'gho', 'ghs', 'xoxa', 'xoxb', 'xoxp', 'AIza', 'AKIA', 'bwl'])('V90: removes a key that begins with %s', (prefix) => {
     const { text } = createRedaction()
     for (const separator of ['', '-', '_']) expect(text(`got ${prefix}${separator}Abc-123_def4 there`)).toBe('got [redacted] there')
   })
 
-  it.each(['authorization', 'proxy-authorization', 'cookie', 'set-cookie', 'x-api-key', 'api-key'])('V90: the header %s does not stay to the end of its line', (name) => {
+  it.each(['authorization', 'proxy-authorization', 'cookie', 'set-cookie', 'x-api-key', 'api-key'])('V90: removes the header %s up to the end of its line', (name) => {
     const { text } = createRedaction()
     expect(text(`${name}: a b; c\n${name.toUpperCase()}=d\r\nnext`)).toBe(`${name}: [redacted]\n${name.toUpperCase()}=[redacted]\r\nnext`)
   })
 
-  it.each(['api_key', 'apikey', 'access_token', 'accesstoken', 'access-token', 'token', 'secret', 'password', 'ticket'])('V90: what is given as %s does not stay', (name) => {
+  it.each(['api_key', 'apikey', 'access_token', 'accesstoken', 'access-token', 'token', 'secret', 'password', 'ticket'])('V90: removes a value given as %s', (name) => {
     expect(createRedaction().text(`{"${name}":"abc"} ${name} = abc; ${name.toUpperCase()}:'abc',1`)).toBe(`{"${name}":"[redacted]"} ${name} = [redacted]; ${name.toUpperCase()}:'[redacted]',1`)
   })
 
-  it('V90: every place of a pattern is replaced, also of one without the global flag', () => {
+  it('V90: replaces every match of a pattern, also of one without the global flag', () => {
     expect(createRedaction({ patterns: [/a\d/, [/B\d/i, '<$&>'], /c\d/g] }).text('a1 a2 b3 B4 c5 c6')).toBe('[redacted] [redacted] <b3> <B4> [redacted] [redacted]')
   })
 })

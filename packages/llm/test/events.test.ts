@@ -17,7 +17,7 @@ describe('message events', () => {
     expect(bad).toHaveLength(2)
   })
 
-  it('L1: parts behind the end are ignored', async () => {
+  it('L1: parts after the end are ignored', async () => {
     const { stream, clock } = call({
       parts: [...text('a'), finish(), { sleep: 300 }, ...text('late', 'u')],
       finish: false,
@@ -51,7 +51,7 @@ describe('message events', () => {
     ])
   })
 
-  it('L3: index is given in order of block start and is the place in the content', async () => {
+  it('L3: index follows the order of block starts and is the position in the content', async () => {
     const events = await eventsOf([
       { type: 'tool-input-start', id: 'a', toolName: 'one' },
       { type: 'tool-input-start', id: 'b', toolName: 'two' },
@@ -74,7 +74,7 @@ describe('message events', () => {
     }
   })
 
-  it('L3: a preliminary provider tool result gives way to the next one of its call', async () => {
+  it('L3: a preliminary result of a provider tool is replaced by the next one of its call', async () => {
     const result = (value: string, preliminary: boolean): LanguageModelV4StreamPart => ({
       type: 'tool-result',
       toolCallId: 'c',
@@ -104,7 +104,7 @@ describe('message events', () => {
     }
   })
 
-  it('L4: no delta holds half of a character, wherever the provider cuts; a half that nothing follows is not lost', async () => {
+  it('L4: no delta contains half of a character, wherever the provider cuts; an unfinished half is not lost', async () => {
     const whole = 'a knot 🪢 and a sailor 🧑‍✈️'
     const cut = [...Array(whole.length).keys()].map((place) => whole[place] ?? '')
     const halves = (of: string) => [
@@ -122,7 +122,7 @@ describe('message events', () => {
     expect(events.find((event) => event.type === 'text-end')).toMatchObject({ text: `${whole}\ud83e` })
   })
 
-  it('L5: a delivered event never changes and carries no earlier text', async () => {
+  it('L5: a delivered event never changes and contains no earlier text', async () => {
     const { stream } = call({ text: 'abcdef', chunk: 2, toolCalls: [{ name: 'x', input: { a: 1 }, chunk: 2 }] })
     const seen: { event: MessageEvent; then: string }[] = []
     for await (const event of stream) seen.push({ event, then: JSON.stringify(event) })
@@ -243,7 +243,7 @@ describe('message events', () => {
     ['a tool call without an id', part({ type: 'tool-call', toolCallId: '', toolName: 'x', input: '{}' })],
     ['a tool call without a name', part({ type: 'tool-call', toolCallId: 'c', input: '{}' })],
     ['a tool input start without a name', part({ type: 'tool-input-start', id: 'c' })],
-  ])('L9: %s ends the message as malformed-response and keeps what came', async (_, malformed) => {
+  ])('L9: %s ends the message as malformed-response and keeps earlier content', async (_, malformed) => {
     const message = await resultOf([...text('kept'), malformed, ...text('ignored', 'u'), finish()])
     expect(message.error).toMatchObject({ kind: 'malformed-response', phase: 'after-output' })
     expect(message.content).toEqual([{ type: 'text', text: 'kept' }])
@@ -294,7 +294,7 @@ describe('message events', () => {
     ])
   })
 
-  it('L11: citations stay on their text', async () => {
+  it('L11: citations stay with their text', async () => {
     const citation = { type: 'citation', text: 'quoted' } as never
     const events = await eventsOf([
       { type: 'text-delta', id: 't', delta: 'said' },
@@ -333,7 +333,7 @@ describe('message events', () => {
     ['[1]', { input: {}, invalid: 'not-object', inputText: '[1]' }],
     ['"text"', { input: {}, invalid: 'not-object', inputText: '"text"' }],
     ['null', { input: {}, invalid: 'not-object', inputText: 'null' }],
-  ])('L13: input text %j is read or marked', async (input, expected) => {
+  ])('L13: input text %j is parsed or marked', async (input, expected) => {
     const message = await resultOf([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', input }, finish('tool-calls')])
     expect(message.content).toEqual([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', ...expected }])
   })

@@ -82,13 +82,13 @@ describe('a script that awaits a call of a model without a socket', () => {
       `const events = start(silent, { idleMs: 50 })[Symbol.asyncIterator](); await events.next(); await new Promise((go) => setTimeout(go, 100));
        let error; for await (const event of { [Symbol.asyncIterator]: () => events }) error = event.message?.error; ${told}`,
     ],
-  ])('L34: is told of the limit: %s', { timeout: 60_000 }, async (_, code, awaited) => {
+  ])('L34: gets an error for the limit: %s', { timeout: 60_000 }, async (_, code, awaited) => {
     expect(await ending(awaited)).toMatchObject({ code: 0, stdout: `timeout ${code}\n` })
   })
 })
 
 describe('a process with many calls', () => {
-  it('L27: ends by itself, whatever became of its calls', { timeout: 60_000 }, async () => {
+  it('L27: exits without help, whatever the outcome of its calls', { timeout: 60_000 }, async () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', script], {
       // Far below the limits of the abandoned calls, which are minutes.
       timeout: 30_000,

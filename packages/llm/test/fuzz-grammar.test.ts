@@ -44,7 +44,7 @@ const part =
     void Object.assign(changed.message.content[index] ?? {}, fields)
 
 describe('the checker of event grammar', () => {
-  it('L1–L16: finds nothing wrong with a sound call', async () => {
+  it('L1–L16: accepts a valid call', async () => {
     const { events, message } = await sound()
     expect(eventFaults(events, message)).toEqual([])
   })
@@ -114,14 +114,14 @@ describe('the checker of event grammar', () => {
     expect(eventFaults(changed.events, changed.message).map((fault) => fault.split(':')[0])).toContain(rule)
   })
 
-  it('L19: finds a result that is another object', async () => {
+  it('L19: reports a result that is another object', async () => {
     const { events, message } = await sound()
     expect(eventFaults(events, { ...message })).toEqual(['L19: result() is another object'])
   })
 })
 
-describe('the plain reading of the rules', () => {
-  it('L6, L13: makes a message of parts', () => {
+describe('the reference implementation of the rules', () => {
+  it('L6, L13: builds a message from parts', () => {
     expect(
       expectedOf([
         ...text('a'),
@@ -140,7 +140,7 @@ describe('the plain reading of the rules', () => {
     })
   })
 
-  it('L10: knows what JSON makes of odd values', () => {
+  it('L10: converts odd values as JSON does', () => {
     const loop: Record<string, unknown> = { a: [new Uint8Array([1, 2]), 5n, new Date(5), NaN, undefined, -0] }
     loop['self'] = loop
     expect(asJson(loop)).toStrictEqual({ a: ['AQI=', '5', 5, null, null, 0] })

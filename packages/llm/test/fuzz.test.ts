@@ -45,13 +45,13 @@ const shown = { depth: 9, breakLength: 60 }
 const nothingMore = (): void => {}
 
 describe('streams as they come', () => {
-  it('L1–L16: parts in order make the message that the rules say', async () => {
+  it('L1–L16: parts in order make the message that the rules require', async () => {
     await hold(quietly(orderlyParts), 400, ({ message, provider }) => {
       expectContent(message, expectedOf(provider.taken).content)
     })
   })
 
-  it('L1–L16: parts in any order, lost, doubled and broken off make the message that the rules say', async () => {
+  it('L1–L16: parts in any order, lost, duplicated and broken off, make the message that the rules require', async () => {
     await hold(quietly(disorderlyParts), 400, ({ message, provider }) => {
       const { content, failed } = expectedOf(provider.taken)
       expectContent(message, content)
@@ -59,21 +59,21 @@ describe('streams as they come', () => {
     })
   })
 
-  it('L1–L16: whatever a provider sends, the events keep their grammar and the call ends', async () => {
+  it('L1–L16: whatever a provider sends, the events follow the grammar and the call ends', async () => {
     await hold(quietly(brokenParts), 400, nothingMore)
   })
 })
 
-describe('calls as they go', () => {
-  it('L1–L34: aborts, time limits, readers and providers of every kind keep the rules', async () => {
+describe('complete calls', () => {
+  it('L1–L34: aborts, time limits, readers and providers of every kind follow the rules', async () => {
     await hold(scenarioOf(disorderlyParts), 600, checkAbort)
   })
 
-  it('L1–L34: also with parts that are not what the contract says', async () => {
+  it('L1–L34: also with parts that break the contract', async () => {
     await hold(scenarioOf(brokenParts), 300, checkAbort)
   })
 
-  it('L24–L26, L34: a call ends when and as its parts and its limits say', async () => {
+  it('L24–L26, L34: a call ends when and how its parts and its limits require', async () => {
     const seen = new Set<string>()
     await hold(timedScenario, 500, ({ message, provider: { taken } }, { provider, timeouts }) => {
       checkError(message, taken as readonly LanguageModelV4StreamPart[])
@@ -91,14 +91,14 @@ describe('calls as they go', () => {
     expect([...seen].sort()).toEqual(['first-part', 'grace', 'idle', 'its own end', 'total'])
   })
 
-  it('L35: however long a reader takes, a provider that answers at once is never out of time', async () => {
+  it('L35: however slow a reader is, a provider that answers at once never times out', async () => {
     await hold(slowlyRead(orderlyParts), 100, ({ message }) => {
       expect(message.error?.kind).not.toBe('timeout')
     })
   })
 })
 
-describe('events that are asked for and events that are handed over', () => {
+describe('events that are pulled and events that are pushed', () => {
   const read = async (scenario: Scenario, mode: ReaderPlan['mode']): Promise<Observed> => {
     const observed = await observe({ ...scenario, reader: { ...scenario.reader, mode } })
     await settle()

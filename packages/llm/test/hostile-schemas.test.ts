@@ -42,12 +42,12 @@ const hostile: Readonly<Record<string, readonly [schema: object, value: unknown]
 }
 
 describe('schemas from outside', () => {
-  it.each(Object.keys(hostile))('V106: %s: the check ends soon, and what it could not check is refused', async (name) => {
+  it.each(Object.keys(hostile))('V106: %s: the check ends soon, and a part that it could not check is refused', async (name) => {
     const [schema, value] = hostile[name]!
     await check({ type: Array.isArray(value) ? 'array' : 'object', ...schema }, value)
   })
 
-  it.each(['(a|a)*$', '(x+x+)+y', '^[\\w.]+@[^\\s.]+$', 'a{2,5}', '\\d+', '[^\\s]', '^.$', '\\u00e9', 'a/b'])('V106: %s is checked, as JavaScript reads it', async (pattern) => {
+  it.each(['(a|a)*$', '(x+x+)+y', '^[\\w.]+@[^\\s.]+$', 'a{2,5}', '\\d+', '[^\\s]', '^.$', '\\u00e9', 'a/b'])('V106: %s is checked, in the JavaScript syntax', async (pattern) => {
     const expression = new RegExp(pattern)
     const { validate, unchecked } = await resolveSchema({ type: 'string', pattern })
     expect(unchecked).toEqual([])
@@ -62,7 +62,7 @@ describe('schemas from outside', () => {
     expect(await validate('anything')).toMatchObject({ ok: true })
   })
 
-  it('V106: what is found in a schema from outside is told with its place', async () => {
+  it('V106: a finding in a schema from outside has its place', async () => {
     const deep = (depth: number): object => (depth === 0 ? {} : { items: deep(depth - 1) })
     const of = (schema: object) => findSchemaFault([{ type: 'object' }, schema])
     expect(await of({ properties: { a: { items: { pattern: '(?=a)' } } } })).toMatchObject({ index: 1, path: 'properties.a.items.pattern', message: expect.stringContaining('linear time') as string })
@@ -82,7 +82,7 @@ describe('schemas from outside', () => {
     ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'minContains', 'maxContains'].map((keyword) => [keyword, [-1, 1.5, Infinity, '1'], [0, 3]] as const),
     ...['minimum', 'maximum'].map((keyword) => [keyword, [Number.NaN, -Infinity, '1'], [-1, 0, 1.5]] as const),
     ...['exclusiveMinimum', 'exclusiveMaximum'].map((keyword) => [keyword, [Number.NaN, '1', null], [-1.5, 0, true]] as const),
-  ] as readonly (readonly [string, readonly unknown[], readonly unknown[]])[])('V106, L104: %s that no value can be measured by is refused by its place', async (keyword, wrong, right) => {
+  ] as readonly (readonly [string, readonly unknown[], readonly unknown[]])[])('V106, L104: %s that cannot be applied to any value is refused by its place', async (keyword, wrong, right) => {
     const schemaWith = (value: unknown) => ({ type: 'object', properties: { a: { [keyword]: value } } }) as JSONSchema7
     const refusal = expect.stringContaining(`properties.a.${keyword} must be a`) as string
     for (const value of wrong) {
@@ -92,7 +92,7 @@ describe('schemas from outside', () => {
     for (const value of right) expect(await findSchemaFault([schemaWith(value)])).toBeUndefined()
   })
 
-  it.each([['string'], [['string', 'null']], [[]]])('V106, L104: an input schema of type %j is refused: the input of a tool is an object', async (type) => {
+  it.each([['string'], [['string', 'null']], [[]]])('V106, L104: refuses an input schema of type %j: the input of a tool is an object', async (type) => {
     const message = expect.stringContaining('type must be object') as string
     expect(await findSchemaFault([{ type } as JSONSchema7])).toMatchObject({ path: '', message })
     expect(() => checkInputSchema('tool.inputSchema', { type })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(/^tool\.inputSchema\.type must be object/) as string }))
@@ -121,7 +121,7 @@ describe('schemas from outside', () => {
     value: fc.oneof({ maxDepth: 6, depthSize: 'medium' }, fc.constantFrom(0, 1, 'a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', null), fc.array(tie('value'), { maxLength: 4 }), fc.dictionary(fc.constantFrom('a', 'b', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'), tie('value'), { maxKeys: 3 })),
   }))
 
-  it('V106: no schema holds the process, whatever the value', async () => {
+  it('V106: no schema blocks the process, whatever the value', async () => {
     const property = fc.asyncProperty(anySchema, anySchema, anyValue, async (root, d, value) => {
       await timed(async () => {
         const { validate } = await resolveSchema({ ...root, $defs: { d } }).catch(() => resolveSchema({}))

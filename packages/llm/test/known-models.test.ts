@@ -4,14 +4,14 @@ import { knownInfo } from '../src/models/model-table.ts'
 import { checkPrice } from '../src/usage/price.ts'
 
 describe('the built-in models', () => {
-  it('L88: are few enough to be kept true, each named once', () => {
+  it('L88: are few enough to stay correct, each named once', () => {
     expect(knownModels.length).toBeGreaterThan(0)
     expect(knownModels.length).toBeLessThanOrEqual(40)
     const names = knownModels.map(({ match }) => match)
     expect(new Set(names).size).toBe(names.length)
   })
 
-  it.each(knownModels)('L88: $match names its page and its day, and its numbers are possible', (row) => {
+  it.each(knownModels)('L88: $match has a source page and a date, and its numbers are possible', (row) => {
     expect(row.match).toMatch(/^[a-z][a-z0-9-]*:[^\s*]+\*?$/)
     expect(row.asOf).toMatch(/^\d{4}-\d{2}-\d{2}$/)
     expect(new Date(row.asOf).toISOString().slice(0, 10)).toBe(row.asOf)

@@ -60,7 +60,7 @@ async function promisesOf(work: () => Promise<void>): Promise<number> {
 
 afterEach(() => void vi.restoreAllMocks())
 
-describe('work that grows with the stream and no faster', () => {
+describe('the work per stream grows only linearly', () => {
   it.each(
     (['text', 'reasoning', 'tool-input'] as const).flatMap((kind) =>
       Object.entries(readings).map(([name, read]) => ({ kind, name, read })),
@@ -73,7 +73,7 @@ describe('work that grows with the stream and no faster', () => {
     expect(many).toBeLessThanOrEqual(10.5 * few)
   })
 
-  it('L97: an event that is handed over costs no promise besides that of its part', async () => {
+  it('L97: a pushed event costs no promise besides that of its part', async () => {
     const perDelta = async (work: (deltas: number) => Promise<void>): Promise<number> => {
       const [few, many] = [await promisesOf(() => work(1_000)), await promisesOf(() => work(11_000))]
       return (many - few) / 10_000
@@ -89,7 +89,7 @@ describe('work that grows with the stream and no faster', () => {
     expect(read).toBeLessThan(bare + 0.05)
   })
 
-  it('L98: each delta is looked at a fixed number of times, however many there are', async () => {
+  it('L98: each delta is processed a fixed number of times, however many there are', async () => {
     const looksPerDelta = async (deltas: number): Promise<number> => {
       let looks = 0
       const counted = (part: LanguageModelV4StreamPart): LanguageModelV4StreamPart =>
@@ -100,7 +100,7 @@ describe('work that grows with the stream and no faster', () => {
     expect(await looksPerDelta(2_000)).toBeLessThanOrEqual((await looksPerDelta(200)) * 1.05)
   })
 
-  it('L98: text is joined once: what is joined is in proportion to what came', async () => {
+  it('L98: text is joined once: the joined amount is proportional to the input', async () => {
     const joinedBy = async (deltas: number): Promise<number> => {
       let joined = 0
       const join = Array.prototype.join
@@ -123,7 +123,7 @@ describe('work that grows with the stream and no faster', () => {
     expect((await stream.result()).content).toMatchObject([{ input: JSON.parse(argumentsOf(500)) as object }])
   })
 
-  it('L98: arguments that were never called are not parsed, and cut ones are parsed once', async () => {
+  it('L98: arguments that were never called are not parsed, and truncated ones are parsed once', async () => {
     const parse = vi.spyOn(JSON, 'parse')
     const cut = [...partsOf('tool-input', 10)].slice(0, 5)
     await callOf([...cut, finish('length')]).result()
@@ -132,7 +132,7 @@ describe('work that grows with the stream and no faster', () => {
     expect(parse).toHaveBeenCalledTimes(1)
   })
 
-  it('L22: a reader who asks for one event at a time never has more than one part read ahead', async () => {
+  it('L22: a reader that asks for one event at a time never has more than one part read ahead', async () => {
     let taken = 0
     const deltas = Array.from({ length: 50 }, (_, place): LanguageModelV4StreamPart => ({
       type: 'text-delta',

@@ -42,7 +42,7 @@ describe('memory', () => {
     ['handed over', 'await readEvents(stream, () => {})'],
     ['drained by result()', 'await stream.result()'],
   ])(
-    'L99: what is held behind many small deltas is in proportion to the message, %s',
+    'L99: memory held after many small deltas is proportional to the message, %s',
     { timeout: 60_000 },
     async (_, read) => {
       const { stdout } = await promisify(execFile)(process.execPath, [

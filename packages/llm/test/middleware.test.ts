@@ -62,7 +62,7 @@ describe('middleware of the AI SDK', () => {
     expect(seen[0]).toBe(seen[1])
   })
 
-  it('L62: what transformParams changes is what the model gets, the first middleware first', async () => {
+  it('L62: the model gets the changes of transformParams, the first middleware first', async () => {
     const add = (word: string): LanguageModelMiddleware => ({
       transformParams: ({ params }) =>
         Promise.resolve({ ...params, stopSequences: [...(params.stopSequences ?? []), word] }),
@@ -114,7 +114,7 @@ describe('middleware of the AI SDK', () => {
     expect(message.error?.message).toContain('in the middleware')
   })
 
-  it('L62: what failed while the model was wrapped is tried again at the next call', async () => {
+  it('L62: a failure while the model is wrapped is retried at the next call', async () => {
     let failures = 1
     const { models } = wrapped({
       overrideProvider: ({ model }) => {
@@ -129,7 +129,7 @@ describe('middleware of the AI SDK', () => {
     expect([await call(), await call()]).toEqual(['error', 'stop'])
   })
 
-  it('L62, L90: names that a middleware gives are for the AI SDK; messages keep those of the model', async () => {
+  it('L62, L90: names that a middleware sets are for the AI SDK; messages keep those of the model', async () => {
     const { models } = wrapped({ overrideProvider: () => 'renamed', overrideModelId: () => 'other' })
     const events = await readAll(streamMessage({ model: 'acme:big', models, messages: hello }))
     expect(events[0]).toMatchObject({ type: 'message-start', provider: 'acme.chat', modelId: 'big' })
@@ -145,7 +145,7 @@ describe('middleware of the AI SDK', () => {
     expect(model.calls[0]?.providerOptions).toEqual({ acme: { a: 1 } })
   })
 
-  it('L62, L55: the URLs that a middleware names as supported are those that count', async () => {
+  it('L62, L55: the supported URLs are those of the middleware', async () => {
     const asked: string[] = []
     const { models, model } = wrapped({ overrideSupportedUrls: () => ({ 'image/*': [/^https:\/\/cdn\./] }) })
     const image = (url: string) => ({ type: 'file', mediaType: 'image/png', data: { type: 'url', url } }) as const
@@ -174,7 +174,7 @@ describe('middleware of the AI SDK', () => {
     expect(await answer).toBe('seed 7')
   })
 
-  it('L62, L28: an abort before the adapter is there calls no middleware', async () => {
+  it('L62, L28: an abort before the adapter is loaded calls no middleware', async () => {
     let called = 0
     const { models, model } = wrapped({ transformParams: ({ params }) => (called++, Promise.resolve(params)) })
     const stream = streamMessage({ model: 'acme:big', models, messages: hello, clock: manualClock() })
@@ -243,7 +243,7 @@ describe('the package ai', { timeout: 30_000 }, () => {
     expect(counts).toBe(true)
   })
 
-  it('L61: where it is not installed, what needs it fails as data that says so, the rest works', async () => {
+  it('L61: if it is not installed, calls that need it fail as data that says so, and the rest works', async () => {
     const outcomes = await run(
       refuse,
       `console.log(JSON.stringify({

@@ -12,10 +12,10 @@ import { scriptedModel, type Step } from '../src/testing/index.ts'
 import { registry, shop } from './registries.ts'
 import { hello, resultOf, text, usageOf } from './support.ts'
 
-describe('what is known about a model', () => {
+describe('information about a model', () => {
   const price = { input: 1, output: 2 }
 
-  it('L88: the exact name over the longest pattern, field by field, and no shorter pattern', () => {
+  it('L88: the exact name wins over the longest pattern, field by field, and no shorter pattern counts', () => {
     const models = registry({
       models: {
         'acme:*': { contextWindow: 1, maxOutputTokens: 1, price: { input: 9, output: 9 } },
@@ -38,18 +38,18 @@ describe('what is known about a model', () => {
     expect(models.info('ollama:big-1')).toStrictEqual({})
   })
 
-  it.each([0, -5, 1.5, Number.NaN])('L88: a window of %s tokens is refused when the registry is made', (tokens) => {
+  it.each([0, -5, 1.5, Number.NaN])('L88: a window of %s tokens is refused when the registry is created', (tokens) => {
     expect(() => registry({ models: { 'acme:big': { contextWindow: tokens } } })).toThrow('models["acme:big"].contextWindow')
     expect(() => registry({ models: { 'acme:*': { maxOutputTokens: tokens } } })).toThrow('models["acme:*"].maxOutputTokens')
   })
 
-  it('L88: a pattern matches the beginning that is the whole name, too', () => {
+  it('L88: a pattern also matches a name that equals its beginning', () => {
     const models = registry({ models: { 'acme:big*': { contextWindow: 2 }, 'acme:big': { maxOutputTokens: 3 } } })
     expect(models.info('acme:big')).toStrictEqual({ contextWindow: 2, maxOutputTokens: 3 })
     expect(models.info('acme:bi')).toStrictEqual({})
   })
 
-  it('L88: what the user does not say comes from the built-in rows, found by the name of the model itself', () => {
+  it('L88: fields that the user leaves out come from the built-in rows, found by the model\'s own name', () => {
     const known = knownModels.find(({ match }) => match.endsWith('*'))!
     const { contextWindow, maxOutputTokens } = known
     const [, modelId = ''] = `${known.match.slice(0, -1)}-20250101`.split(':')
@@ -62,7 +62,7 @@ describe('what is known about a model', () => {
     expect(corrected.info('claude')).toStrictEqual({ contextWindow: 7, maxOutputTokens, price })
   })
 
-  it('L88: a built-in exact row stands over a built-in pattern', () => {
+  it('L88: a built-in exact row wins over a built-in pattern', () => {
     const exact = knownModels.find(({ match }) => !match.endsWith('*'))!
     const [, modelId = ''] = exact.match.split(':')
     const models = createModels({ providers: { mine: shop('anthropic.messages').provider } })
@@ -73,7 +73,7 @@ describe('what is known about a model', () => {
     expect(models.info(`mine:${modelId}-more`)).toStrictEqual({})
   })
 
-  it('L88: fields that are undefined say nothing', () => {
+  it('L88: undefined fields are ignored', () => {
     const silent = { contextWindow: undefined, input: undefined } as unknown as ModelInfo
     const models = registry({ models: { 'acme:*': { contextWindow: 5 }, 'acme:big': silent } })
     expect(models.info('acme:big')).toStrictEqual({ contextWindow: 5 })
@@ -108,7 +108,7 @@ describe('a known context window', () => {
     expect(message.error?.kind).toBe(kind)
   })
 
-  it('L36: without a known window it is length', async () => {
+  it('L36: without a known window the reason is length', async () => {
     expect((await resultOf(endingOf('length', 1e9, 0))).stopReason).toBe('length')
   })
 
@@ -126,7 +126,7 @@ describe('a known context window', () => {
     )
   })
 
-  it('L40: nothing warns where no window is known', async () => {
+  it('L40: without a known window there is no warning', async () => {
     expect(await resultOf(endingOf('stop', 1e9, 5))).not.toHaveProperty('warnings')
   })
 })

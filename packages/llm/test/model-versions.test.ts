@@ -52,7 +52,7 @@ describe.each(versions)('F22: a model of version %s', (_, modelOf) => {
     expect(message).toMatchObject({ stopReason: 'stop', usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 } })
   })
 
-  it('F22: a tool call is read from its own parts', async () => {
+  it('F22: a tool call is built from its own parts', async () => {
     const message = await answerOf(modelOf([...call, finish('tool-calls')]))
     expect(message).toMatchObject({
       stopReason: 'tool-calls',
@@ -101,7 +101,7 @@ describe.each(versions)('F22: a model of version %s', (_, modelOf) => {
     expect([cancelled, signal?.aborted]).toEqual([true, true])
   })
 
-  it('L59, L90: its own names stand in the message and in the first event, also from a registry', async () => {
+  it('L59, L90: its own names are in the message and in the first event, also from a registry', async () => {
     const model = modelOf([...text('a'), finish()])
     const direct = await answerOf(model)
     const models = createModels({ providers: { mine: () => model } })
@@ -133,7 +133,7 @@ describe('stop reasons of older models', () => {
     expect(message.error?.kind).toBe(wanted.error?.kind)
   })
 
-  it('L36: a pause is known through V3 and is an ordinary stop through V2', async () => {
+  it('L36: a pause is recognized through V3 and is an ordinary stop through V2', async () => {
     const parts = [...text('a'), finish('stop', 'pause_turn')]
     const paused = { stopReason: 'stop', paused: true, rawStopReason: 'pause_turn' }
     expect(await answerOf(modelOfV3(parts))).toMatchObject(paused)
@@ -143,7 +143,7 @@ describe('stop reasons of older models', () => {
   })
 })
 
-describe('what an older model is called with', () => {
+describe('the call of an older model', () => {
   const image = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } } as const
   const request = {
     messages: [{ role: 'user', content: [image] }],
@@ -152,7 +152,7 @@ describe('what an older model is called with', () => {
     providerOptions: { old: { b: 2 } },
   } as const
 
-  it.each(versions)('L59: %s gets settings, headers and files in its own shape', async (_, modelOf) => {
+  it.each(versions)('L59: %s gets settings, headers and files in its own format', async (_, modelOf) => {
     const model = modelOf([...text('a'), finish()])
     await streamMessage({ model, ...request }).result()
     const [options] = model.doStreamCalls
@@ -167,7 +167,7 @@ describe('what an older model is called with', () => {
     expect(model.doStreamCalls).toHaveLength(1)
   })
 
-  it('L59: one model object has one adapter, so that the AI SDK warns once', async () => {
+  it('L59: one model object has one adapter, so that the AI SDK prints its warning once', async () => {
     const model = modelOfV2([])
     warned.length = 0
     for (let index = 0; index < 3; index++) await answerOf(model)
@@ -207,7 +207,7 @@ describe('models that cannot be called', () => {
     ['a model without names', { specificationVersion: 'v4', doStream: () => null }],
     ['a provider', Object.assign(() => scriptedModel([]), { specificationVersion: 'v4', languageModel: () => null })],
     ['an embedding model', { specificationVersion: 'v4', provider: 'a', modelId: 'b', doEmbed: () => null }],
-  ])('L59: %s is no model', (_, model) => {
+  ])('L59: %s is not a model', (_, model) => {
     expect(refusalOf(model).code).toBe('invalid-config')
   })
 

@@ -37,7 +37,7 @@ describe('references to models', () => {
     expect(`${provider}:${modelId}`).toBe(full)
   })
 
-  it('L86: a default provider takes names without one, and is no default model', () => {
+  it('L86: a default provider accepts names without a prefix, and is no default model', () => {
     const ofAcme = registry({ default: 'acme' })
     expect(ofAcme.resolve('middle').ref).toBe('acme:middle')
     expect(refusalOf(() => ofAcme.resolve())).toContain('there is no default model')
@@ -54,14 +54,14 @@ describe('references to models', () => {
     ['toString:big', 'toString'],
     ['__proto__:big', '__proto__'],
     [{ provider: '__proto__', model: 'big' }, '__proto__'],
-  ])('L87: %j is refused with the providers that there are', (ref, provider) => {
+  ])('L87: %j is refused with the list of existing providers', (ref, provider) => {
     const message = `the provider "${provider}" is not registered; registered are: acme, ollama`
     expect(refusalOf(() => models.resolve(ref))).toBe(message)
     expect(refusalOf(() => models.info(ref))).toBe(message)
     expect(refusalOf(() => streamMessage({ model: ref, models, messages: hello }))).toBe(message)
   })
 
-  it('L87: languageModel rejects as resolve throws', async () => {
+  it('L87: languageModel rejects where resolve throws', async () => {
     await expect(models.languageModel('openai:gpt')).rejects.toThrow('the provider "openai" is not registered')
     expect(models.providers()).toEqual(['acme', 'ollama'])
     expect(refusalOf(() => createModels({ providers: {} }).resolve('a:b'))).toContain('registered are: none')
@@ -78,7 +78,7 @@ describe('references to models', () => {
   })
 
   it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
-    'L86: %s is a name like any other: no alias, but a model, a provider or an alias of its own',
+    'L86: %s is a name like any other: not an alias by default, but usable for a model, a provider or an alias',
     (name) => {
       expect(models.resolve(name).ref).toBe(`acme:${name}`)
       const own = <T>(value: T): Record<string, T> => Object.fromEntries([[name, value]])
@@ -88,14 +88,14 @@ describe('references to models', () => {
     },
   )
 
-  it('L87: a long name from outside does not come back whole', () => {
+  it('L87: an error does not repeat a long name from outside in full', () => {
     const long = 'x'.repeat(100_000)
     expect(refusalOf(() => models.resolve(`${long}:big`)).length).toBeLessThan(400)
     expect(refusalOf(() => streamMessage({ model: long, messages: hello })).length).toBeLessThan(400)
   })
 })
 
-describe('what is checked at creation', () => {
+describe('checks at creation', () => {
   it.each<[string, Partial<ModelsOptions>, string]>([
     ['a default that is no provider', { default: 'openai' }, 'the provider "openai" is not registered'],
     ['a default model of no provider', { default: 'openai:gpt' }, 'the provider "openai" is not registered'],
@@ -118,7 +118,7 @@ describe('what is checked at creation', () => {
     ['must not be negative', { input: -1, output: 1 }],
     ['must be a finite decimal number', { input: 1, output: Infinity }],
     ['must have at most 9 decimals', { input: 1, output: 1, cacheRead: '0.0000000001' }],
-  ])('L72: a price that %s is refused when the registry is made', (problem, price) => {
+  ])('L72: a price that %s is refused when the registry is created', (problem, price) => {
     const message = refusalOf(() => registry({ models: { 'acme:big': { price: price! } } }))
     expect(message).toContain('models["acme:big"].price')
     expect(message).toContain(problem)
@@ -138,7 +138,7 @@ describe('what is checked at creation', () => {
     expect(refusalOf(() => createModels({ providers: { [name]: entry as ProviderEntry } }))).toContain(message)
   })
 
-  it('L83: defaults are copied down to the ground: what was checked does not change', () => {
+  it('L83: defaults are copied deeply: a checked value does not change', () => {
     const defaults = { stopSequences: ['a'], providerSpecific: { x: { y: 1 } } }
     const models = createModels({ providers: { acme: { provider: shop().provider, defaults } }, default: 'acme' })
     defaults.stopSequences.push(5 as never)
@@ -167,7 +167,7 @@ class OneModel {
 }
 
 describe('the models of a registry', () => {
-  it('L89: a model is created once per reference, however it is named', async () => {
+  it('L89: a model is created once per reference, whatever its name', async () => {
     const acme = shop()
     const providers = { acme: acme.provider }
     const models = createModels({ providers, default: 'acme:big', aliases: { fast: 'acme:big' } })
@@ -181,13 +181,13 @@ describe('the models of a registry', () => {
     expect(acme.made).toEqual(['big', 'small'])
   })
 
-  it('L89: nothing is created before it is asked for', () => {
+  it('L89: nothing is created before it is requested', () => {
     const acme = shop()
     createModels({ providers: { acme: acme.provider }, default: 'acme:big', aliases: { fast: 'acme:big' } })
     expect(acme.made).toEqual([])
   })
 
-  it('L89: of names from outside only a thousand are kept, those that were used last', () => {
+  it('L89: of names from outside only the last thousand used are kept', () => {
     const acme = shop()
     const models = createModels({ providers: { acme: acme.provider } })
     for (let index = 0; index < 1_000; index++) models.resolve(`acme:${index}`)
@@ -222,7 +222,7 @@ describe('the models of a registry', () => {
     expect(await models.languageModel('acme:any')).toBe(model)
   })
 
-  it('L89: a provider that throws, or makes no language model, is a wrong configuration', () => {
+  it('L89: a provider that throws, or returns no language model, is an invalid configuration', () => {
     const broken = (create: () => unknown) => (): unknown =>
       createModels({ providers: { acme: create as () => AnyLanguageModel } }).resolve('acme:big')
     const throwing = broken(() => {
@@ -235,7 +235,7 @@ describe('the models of a registry', () => {
     )
   })
 
-  it('L89: what could not be made is tried again', () => {
+  it('L89: a model that could not be created is tried again', () => {
     const acme = shop()
     let broken = true
     const create = (modelId: string): LanguageModelV4 => {
@@ -256,7 +256,7 @@ describe('the models of a registry', () => {
     expect([message.provider, message.modelId]).toEqual(['openai.responses', 'gpt'])
   })
 
-  it('L90: two interfaces of one vendor are two origins', async () => {
+  it('L90: two interfaces of one vendor count as two origins', async () => {
     const parts = [
       { type: 'text-start', id: 't', providerMetadata: { openai: { itemId: 'msg_item' } } },
       { type: 'text-delta', id: 't', delta: 'ok' },
@@ -280,7 +280,7 @@ describe('the models of a registry', () => {
     expect((await streamMessage({ model: resolved, messages: hello }).result()).stopReason).toBe('stop')
   })
 
-  it('L83: runtimeParams.model stands over the model of the request', async () => {
+  it('L83: runtimeParams.model wins over the model of the request', async () => {
     const models = registry({ default: 'acme:big', aliases: { fast: 'acme:small' } })
     const direct = scriptedModel([{ text: 'direct' }])
     for (const model of [direct, 'acme:big', models.resolve()]) {
@@ -290,7 +290,7 @@ describe('the models of a registry', () => {
     expect(direct.calls).toEqual([])
   })
 
-  it('L86: the AI SDK takes what languageModel gives', async () => {
+  it('L86: the AI SDK accepts the result of languageModel', async () => {
     const models = registry({ default: 'acme:big' })
     const { text: answer } = streamText({ model: await models.languageModel(), prompt: 'hi' })
     expect(await answer).toBe('ok')

@@ -10,7 +10,7 @@ function ask(onRequest: ModelRequest['onRequest'], more: Partial<ModelRequest> =
   return { model, stream }
 }
 
-it('D55: onRequest is given what the client of the provider is given, without headers and signal, before it', async () => {
+it('D55: onRequest gets the input of the provider\'s client, without headers and signal, before the client does', async () => {
   const seen: SentRequest[] = []
   const { model, stream } = ask((request) => {
     expect(model.calls).toHaveLength(0)

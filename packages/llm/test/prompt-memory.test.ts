@@ -33,7 +33,7 @@ function stepsOf(steps: number, idOf = (step: number): string => `call-${step}`)
 }
 
 describe.each(targets)('a conversation that grows, for $provider', (target) => {
-  it('L91: is sent as if it had been converted whole', () => {
+  it('L91: is sent as if it had been converted as a whole', () => {
     fc.assert(
       fc.property(transcriptsFor(target), fc.infiniteStream(fc.integer({ min: 1, max: 3 })), (given, steps) => {
         const messages = frozen(structuredClone(given))
@@ -50,7 +50,7 @@ describe.each(targets)('a conversation that grows, for $provider', (target) => {
     ['ids of its own', stepsOf(6)],
     ['ids that come again', stepsOf(6, (step) => `call-${step % 2}`)],
     ['a text between', frozen([...stepsOf(2), assistant([{ type: 'text', text: 'and' }]), ...stepsOf(2, (step) => `more-${step}`).slice(1)])],
-  ])('L91: steps with %s', (_, messages) => {
+  ])('L91: so are steps with %s', (_, messages) => {
     for (let length = 1; length <= messages.length; length++) {
       const options = { messages: messages.slice(0, length), model: target }
       expect(promptOf(options)).toEqual(toPrompt(options))
@@ -97,8 +97,8 @@ describe.each(targets)('a conversation that grows, for $provider', (target) => {
   })
 })
 
-describe('what earlier calls have converted', () => {
-  it('L91: is not read again: the work of a call does not grow with the conversation', () => {
+describe('cached conversions of earlier calls', () => {
+  it('L91: are not converted again: the work of a call does not grow with the conversation', () => {
     const reads = { count: 0 }
     const watched = stepsOf(40).map((message): Message => {
       const copy = { ...message }
@@ -116,7 +116,7 @@ describe('what earlier calls have converted', () => {
     expect(byStep[39]).toBeGreaterThan(0)
   })
 
-  it('is frozen: what a middleware changed at one call would be sent at all later ones', () => {
+  it('are frozen: a change by a middleware would otherwise reach all later calls', () => {
     const messages = stepsOf(3)
     const { prompt } = promptOf({ messages, model })
     expect(promptOf({ messages, model }).prompt.map((message, place) => message === prompt[place])).not.toContain(false)
@@ -127,7 +127,7 @@ describe('what earlier calls have converted', () => {
     expect(promptOf({ messages, model }).prompt).toHaveLength(prompt.length - 1)
   })
 
-  it('stands before messages that are made anew for each call', () => {
+  it('come before messages that are created for each call', () => {
     const messages = stepsOf(3)
     for (const now of ['one', 'two']) {
       const options = { messages: [...messages, ...['so', now].map((content): Message => ({ role: 'user', content }))], model }
@@ -135,7 +135,7 @@ describe('what earlier calls have converted', () => {
     }
   })
 
-  it('counts only for frozen messages: others may have changed', () => {
+  it('are used only for frozen messages: others may have changed', () => {
     const messages = structuredClone(stepsOf(2)) as Message[]
     promptOf({ messages, model })
     Object.assign(messages[0] ?? {}, { content: 'other' })

@@ -46,7 +46,7 @@ function frozen<T>(value: T): T {
 }
 
 describe.each(targets)('any transcript, for $provider', (target) => {
-  it('L41: converts in the same way when it is frozen, to objects that are its own at each call', () => {
+  it('L41: converts in the same way when it is frozen, to new objects at each call', () => {
     fc.assert(
       fc.property(transcriptsFor(target), (messages) => {
         const expected = JSON.stringify(promptOf(messages, target))
@@ -61,7 +61,7 @@ describe.each(targets)('any transcript, for $provider', (target) => {
     )
   })
 
-  it('L41–L53: converts to a prompt that may be sent, the same each time, and stays as it is', () => {
+  it('L41–L53: converts to a prompt that may be sent, the same each time, and stays unchanged', () => {
     fc.assert(
       fc.property(transcriptsFor(target), (messages) => {
         const before = JSON.stringify(messages)
@@ -74,7 +74,7 @@ describe.each(targets)('any transcript, for $provider', (target) => {
     )
   })
 
-  it('L92: a message at the end leaves the prompt of the earlier ones as it was', () => {
+  it('L92: a message at the end leaves the prompt of the earlier ones unchanged', () => {
     fc.assert(
       fc.property(transcriptsFor(target), (messages) => {
         const whole = promptOf(messages, target)

@@ -77,14 +77,14 @@ function shouting(stream: MessageStream): MessageStream {
   }
 }
 
-describe('events that are handed over', () => {
-  it('L1, L2: they are those that a loop gets', async () => {
+describe('pushed events', () => {
+  it('L1, L2: are the same as in a loop', async () => {
     const { events, message } = read(call(whole).stream)
     expect(await message).toBe(messageOf(events))
     expect(events).toEqual(await readAll(call(whole).stream))
   })
 
-  it('L18: no request before somebody reads, and exactly one', async () => {
+  it('L18: no request is made before the first read, and then exactly one', async () => {
     const made = call(whole)
     await settle()
     expect(callsOf(made)).toBe(0)
@@ -102,7 +102,7 @@ describe('events that are handed over', () => {
     }
   })
 
-  it('L20: what came before the reading is handed over first', async () => {
+  it('L20: content from before the read is pushed first', async () => {
     const { stream } = call(whole)
     const result = stream.result()
     await settle()
@@ -118,14 +118,14 @@ describe('events that are handed over', () => {
     expect(messageOf(events)).toBe(await result)
   })
 
-  it('L20: result() asked for in the middle changes nothing', async () => {
+  it('L20: result() requested in the middle changes nothing', async () => {
     const { stream } = call(whole)
     const { events, message } = read(stream, () => void stream.result())
     await message
     expect(events).toEqual(await readAll(call(whole).stream))
   })
 
-  it('L21: there is one reader: a second one throws at once', async () => {
+  it('L21: a second reader throws at once', async () => {
     const { stream } = call(whole)
     const { message } = read(stream)
     expect(() => readEvents(stream, () => {})).toThrow(LlmError)
@@ -136,7 +136,7 @@ describe('events that are handed over', () => {
     expect(() => readEvents(looped, () => {})).toThrow('only once')
   })
 
-  it('L22: nobody holds the provider up', async () => {
+  it('L22: the reader does not slow down the provider', async () => {
     const { stream } = call({ text: 'abc', chunk: 1 })
     const { events } = read(stream)
     await settle()
@@ -149,7 +149,7 @@ describe('events that are handed over', () => {
     ['a delta', 'text-delta', 2],
     ['a later delta', 'text-delta', 3],
     ['the end of a block', 'text-end', 5],
-  ])('L23: a reader that throws at %s leaves: the call is aborted and the error comes back', async (_, type, place) => {
+  ])('L23: a reader that throws at %s leaves: the call is aborted and the error is passed on', async (_, type, place) => {
     const made = call({ text: 'abc', chunk: 1, hang: 'end' })
     const { stream } = made
     const broken = new Error('reader broke')
@@ -165,7 +165,7 @@ describe('events that are handed over', () => {
     for (const { abortSignal } of (made.model as ScriptedModel).calls) expect(abortSignal?.aborted).toBe(true)
   })
 
-  it('L23: a reader that throws at the end has the message all the same', async () => {
+  it('L23: a reader that throws at the end still has the message', async () => {
     const { stream } = call({ text: 'a' })
     const { message } = read(stream, ({ type }) => {
       if (type === 'message-end') throw new Error('too late')
@@ -182,7 +182,7 @@ describe('events that are handed over', () => {
     ['tool-call-start', ['tool-call-end']],
     ['tool-call-delta', ['tool-call-end']],
   ])(
-    'L2, L29: an abort from the reader at %s ends the message behind the event, in order',
+    'L2, L29: an abort from the reader at %s ends the message after the event, in order',
     async (type, closing) => {
       const { stream } = call(whole)
       let depth = 0
@@ -215,7 +215,7 @@ describe('events that are handed over', () => {
   })
 })
 
-describe('a stream that is always ready', () => {
+describe('a stream that always has a part ready', () => {
   const deltas = 5_000
 
   const readings: Record<string, (stream: MessageStream) => Promise<unknown>> = {
@@ -225,7 +225,7 @@ describe('a stream that is always ready', () => {
     'by events, changed on their way': (stream) => readEvents(shouting(stream), () => {}),
   }
 
-  it.each(Object.entries(readings))('L27: timers and aborts have their turn while it is read %s', async (_, reading) => {
+  it.each(Object.entries(readings))('L27: timers and aborts get their turn while it is read %s', async (_, reading) => {
     const model = rawModel(() => Promise.resolve({ stream: instant(Infinity, finished) }))
     const controller = new AbortController()
     const stream = streamMessage({ model, messages: hello, abortSignal: controller.signal })
@@ -235,13 +235,13 @@ describe('a stream that is always ready', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  it('L34: the limit for the whole call holds', async () => {
+  it('L34: the limit for the whole call applies', async () => {
     const model = rawModel(() => Promise.resolve({ stream: instant(Infinity, finished) }))
     const message = await readEvents(streamMessage({ model, messages: hello, timeouts: { totalMs: 5 } }), () => {})
     expect(message).toMatchObject({ stopReason: 'error', error: { kind: 'timeout', code: 'total' } })
   })
 
-  it('L98: it is read in few turns, and each event comes once', async () => {
+  it('L98: is read in few turns of the event loop, and each event comes once', async () => {
     const turns = vi.spyOn(globalThis, 'setTimeout')
     const model = rawModel(() => Promise.resolve({ stream: instant(deltas, finished) }))
     const { events, message } = read(streamMessage({ model, messages: hello, timeouts: { firstPartMs: 0, idleMs: 0 } }))
@@ -253,8 +253,8 @@ describe('a stream that is always ready', () => {
   })
 })
 
-describe('streams of others', () => {
-  it('L1, L2: are read as they read themselves', async () => {
+describe('streams of other sources', () => {
+  it('L1, L2: give the same events when pushed', async () => {
     const { events, message } = read(shouting(call(whole).stream))
     expect(await message).toBe(messageOf(events))
     expect(events).toContainEqual({ type: 'text-delta', index: 1, delta: 'AB' })
@@ -266,7 +266,7 @@ describe('streams of others', () => {
   it.each([
     ['passed on', foreign],
     ['changed', shouting],
-  ])('L23: a reader that throws leaves them, too: %s', async (_, around) => {
+  ])('L23: a reader that throws leaves them too: %s', async (_, around) => {
     const { stream } = call({ text: 'abc', hang: 'end' })
     const { events, message } = read(around(stream), ({ type }) => {
       if (type === 'text-delta') throw new Error('reader broke')
@@ -276,7 +276,7 @@ describe('streams of others', () => {
     expect(await stream.result()).toMatchObject({ stopReason: 'aborted', abortReason: 'consumer-left' })
   })
 
-  it('L19: one that breaks rejects with what it throws', async () => {
+  it('L19: a stream that breaks rejects with its error', async () => {
     const broken: MessageStream = {
       ...call(whole).stream,
       [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('broken')) }),
@@ -285,7 +285,7 @@ describe('streams of others', () => {
   })
 })
 
-it('L4: text cut inside of a character is handed over whole', async () => {
+it('L4: text cut inside a character is pushed whole', async () => {
   const parts: LanguageModelV4StreamPart[] = [
     { type: 'text-delta', id: 't', delta: 'a\ud83d' },
     { type: 'text-delta', id: 't', delta: '\ude00b' },

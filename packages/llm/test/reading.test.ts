@@ -75,7 +75,7 @@ describe('starting', () => {
     expect(codeOf(() => streamMessage({ model: undefined as never, messages: hello }))).toMatch(/^invalid-config/)
   })
 
-  it('L18: no request before the first next or result, and exactly one', async () => {
+  it('L18: no request is made before the first next or result, and then exactly one', async () => {
     const { model, seen } = probe([...text('a'), finish()])
     const stream = streamMessage({ model, messages: hello })
     const iterator = stream[Symbol.asyncIterator]()
@@ -86,7 +86,7 @@ describe('starting', () => {
     expect(seen.calls).toBe(1)
   })
 
-  it('L18: a failed call is not tried again', async () => {
+  it('L18: a failed call is not retried', async () => {
     const model = scriptedModel([{ error: new Error('fetch failed') }])
     await streamMessage({ model, messages: hello }).result()
     expect(model.calls).toHaveLength(1)
@@ -104,7 +104,7 @@ describe('reading', () => {
     }
   })
 
-  it('L19: without a reader result() drains the stream itself', async () => {
+  it('L19: without a reader result() reads the stream itself', async () => {
     const message = await call({ text: 'all of it', chunk: 1 }).stream.result()
     expect(message.content).toEqual([{ type: 'text', text: 'all of it' }])
   })
@@ -137,7 +137,7 @@ describe('reading', () => {
     ])
   })
 
-  it('L99: deltas of several blocks in turn wait joined, too', async () => {
+  it('L99: deltas of several alternating blocks are joined too while they wait', async () => {
     const deltas = Array.from({ length: 300 }, (_, place): LanguageModelV4StreamPart => ({
       type: place % 2 ? 'text-delta' : 'reasoning-delta',
       id: 't',
@@ -159,7 +159,7 @@ describe('reading', () => {
     expect(events).toContainEqual({ type: 'text-delta', index: 1, delta: '13579'.repeat(30) })
   })
 
-  it('L20: a result that is asked for while a delta is on its way needs no further reader', async () => {
+  it('L20: a result that is requested while a delta is pending needs no further reader', async () => {
     const { stream } = call({ text: 'abcd', chunk: 1 })
     const reader = stream[Symbol.asyncIterator]()
     const types: (string | undefined)[] = []
@@ -177,7 +177,7 @@ describe('reading', () => {
     expect(codeOf(() => stream[Symbol.asyncIterator]())).toMatch(/^invalid-input/)
   })
 
-  it('L22: while nobody reads, at most one part is taken ahead', async () => {
+  it('L22: without reads, at most one part is taken ahead', async () => {
     const { model, seen } = probe([...text('a'), ...text('b', 'u'), finish()])
     const iterator = streamMessage({ model, messages: hello })[Symbol.asyncIterator]()
     await iterator.next()
@@ -234,7 +234,7 @@ describe('reading', () => {
 })
 
 describe('ending', () => {
-  it('L24: the stream is read on behind the finish, the last finish wins', async () => {
+  it('L24: the stream is read on after the finish, and the last finish wins', async () => {
     const message = await resultOf([
       ...text('a'),
       { type: 'finish', finishReason: { unified: 'other', raw: 'early' }, usage: usageOf(1, 1) },
@@ -249,7 +249,7 @@ describe('ending', () => {
     expect(message.content).toHaveLength(2)
   })
 
-  it('L24: a body that stays open behind the finish is left after 250 ms', async () => {
+  it('L24: a body that stays open after the finish is left after 250 ms', async () => {
     const { stream, clock } = call({ text: 'a', hang: 'end' })
     const result = stream.result()
     await clock.advance(249)
@@ -258,7 +258,7 @@ describe('ending', () => {
     expect(await result).toMatchObject({ stopReason: 'stop', timing: { totalMs: 250 } })
   })
 
-  it('L24: signs of life behind the finish hold nobody', async () => {
+  it('L24: pings after the finish do not delay the end', async () => {
     const pings = Array.from({ length: 20 }, (): (LanguageModelV4StreamPart | Action)[] => [
       { sleep: 100 },
       { type: 'ping' },
@@ -292,7 +292,7 @@ describe('ending', () => {
     expect(message.error).toMatchObject({ kind: 'overloaded', message: 'first' })
   })
 
-  it('L26: behind an error content is ignored and a finish with usage is still taken', async () => {
+  it('L26: after an error content is ignored and a finish with usage still counts', async () => {
     const message = await resultOf([
       ...text('kept'),
       { type: 'error', error: { type: 'overloaded_error', message: 'busy' } },
@@ -352,7 +352,7 @@ describe('ending', () => {
     },
   )
 
-  it('L27: a stream that fails when it is cancelled disturbs nobody', async () => {
+  it('L27: an error of a stream that is being cancelled is ignored', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)

@@ -7,7 +7,7 @@ import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-it('the example of the README runs as it stands, with a scripted model in the place of the provider', async () => {
+it('the example of the README runs unchanged, with a scripted model in place of the provider', async () => {
   const readme = await readFile(`${folder}/README.md`, 'utf8')
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   const scripted = `import { scriptedModel } from '@bowline/llm/testing'

@@ -15,8 +15,8 @@ async function optionsOf(request: Partial<ModelRequest>): Promise<LanguageModelV
   return options
 }
 
-describe('what the provider is called with', () => {
-  it('L58: a V4 model is called directly, its own stream is read', async () => {
+describe('the call of the provider', () => {
+  it('L58: a V4 model is called directly, and its own stream is read', async () => {
     const seen: unknown[] = []
     const parts = [...text('a'), finish()]
     const stream = new ReadableStream({
@@ -50,14 +50,14 @@ describe('what the provider is called with', () => {
     expect(loaded.filter((name) => /^ai(\/|$)/.test(name))).toEqual([])
   })
 
-  it('L85: what is absent is absent, not undefined', async () => {
+  it('L85: absent fields are absent, not undefined', async () => {
     const options = await optionsOf({})
     expect(Object.keys(options).sort()).toEqual(['abortSignal', 'prompt'])
     const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] })
     expect(tools).toStrictEqual([{ type: 'function', name: 'a', inputSchema: { type: 'object' } }])
   })
 
-  it('L85: everything that is given arrives', async () => {
+  it('L85: every given field arrives', async () => {
     const search = { type: 'provider', id: 'acme.search', name: 'search', args: { max: 3 } } as const
     const weather: FunctionTool = {
       name: 'weather',
@@ -97,7 +97,7 @@ describe('what the provider is called with', () => {
     expect((await optionsOf({ tools: [search], toolChoice: 'required' })).toolChoice).toEqual({ type: 'required' })
   })
 
-  it('L85: JSON as the output arrives with what is said of it, and nothing more', async () => {
+  it('L85: an output of JSON arrives with its schema, name and description, and nothing more', async () => {
     expect((await optionsOf({ output: { type: 'json' } })).responseFormat).toStrictEqual({ type: 'json' })
     const output = { type: 'json', schema: { type: 'object' }, name: 'city', description: 'A city' } as const
     expect((await optionsOf({ output })).responseFormat).toStrictEqual(output)
@@ -163,7 +163,7 @@ describe('what the provider is called with', () => {
     expect(conversions).toBe(1)
   })
 
-  it('L91: tools that were sent before are sent the same again, and new ones with them', async () => {
+  it('L91: tools that were sent before are sent unchanged, and new ones with them', async () => {
     const model = scriptedModel([{ text: 'a' }, { text: 'b' }, { text: 'c' }])
     const tools = ['b', 'a'].map((name): FunctionTool => ({ name, description: name, inputSchema: { type: 'object' } }))
     const sent = async (more: readonly FunctionTool[]): Promise<unknown> => {
@@ -177,7 +177,7 @@ describe('what the provider is called with', () => {
     expect(await sent([added])).toMatchObject([{ name: 'a' }, { ...added, type: 'function' }, { name: 'b' }])
   })
 
-  it('L91: the schema of an AI SDK tool is taken as it is', async () => {
+  it('L91: the schema of an AI SDK tool is used unchanged', async () => {
     const { inputSchema } = tool({ description: 'x', inputSchema: z.object({ n: z.number() }) })
     const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema }] })
     expect(tools).toMatchObject([
@@ -235,7 +235,7 @@ describe('what the provider is called with', () => {
       { role: 'tool-result', toolCallId: 'c', toolName: 'x', output: { type: 'content', value: [{ type: 'image-data', data: 'x' }] } },
       'messages[1].output.value[0].type must be one of text, file; received "image-data"',
     ],
-  ])('S208: a call with %s is refused by its place; a transcript is converted without it', (_, broken, message) => {
+  ])('S208: a call with %s is refused by its place; toPrompt converts a transcript without it', (_, broken, message) => {
     const messages = [...hello, Object.freeze(broken) as (typeof hello)[number]]
     const converted = toPrompt({ model: { provider: 'p', modelId: 'm' }, messages })
     expect(converted.prompt).toHaveLength(1)
@@ -245,7 +245,7 @@ describe('what the provider is called with', () => {
   it.each<[string, ModelRequest['messages']]>([
     ['an empty text', [{ role: 'user', content: ' ' }]],
     ['a result without its call', [{ role: 'tool-result', toolCallId: 'c', toolName: 'x', output: { type: 'text', value: 'x' } }]],
-  ])('S208: a call of which nothing can be sent but instructions is a config error: %s', async (_, messages) => {
+  ])('S208: a call that would send only instructions is a config error: %s', async (_, messages) => {
     const model = scriptedModel([])
     const { error } = await streamMessage({ model, messages, instructions: 'Be brief.' }).result()
     expect(error).toMatchObject({ kind: 'config', retryable: false, message: expect.stringContaining('messages must have content to send') as string })
@@ -259,7 +259,7 @@ describe('what the provider is called with', () => {
     expect(error).toMatchObject({ kind: 'config', retryable: false, phase: 'before-output' })
   })
 
-  it('L42: repairs of the transcript stand in the message', async () => {
+  it('L42: repairs of the transcript are listed in the message', async () => {
     const model = scriptedModel([{ text: 'ok' }])
     const message = await streamMessage({ model, messages: [...hello, { role: 'user', content: '' }] }).result()
     expect(message.repairs).toEqual([

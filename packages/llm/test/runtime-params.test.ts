@@ -31,21 +31,21 @@ describe('runtime params', () => {
     expect(mergeRuntimeParams()).toStrictEqual({})
   })
 
-  it('L80: the highest layer that says something wins, also when it says nothing much', () => {
+  it('L80: the highest layer with a value wins, also with an empty value', () => {
     const merged = mergeRuntimeParams({ temperature: 1, seed: 1, systemPrompt: 'a' }, { seed: 2 }, { temperature: 0 })
     expect(merged).toStrictEqual({ temperature: 0, seed: 2, systemPrompt: 'a' })
     const nothing = { systemPrompt: '', stopSequences: [] }
     expect(mergeRuntimeParams({ systemPrompt: 'a', stopSequences: ['a'] }, nothing)).toStrictEqual(nothing)
   })
 
-  it('L80, L81: frozen inputs are merged and stay as they are', () => {
+  it('L80, L81: frozen inputs are merged and stay unchanged', () => {
     const low = Object.freeze({ providerSpecific: Object.freeze({ a: Object.freeze({ x: 1 }) }) })
     const merged = mergeRuntimeParams(low, { providerSpecific: { b: 2 } })
     expect(merged).toStrictEqual({ providerSpecific: { a: { x: 1 }, b: 2 } })
     expect(low).toStrictEqual({ providerSpecific: { a: { x: 1 } } })
   })
 
-  it('L81: providerSpecific is merged by top-level key, keys of prototypes are dropped', () => {
+  it('L81: providerSpecific is merged by top-level key, and prototype keys are dropped', () => {
     const evil = JSON.parse(
       '{"__proto__":{"x":1},"constructor":1,"prototype":2,"kept":{"deep":2}}',
     ) as RuntimeParams['providerSpecific']
@@ -54,12 +54,12 @@ describe('runtime params', () => {
     expect(Object.getPrototypeOf(merged.providerSpecific)).toBe(Object.prototype)
   })
 
-  it('L81: keys of prototypes are dropped also where nothing else is left', () => {
+  it('L81: prototype keys are dropped also if nothing else is left', () => {
     const evil = JSON.parse('{"__proto__":{"x":1},"constructor":1}') as RuntimeParams['providerSpecific']
     expect(mergeRuntimeParams({ providerSpecific: evil })).toStrictEqual({ providerSpecific: {} })
   })
 
-  it('L81: keys of prototypes reach no call, neither of the params nor of the request', async () => {
+  it('L81: prototype keys reach no call, neither from the params nor from the request', async () => {
     const evil = '{"__proto__":{"polluted":1},"constructor":{"polluted":1},"kept":1}'
     const { providerOptions } = await optionsOf({
       runtimeParams: { providerSpecific: JSON.parse(evil) as RuntimeParams['providerSpecific'] },
@@ -140,7 +140,7 @@ describe('runtime params', () => {
     expect((await optionsOf({ runtimeParams }, 'plain')).providerOptions).toEqual({ plain: { a: 1 } })
   })
 
-  it('L85: every setting arrives under its own name, and only those that are given', async () => {
+  it('L85: every setting arrives under its own name, and only given ones', async () => {
     const runtimeParams: RuntimeParams = {
       temperature: 0.5,
       maxTokens: 100,
@@ -166,13 +166,13 @@ describe('runtime params', () => {
     expect(one).toStrictEqual({ seed: 1 })
   })
 
-  it('L85: a system prompt that is empty takes the instructions away', async () => {
+  it('L85: an empty system prompt removes the instructions', async () => {
     const { prompt } = await optionsOf({ runtimeParams: { systemPrompt: '' }, instructions: 'replaced' })
     expect(prompt.filter(({ role }) => role === 'system')).toEqual([])
   })
 })
 
-describe('what a registry adds to a call', () => {
+describe('settings of a registry in a call', () => {
   async function callOf(
     settings: Omit<ProviderSettings, 'provider'>,
     request: Partial<ModelRequest> = {},
@@ -185,7 +185,7 @@ describe('what a registry adds to a call', () => {
     return options
   }
 
-  it('L83: defaults of the provider stand under the params of the call', async () => {
+  it('L83: defaults of the provider come below the params of the call', async () => {
     const defaults = { temperature: 0.5, seed: 1, stopSequences: ['a', 'b'], maxTokens: 9 }
     const { prompt: _, ...settings } = await callOf(
       { defaults },
@@ -194,7 +194,7 @@ describe('what a registry adds to a call', () => {
     expect(settings).toStrictEqual({ temperature: 0.7, seed: 1, stopSequences: ['c'], maxOutputTokens: 9 })
   })
 
-  it('L83: options come key by key from the defaults, the params and, highest, the request', async () => {
+  it('L83: options are merged key by key from the defaults, the params and, highest, the request', async () => {
     const { providerOptions } = await callOf(
       { defaults: { providerSpecific: { low: 1, middle: 1, high: 1 } } },
       {
@@ -205,7 +205,7 @@ describe('what a registry adds to a call', () => {
     expect(providerOptions).toStrictEqual({ acme: { low: 1, middle: 2, high: 3 }, other: { x: 1 } })
   })
 
-  it('L83: a system prompt of the defaults gives way to that of the call', async () => {
+  it('L83: a system prompt of the call replaces that of the defaults', async () => {
     const settings = { defaults: { systemPrompt: 'of the provider' } }
     const system = (content: string): object => ({ role: 'system', content })
     const other = { runtimeParams: { systemPrompt: 'of the call' } }
@@ -213,7 +213,7 @@ describe('what a registry adds to a call', () => {
     expect((await callOf(settings, other)).prompt[0]).toEqual(system('of the call'))
   })
 
-  it('L83: what was given to the registry may change without changing it', async () => {
+  it('L83: later changes to the objects given to the registry have no effect', async () => {
     const defaults = { temperature: 0.5, providerSpecific: { a: 1 } }
     const headers = { 'x-a': '1' }
     const model = scriptedModel([{ text: 'ok' }])
@@ -224,7 +224,7 @@ describe('what a registry adds to a call', () => {
     expect(model.calls[0]).toMatchObject({ temperature: 0.5, headers: { 'x-a': '1' } })
   })
 
-  it('L83: headers of the request stand over those of the registry, in any case, and may take them away', async () => {
+  it('L83: headers of the request win over those of the registry, in any case, and may remove them', async () => {
     const headers = { 'X-A': 'registry', 'x-b': 'registry', 'x-c': 'registry' }
     expect((await callOf({ headers })).headers).toStrictEqual(headers)
     expect((await callOf({ headers }, { headers: { 'x-a': 'request', 'X-C': undefined } })).headers).toStrictEqual({
@@ -240,20 +240,20 @@ describe('what a registry adds to a call', () => {
     ['acme.chat', 'house', 'house'],
     ['acme.chat', 'a.b', 'a.b'],
     ['acme.chat', '__proto__', '__proto__'],
-  ])('L84: options of %s with the key %s stand under %s', async (provider, optionsKey, key) => {
+  ])('L84: options of %s with the key %s are sent under %s', async (provider, optionsKey, key) => {
     const settings = optionsKey === undefined ? {} : { optionsKey }
     const { providerOptions } = await callOf(settings, { runtimeParams: { providerSpecific: { a: 1 } } }, provider)
     expect(Object.entries(providerOptions ?? {})).toStrictEqual([[key, { a: 1 }]])
   })
 
-  it('L35: pings are asked for where the client is said to be that of Anthropic, unless the caller did', async () => {
+  it('L35: pings are requested if the client is declared as Anthropic\'s, unless the caller set the option', async () => {
     const settings = { optionsKey: 'anthropic' }
     expect((await callOf(settings)).providerOptions).toEqual({ anthropic: { includePings: true } })
     const runtimeParams = { providerSpecific: { includePings: false } }
     expect((await callOf(settings, { runtimeParams })).providerOptions).toEqual({ anthropic: { includePings: false } })
   })
 
-  it('L85: what the registry does not say is absent', async () => {
+  it('L85: fields that the registry does not set are absent', async () => {
     expect(Object.keys(await callOf({})).sort()).toEqual(['prompt'])
     expect(Object.keys(await callOf({ defaults: {}, headers: {} })).sort()).toEqual(['prompt'])
   })

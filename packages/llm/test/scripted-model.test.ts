@@ -51,7 +51,7 @@ describe('scriptedModel', () => {
     model.assertDone()
   })
 
-  it('L101: doGenerate says the same as the stream, errors included', async () => {
+  it('L101: doGenerate returns the same as the stream, errors included', async () => {
     const model = scriptedModel([
       { text: 'a', toolCalls: [{ name: 'x', input: { n: 1 } }] },
       { text: 'a', failAfter: { parts: 1, error: new Error('part'), as: 'part' } },
@@ -69,7 +69,7 @@ describe('scriptedModel', () => {
     await expect(model.doGenerate(options)).rejects.toThrow('without a finish')
   })
 
-  it('L101: doGenerate keeps what comes with deltas and ends, and merges it as a message does', async () => {
+  it('L101: doGenerate keeps metadata from deltas and ends, and merges it as a message does', async () => {
     const parts: LanguageModelV4StreamPart[] = [
       { type: 'reasoning-start', id: 'r', providerMetadata: { acme: { item: 'i' } } },
       { type: 'reasoning-delta', id: 'r', delta: '', providerMetadata: { acme: { signature: 's' } } },
@@ -95,7 +95,7 @@ describe('scriptedModel', () => {
     expect(model.calls[3]?.prompt.at(-1)).toMatchObject({ role: 'tool', content: [{ toolCallId: 'call-3-1' }] })
   })
 
-  it('L101: a call whose signal is aborted already does not hang', async () => {
+  it('L101: a call whose signal is already aborted does not hang', async () => {
     const call = { ...options, abortSignal: AbortSignal.abort(new Error('too late')) }
     await expect(scriptedModel([{ hang: 'before' }]).doStream(call)).rejects.toThrow('too late')
   })
@@ -112,7 +112,7 @@ describe('scriptedModel', () => {
     await expect(drained).rejects.toThrow('enough')
   })
 
-  it('L101: ignoreAbort goes on as if nothing had happened', async () => {
+  it('L101: ignoreAbort goes on as if there were no abort', async () => {
     const model = scriptedModel([{ text: 'a', ignoreAbort: true }])
     const { stream } = await model.doStream({ ...options, abortSignal: AbortSignal.abort() })
     expect((await drain(stream)).at(-1)?.type).toBe('finish')
@@ -142,7 +142,7 @@ describe('scriptedModel', () => {
     expect((await partsOf({ text: 'hi' })).at(-1)).toMatchObject({ finishReason: { unified: 'stop' } })
   })
 
-  it('L102: chunk, raw input, usage and finish are as written', async () => {
+  it('L102: chunk, raw input, usage and finish are used as written', async () => {
     const parts = await partsOf({
       text: 'abcde',
       chunk: 2,
@@ -198,12 +198,12 @@ describe('scriptedModel', () => {
     expect(await seenOf({ hang: 'middle' })).toEqual(['text-start', 'text-delta', 'text-delta'])
   })
 
-  it('L102: expect sees the call, and what it throws rejects it', async () => {
+  it('L102: expect sees the call, and an error in it rejects the call', async () => {
     const model = scriptedModel([{ expect: (call) => expect(call.prompt).toHaveLength(2) }])
     await expect(model.doStream(options)).rejects.toThrow()
   })
 
-  it('L103: delays go through the clock', async () => {
+  it('L103: delays use the clock', async () => {
     const clock = manualClock(5)
     const model = scriptedModel([{ text: 'ab', chunk: 1, delayMs: 1_000, deltaDelayMs: 100 }], { clock })
     const { stream } = await model.doStream(options)

@@ -12,7 +12,7 @@ describe('stop reasons', () => {
     else expect(message).not.toHaveProperty('error')
   })
 
-  it('L36: pause_turn is a stop that asks to be called again', async () => {
+  it('L36: pause_turn is a stop that asks for another call', async () => {
     expect(await resultOf([...text('a'), finish('stop', 'pause_turn')])).toMatchObject({
       stopReason: 'stop',
       paused: true,
@@ -20,7 +20,7 @@ describe('stop reasons', () => {
     })
   })
 
-  it('L36: an abort stands before an error, an error before the finish', async () => {
+  it('L36: an abort wins over an error, an error over the finish', async () => {
     const { stream } = call({ parts: [{ type: 'error', error: new Error('x') }, { hang: true }] })
     const result = stream.result()
     await new Promise((resolve) => setImmediate(resolve))
@@ -32,7 +32,7 @@ describe('stop reasons', () => {
     ).toBe('overloaded')
   })
 
-  it('L36: behind the finish the word of the provider counts, the state of the line does not', async () => {
+  it('L36: after the finish the reason of the provider counts, not the state of the connection', async () => {
     const endOf = async (last: LanguageModelV4StreamPart | Action): Promise<unknown[]> => {
       const { stopReason, error, usage } = await resultOf([...text('a'), finish(), last])
       return [stopReason, error?.kind, usage]
@@ -51,7 +51,7 @@ describe('stop reasons', () => {
     expect((await resultOf([...text('a'), finish('other', 'moonphase')])).error?.message).toContain('moonphase')
   })
 
-  it('L38: calls of a message that was cut by length stay, the cut one is marked and never salvaged', async () => {
+  it('L38: calls of a truncated message stay, the cut one is marked and never repaired', async () => {
     const message = await resultOf([clientCall, brokenCall, finish('length', 'max_tokens')])
     expect(message.stopReason).toBe('length')
     expect(message.content).toMatchObject([{ input: {} }, { invalid: 'not-json', inputText: '{"a', input: {} }])

@@ -186,7 +186,7 @@ describe('the visible surface', () => {
     ])
   })
 
-  it('knows an LlmError of another installed copy', () => {
+  it('recognizes an LlmError of another installed copy', () => {
     const other = Object.assign(new Error('x'), { [Symbol.for('bowline.llm.error')]: true })
     expect(llm.LlmError.isInstance(other)).toBe(true)
     expect(llm.LlmError.isInstance(new Error('x'))).toBe(false)

@@ -51,7 +51,7 @@ describe('the channel bowline:llm', () => {
     expect(cost?.total).toBe('0.00002')
   })
 
-  it('L95: a failed call tells its error too, an aborted one does not', async () => {
+  it('L95: a failed call also publishes its error, an aborted one does not', async () => {
     const published = listen()
     await call({ error: new Error('a secret of the caller') }).stream.result()
     expect(names(published)).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
@@ -66,7 +66,7 @@ describe('the channel bowline:llm', () => {
     expect(published[3]?.seen).not.toHaveProperty('error')
   })
 
-  it('L95: a reader who leaves ends the report', async () => {
+  it('L95: a reader that leaves ends the report', async () => {
     const published = listen()
     for await (const event of call({ text: 'abc', chunk: 1 }).stream) if (event.type === 'text-delta') break
     await settle()
@@ -79,7 +79,7 @@ describe('the channel bowline:llm', () => {
     expect(published).toHaveLength(4)
   })
 
-  it('L95: who comes in the middle of a call hears nothing of it', async () => {
+  it('L95: a subscriber that comes in the middle of a call gets nothing of it', async () => {
     const { stream } = call({ text: 'abc', chunk: 1 })
     const iterator = stream[Symbol.asyncIterator]()
     await iterator.next()
@@ -94,7 +94,7 @@ describe('the channel bowline:llm', () => {
     expect(published).toEqual([])
   })
 
-  it('L95: a store that is bound to start is there when the provider is called', async () => {
+  it('L95: a store bound to start is available when the provider is called', async () => {
     const storage = new AsyncLocalStorage<string>()
     channel.start.bindStore(storage, ({ messageId }) => messageId)
     cleanUps.push(() => void channel.start.unbindStore(storage))
@@ -104,7 +104,7 @@ describe('the channel bowline:llm', () => {
     expect(storage.getStore()).toBeUndefined()
   })
 
-  it('L94: a bound store that throws changes nothing, and leaves no rejection behind a failed call', async () => {
+  it('L94: a bound store that throws changes nothing, and leaves no rejection after a failed call', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)
@@ -121,7 +121,7 @@ describe('the channel bowline:llm', () => {
     expect(unhandled).toEqual([])
   })
 
-  it('L94: a subscriber that changes the report changes nothing of the message', async () => {
+  it('L94: a subscriber that changes the report does not change the message', async () => {
     const plain = await call({ text: 'a' }, { price: { input: 1, output: 2 } }).stream.result()
     const published = listen(({ report }) => {
       const { usage, cost, timing } = (report.result ?? {}) as Record<string, Record<string, unknown>>
@@ -132,7 +132,7 @@ describe('the channel bowline:llm', () => {
     expect(published).toHaveLength(4)
   })
 
-  it('L96: what a provider sent raw is not published', async () => {
+  it('L96: raw data of a provider is not published', async () => {
     const published = listen()
     const usage = { ...usageOf(1, 2), raw: { note: 'anything' } }
     const last = { ...finish(), usage }

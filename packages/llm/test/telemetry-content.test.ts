@@ -58,21 +58,21 @@ async function told(
 }
 
 describe('without content', () => {
-  it('L96: nothing private of a call that succeeds', async () => {
+  it('L96: nothing private of a successful call is published', async () => {
     const { text, message } = await told(answer)
     expect(message.stopReason).toBe('tool-calls')
     expect(text).toContain('"msg_1"')
     expect(text).not.toMatch(/SECRET|SIGNATURE/)
   })
 
-  it('L96: nothing private of an error that repeats the request', async () => {
+  it('L96: nothing private of an error that repeats the request is published', async () => {
     const { text, message } = await told({ error: new Error('SECRET question was refused') })
     expect(message.error?.message).toContain('SECRET')
     expect(text).toContain('"unknown"')
     expect(text).not.toContain('SECRET')
   })
 
-  it('L96: nothing of why somebody aborted', async () => {
+  it('L96: the reason of an abort is not published', async () => {
     const { text, message } = await told(answer, { abortSignal: AbortSignal.abort('SECRET reason') })
     expect(message.abortReason).toBe('SECRET reason')
     expect(text).not.toContain('SECRET')
@@ -86,7 +86,7 @@ describe('with content', () => {
     return recorder.span().attributes
   }
 
-  it('L96: the prompt and the answer are in the span, as the conventions write them', async () => {
+  it('L96: the prompt and the answer are in the span, in the format of the conventions', async () => {
     const attributes = await attributesOf(answer)
     expect(JSON.parse(String(attributes['gen_ai.input.messages']))).toEqual([
       { role: 'system', parts: [{ type: 'text', content: 'SECRET instructions' }] },
@@ -113,12 +113,12 @@ describe('with content', () => {
     ])
   })
 
-  it('L96: schemas, headers, options and signatures stay out also then', async () => {
+  it('L96: schemas, headers, options and signatures still stay out', async () => {
     const text = JSON.stringify(await attributesOf(answer))
     expect(text).not.toMatch(/schema|header|option|description|SIGNATURE/)
   })
 
-  it('L96: the channel stays without content also then', async () => {
+  it('L96: the channel still has no content', async () => {
     const reports: unknown[] = []
     const channel = tracingChannel<unknown, object>('bowline:llm')
     const note = (report: unknown): void => void reports.push(structuredClone(report))
@@ -178,7 +178,7 @@ describe('parts', () => {
     expect(fileParts({ type: 'data', data: 'AQID' }, 'application/pdf')).toMatchObject([{ modality: 'document' }])
   })
 
-  it('L96: every kind of tool output is a response', () => {
+  it('L96: every kind of tool output becomes a response', () => {
     const responseOf = (output: unknown): unknown =>
       inputMessages([
         { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', output: output as never }] },
@@ -207,7 +207,7 @@ describe('parts', () => {
     ...more,
   })
 
-  it('L96: what the provider ran itself is told apart; invalid arguments are given as they came', () => {
+  it('L96: calls that the provider ran are marked; invalid arguments are given unchanged', () => {
     const [message] = outputMessages(
       messageOf([
         { type: 'tool-call', toolCallId: 's', toolName: 'web', input: { q: 1 }, providerExecuted: true },

@@ -27,14 +27,14 @@ async function everyKindOfEvents(): Promise<MessageEvent[][]> {
 }
 
 describe('without listeners', () => {
-  it('L94: without a registered SDK nobody watches, also when parts of the API are in use', () => {
+  it('L94: without a registered SDK no span is created, also if parts of the API are in use', () => {
     expect(observeCall(facts)).toBe(unobserved)
     diag.setLogger({ ...console, verbose: () => {} }, DiagLogLevel.NONE)
     expect(observeCall(facts)).toBe(unobserved)
     diag.disable()
   })
 
-  it('L94: enabled: false looks for nobody', () => {
+  it('L94: enabled: false looks for no listener', () => {
     record()
     expect(observeCall(facts)).not.toBe(unobserved)
     expect(observeCall(facts, { enabled: false })).toBe(unobserved)
@@ -121,7 +121,7 @@ describe('broken listeners', () => {
     expect(await everyKindOfEvents()).toEqual(plain)
   })
 
-  it('L94: content that cannot be written costs the content, not the span', async () => {
+  it('L94: content that cannot be serialized is left out, and the span stays', async () => {
     const recorder = record()
     const message = await call({ text: 'a' }, { telemetry: { enabled: false } }).stream.result()
     const observer = observeCall(facts, { content: true })
@@ -135,7 +135,7 @@ describe('broken listeners', () => {
     expect(Object.keys(attributes).filter((name) => name.endsWith('.messages'))).toEqual([])
   })
 
-  it('L94: what the call itself throws is not taken for a failure of telemetry', () => {
+  it('L94: an error of the call itself is not taken for a failure of telemetry', () => {
     record()
     const thrown = new Error('of the call')
     const begin = (): void => observeCall(facts).begin(() => {
@@ -170,7 +170,7 @@ describe('in a process of its own', { timeout: 30_000 }, () => {
 
   const expected = (): Promise<MessageEvent[]> => readAll(call({ text: 'abc', chunk: 1 }).stream)
 
-  it('L94: where @opentelemetry/api cannot be found nothing changes; nobody even asks for it', async () => {
+  it('L94: without @opentelemetry/api nothing changes, and it is not even loaded', async () => {
     const { events, note, stderr } = await run(`
       note = []
       const { registerHooks } = await import('node:module')
@@ -182,7 +182,7 @@ describe('in a process of its own', { timeout: 30_000 }, () => {
     expect({ events, note, stderr }).toEqual({ events: await expected(), note: [], stderr: '' })
   })
 
-  it('L94: where there is no process object, as in a browser, nothing changes', async () => {
+  it('L94: without a process object, as in a browser, nothing changes', async () => {
     const { events, stderr } = await run('delete globalThis.process')
     expect({ events, stderr }).toEqual({ events: await expected(), stderr: '' })
   })

@@ -11,7 +11,7 @@ import { forgetSdkAfterEach, record } from './telemetry-recorder.ts'
 forgetSdkAfterEach()
 
 describe('a span per call', () => {
-  it('L95: the span says what was asked and what came', async () => {
+  it('L95: the span has the request and the response', async () => {
     const recorder = record()
     const { stream, clock } = call(
       {
@@ -178,7 +178,7 @@ describe('a span per call', () => {
     expect(attributes['gen_ai.response.finish_reasons']).toEqual(reasons)
   })
 
-  it('L95: figures that were estimated are marked', async () => {
+  it('L95: estimated figures are marked', async () => {
     const recorder = record()
     await call({ text: 'abcdefgh', failAfter: { parts: 3, error: 'x', as: 'throw' } }).stream.result()
     expect(recorder.span().attributes).toMatchObject({
@@ -187,7 +187,7 @@ describe('a span per call', () => {
     })
   })
 
-  it('L95: a stream that nobody reads has no span, one that is read and asked for its result has one', async () => {
+  it('L95: a stream without reads has no span, one that is read and whose result is requested has one', async () => {
     const recorder = record()
     call({ text: 'a' })
     const { stream } = call({ text: 'a' })
@@ -214,7 +214,7 @@ describe('a span per call', () => {
 describe('context', () => {
   const tracer = () => trace.getTracer('test')
 
-  it('L95: the span is a child of the context of the first read, not of the one that made the stream', async () => {
+  it('L95: the span is a child of the context of the first read, not of the context that created the stream', async () => {
     const recorder = record()
     const { stream } = tracer().startActiveSpan('maker', (span) => {
       span.end()
@@ -230,7 +230,7 @@ describe('context', () => {
     expect(chat?.spanContext().traceId).toBe(reader.traceId)
   })
 
-  it('L95: calls at the same time keep their own parents', async () => {
+  it('L95: concurrent calls keep their own parents', async () => {
     const recorder = record()
     const model = scriptedModel(() => ({ text: 'abc', chunk: 1 }))
     const parents = await Promise.all(
@@ -244,7 +244,7 @@ describe('context', () => {
     expect(recorder.spans().map(({ parentSpanContext }) => parentSpanContext?.spanId)).toEqual(parents)
   })
 
-  it('L95: the provider is called inside of the span, so that its requests nest', async () => {
+  it('L95: the provider is called inside the span, so that its requests nest', async () => {
     const recorder = record()
     let active: string | undefined
     const fetch = (): Promise<Response> => {
@@ -269,7 +269,7 @@ describe('context', () => {
 })
 
 describe('cost', () => {
-  it('L95: the span is touched as often for 1000 deltas as for 2', async () => {
+  it('L95: the span is changed as often for 1000 deltas as for 2', async () => {
     const touches = async (deltas: number): Promise<number> => {
       record()
       const counted = countingProvider(trace.getTracerProvider())

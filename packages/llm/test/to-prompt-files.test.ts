@@ -12,7 +12,7 @@ const asks = (...content: Extract<Message, { role: 'user' }>['content'] & object
   content,
 })
 
-describe('files that the called model does not take', () => {
+describe('files that the called model does not accept', () => {
   it('L54: become one line of text per run, which names their kind', () => {
     const messages = [
       asks(note('see'), file('image/png'), file('image/jpeg'), file('audio/wav'), file('text/csv'), note('well?')),
@@ -29,7 +29,7 @@ describe('files that the called model does not take', () => {
     )
   })
 
-  it('L54: the same inside tool results and answers', () => {
+  it('L54: the same holds inside tool results and answers', () => {
     const messages = [
       assistant([file('image/png'), file('image/png'), text('here'), toolCall('c')]),
       { ...result('c'), output: { type: 'content', value: [file('image/png'), note('seen')] } } as const,
@@ -52,7 +52,7 @@ describe('files that the called model does not take', () => {
     expect(shape(messages, takes({ image: false }))[1]).toBe('tool: result c="ok"')
   })
 
-  it('L54: what is not known is sent, and what is accepted', () => {
+  it('L54: unknown types are sent, and accepted ones', () => {
     const messages = [asks(file('image/png'), file('audio/wav'), file('video/mp4'), file('image'))]
     for (const input of [{}, { image: true }, { image: true, file: true, audio: true }]) {
       expect(shape(messages, takes(input))).toEqual(['user: file, file, file, file'])

@@ -36,7 +36,7 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['orphan-result', 'duplicate-result'])
   })
 
-  it('L48: a late result moves behind its call; results stand in the order of the calls', () => {
+  it('L48: a late result moves to its call; results are in the order of the calls', () => {
     const messages = [
       assistant([toolCall('c1'), toolCall('c2')]),
       result('c2', 'two'),
@@ -51,7 +51,7 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['moved-result'])
   })
 
-  it('L49: ids that were used twice become unique, pairs stay in order', () => {
+  it('L49: repeated ids become unique, and pairs stay in order', () => {
     const messages = [
       assistant([toolCall('c')]),
       result('c', 'first'),
@@ -68,7 +68,7 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['renamed-call', 'renamed-call'])
   })
 
-  it('L49: a result belongs to the call right before it, also when an earlier one of its id was never answered', () => {
+  it('L49: a result belongs to the call right before it, also if an earlier one with its id was never answered', () => {
     const messages = [
       assistant([toolCall('call_0')]),
       user('never mind'),
@@ -86,7 +86,7 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['renamed-call', 'moved-result'])
   })
 
-  it('L49: the mark of a second equal id is sent in a form that every provider takes', () => {
+  it('L49: the suffix of a second equal id has a form that every provider accepts', () => {
     const calls = ['c', 'c~2', 'c~2~2', 'c_2']
     const messages = [assistant(calls.map((id) => toolCall(id))), ...calls.map((id) => result(id, id))]
     expect(shape(messages)).toEqual([
@@ -97,7 +97,7 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['renamed-call'])
   })
 
-  it('L50: a call without id or name goes with its result; an invalid call with a result has empty input', () => {
+  it('L50: a call without id or name is removed with its result; an invalid call with a result has empty input', () => {
     const messages = [
       assistant([
         toolCall(''),
@@ -113,7 +113,7 @@ describe('calls and results of a transcript', () => {
     expect(codes(messages)).toEqual(['dropped-call', 'dropped-call', 'orphan-result', 'orphan-result'])
   })
 
-  it('L51: of an aborted message text and answered calls are kept, without synthetic results', () => {
+  it('L51: from an aborted message, text and answered calls are kept, without synthetic results', () => {
     const aborted = assistant(
       [
         { type: 'reasoning', text: 'cut' },
@@ -131,7 +131,7 @@ describe('calls and results of a transcript', () => {
     expect(shape(messages, { history: { aborted: 'drop' } })).toEqual(['user: go on'])
   })
 
-  it('L51: a late result does not bring back a call that was left out of a message that was cut short', () => {
+  it('L51: a late result does not restore a call that was removed from an aborted message', () => {
     for (const stopReason of ['aborted', 'error'] as const) {
       const messages = [assistant([text('half'), toolCall('c')], { stopReason }), user('go on'), result('c')]
       expect(shape(messages)).toEqual(stopReason === 'error' ? ['user: go on'] : ['assistant: half', 'user: go on'])
@@ -154,7 +154,7 @@ describe('calls and results of a transcript', () => {
     ])
   })
 
-  it('L92: a longer transcript leaves the prompt of what was there unchanged, with repairs and renamed ids', () => {
+  it('L92: a longer transcript leaves the earlier prompt unchanged, with repairs and renamed ids', () => {
     const messages = [
       user('one'),
       assistant([toolCall('c'), toolCall('a:b')], { provider: 'other' }),

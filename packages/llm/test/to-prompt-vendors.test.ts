@@ -11,7 +11,7 @@ const signed = (value: string): AssistantPart => ({
 const searches = (toolCallId: string): AssistantPart => toolCall(toolCallId, { providerExecuted: true })
 const found = (toolCallId: string): AssistantPart => ({ type: 'tool-result', toolCallId, toolName: 'x', result: 1 })
 
-describe('signed reasoning, which providers take only with what it led to', () => {
+describe('signed reasoning, which providers accept only with the content that followed it', () => {
   const cut = (content: readonly AssistantPart[]): AssistantMessage => assistant(content, { stopReason: 'aborted' })
 
   it('L51: is not sent when nothing came after it', () => {
@@ -20,13 +20,13 @@ describe('signed reasoning, which providers take only with what it led to', () =
     expect(shape([assistant([signed('r')], { stopReason: 'length' }), user('go')])).toEqual(['user: go'])
   })
 
-  it('L51: is not sent without the call that it led to', () => {
+  it('L51: is not sent without the call that followed it', () => {
     const messages = [cut([signed('r1'), toolCall('open'), signed('r2'), toolCall('done')]), result('done')]
     expect(shape(messages)).toEqual(['assistant: ~r2, call done', 'tool: result done="ok"'])
     expect(codes(messages)).toEqual(['dropped-call', 'empty-content'])
   })
 
-  it('L51: is sent when one of the calls that it led to is', () => {
+  it('L51: is sent when one of the calls that followed it is', () => {
     const messages = [cut([signed('r1'), signed('r2'), toolCall('open'), toolCall('done')]), result('done')]
     expect(shape(messages)[0]).toBe('assistant: ~r1, ~r2, call done')
   })
@@ -62,7 +62,7 @@ describe('tools that the provider runs itself', () => {
     expect(shape([paused, failed, assistant([found('s')])])).toEqual(['assistant: call s', 'assistant: result s=1'])
   })
 
-  it('L51: an answer that was cut short leaves no call open', () => {
+  it('L51: an aborted answer leaves no call open', () => {
     const messages = [assistant([searches('s'), toolCall('c')], { stopReason: 'aborted' }), result('c')]
     expect(shape(messages)).toEqual(['assistant: call c', 'tool: result c="ok"'])
     expect(codes(messages)).toEqual(['dropped-call'])
@@ -75,7 +75,7 @@ describe('tools that the provider runs itself', () => {
     expect(shape([open, assistant([found('s'), found('s'), text('a')])])[1]).toBe('assistant: result s=1, a')
   })
 
-  it('L47: a result whose call is not there is removed', () => {
+  it('L47: a result without its call is removed', () => {
     const messages = [assistant([found('ghost'), searches('s'), found('s'), found('s'), text('a')])]
     expect(shape(messages)).toEqual(['assistant: call s, result s=1, a'])
     expect(codes(messages)).toEqual(['orphan-result', 'orphan-result'])
@@ -84,7 +84,7 @@ describe('tools that the provider runs itself', () => {
     expect(shape(afterUser)).toEqual(['assistant: a', 'user: go', 'assistant: b'])
   })
 
-  it('L45: those of another provider, which are not sent, take no id from others', () => {
+  it('L45: unsent calls of another provider reserve no id', () => {
     const foreign = assistant([searches('c'), found('c'), text('a')], { provider: 'other' })
     const messages = [foreign, assistant([toolCall('c')]), result('c')]
     expect(shape(messages)).toEqual(['assistant: a', 'assistant: call c', 'tool: result c="ok"'])
@@ -106,7 +106,7 @@ describe('tools that the provider runs itself', () => {
   })
 })
 
-describe('what single vendors refuse', () => {
+describe('restrictions of single vendors', () => {
   const blank = assistant([{ type: 'text', text: ' ', providerMetadata: { acme: { id: 1 } } }, text('a')])
 
   it('L52: a blank text with metadata is sent, but not to Anthropic', () => {
@@ -116,7 +116,7 @@ describe('what single vendors refuse', () => {
     expect(codes([toAnthropic], at('anthropic.messages'))).toEqual(['empty-content'])
   })
 
-  it('L46: Google takes calls only behind a turn of the user or behind results, so that one is put before them', () => {
+  it('L46: Google accepts calls only after a user turn or after results, so a user turn is inserted before them', () => {
     const google = at('google.generative-ai')
     const messages = [
       assistant([toolCall('a')]),
@@ -154,7 +154,7 @@ describe('what single vendors refuse', () => {
   })
 })
 
-describe('answers that were cut short, of which a provider with a store keeps nothing', () => {
+describe('aborted answers, which a provider with a store does not keep', () => {
   const item = { providerMetadata: { openai: { itemId: 'i' } } }
   const content: readonly AssistantPart[] = [
     { type: 'reasoning', text: 'hm', ...item },
@@ -168,7 +168,7 @@ describe('answers that were cut short, of which a provider with a store keeps no
   const sent = (provider: string, stopReason: AssistantMessage['stopReason']): string =>
     JSON.stringify(convert([answer(provider, stopReason), result('fc:1')], at(provider)).prompt)
 
-  it.each(['openai.responses', 'azure.responses'])('L51: %s is not told the ids of its items', (provider) => {
+  it.each(['openai.responses', 'azure.responses'])('L51: %s is not sent the ids of their items', (provider) => {
     for (const stopReason of ['aborted', 'error'] as const) {
       const messages = [answer(provider, stopReason), result('fc:1')]
       expect(shape(messages, at(provider))).toEqual(['assistant: half, call fc:1', 'tool: result fc:1="ok"'])
@@ -177,7 +177,7 @@ describe('answers that were cut short, of which a provider with a store keeps no
     }
   })
 
-  it('L43: an answer that came to its end is told by them, and other providers know theirs', () => {
+  it('L43: a complete answer is referenced by its ids, and other providers use theirs', () => {
     for (const stopReason of ['stop', 'tool-calls', 'length'] as const) {
       expect(sent('openai.responses', stopReason).split('itemId')).toHaveLength(6)
     }
@@ -185,8 +185,8 @@ describe('answers that were cut short, of which a provider with a store keeps no
   })
 })
 
-describe('what no type allows', () => {
-  it('L56: parts, outputs and items that are not known are left out, and the rest is sent', () => {
+describe('values outside the types', () => {
+  it('L56: unknown parts, outputs and items are left out, and the rest is sent', () => {
     const messages = [
       { role: 'user', content: [null, { type: 'hologram' }, { type: 'text', text: 'a' }] } as never,
       assistant([null as never, toolCall('c'), toolCall('d')]),

@@ -51,7 +51,7 @@ const valid: readonly Message[] = [
 ]
 
 describe('transcript to prompt', () => {
-  it('L41: conversion is pure: same input, same bytes, and the input stays as it is', () => {
+  it('L41: conversion is pure: same input, same bytes, and the input stays unchanged', () => {
     const messages = deepFreeze([
       ...valid,
       assistant([toolCall('c1'), toolCall('a b')], { provider: 'other' }),
@@ -78,7 +78,7 @@ describe('transcript to prompt', () => {
     })
   })
 
-  it('L43: metadata goes back byte for byte, also on empty text and after a JSON round trip', () => {
+  it('L43: metadata is sent back byte for byte, also on empty text and after a JSON round trip', () => {
     const { prompt } = convert(JSON.parse(JSON.stringify(valid)) as Message[])
     expect(prompt[1]?.content).toEqual([
       { type: 'reasoning', text: 'hm', providerOptions: { acme: { signature: 's' } } },
@@ -98,7 +98,7 @@ describe('transcript to prompt', () => {
     ).toEqual([{ type: 'text', text: '', providerOptions: { acme: { a: 1 } } }])
   })
 
-  it('L44: another model sees no metadata, no sealed reasoning and nothing that only its origin understands', () => {
+  it('L44: another model gets no metadata, no sealed reasoning and nothing that only its origin understands', () => {
     const foreign = valid.map((message) => (message.role === 'assistant' ? { ...message, modelId: 'm0' } : message))
     expect(shape(foreign)).toEqual([
       'user: look, file',
@@ -131,7 +131,7 @@ describe('transcript to prompt', () => {
     ])
   })
 
-  it('L45: what becomes of an id depends on the id alone, and never meets another one', () => {
+  it('L45: a rewritten id depends only on the original id, and never equals another one', () => {
     const idOf = (...messages: Message[]): string[] =>
       convert(messages).prompt.flatMap(({ role, content }) =>
         role === 'assistant' ? content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : [])) : [],
@@ -143,7 +143,7 @@ describe('transcript to prompt', () => {
     expect(idOf(assistant([toolCall('lone \ud800'), toolCall('lone \ud801')], { provider: 'other' }))).toHaveLength(2)
   })
 
-  it('L52: empty text is dropped, and a message that is left without parts', () => {
+  it('L52: empty text is dropped, and so is a message without parts left', () => {
     const messages = [
       user(''),
       user('  \n'),
@@ -164,7 +164,7 @@ describe('transcript to prompt', () => {
     ])
   })
 
-  it('L53: lone surrogates become U+FFFD everywhere but in signed reasoning; pairs stay', () => {
+  it('L53: lone surrogates become U+FFFD everywhere except in signed reasoning; pairs stay', () => {
     const signed: AssistantPart = { type: 'reasoning', text: 'r\ud800', providerMetadata: { acme: { signature: 's' } } }
     const messages = [
       user('u\ud800 \u{1f600}'),
@@ -181,7 +181,7 @@ describe('transcript to prompt', () => {
     expect(codes(messages)).toEqual(['bad-unicode', 'bad-unicode', 'bad-unicode', 'bad-unicode'])
   })
 
-  it('L53: keys, names and tools of the provider are cleaned; what needs nothing stays the same object', () => {
+  it('L53: keys, names and tools of the provider are cleaned; an object that needs no change stays the same object', () => {
     const input = { plain: ['text'] }
     const dirty = assistant([
       toolCall('n\ud800', { toolName: 't\ud800', input: { ['k\ud800']: 1 } }),
@@ -219,7 +219,7 @@ describe('transcript to prompt', () => {
     expect(codes([paused, user('go')])).toEqual(['dropped-call'])
   })
 
-  it('L57: instructions come first as system messages; nothing of the transcript becomes one', () => {
+  it('L57: instructions come first as system messages; no part of the transcript becomes one', () => {
     const blocks = [{ text: 'one', providerOptions: { acme: { cache: true } } }, { text: '' }, { text: 'two' }]
     expect(convert([user('hi')], { instructions: blocks }).prompt.slice(0, 2)).toEqual([
       { role: 'system', content: 'one', providerOptions: { acme: { cache: true } } },
@@ -228,7 +228,7 @@ describe('transcript to prompt', () => {
     expect(shape([user('hi')], { instructions: 'be brief' })).toEqual(['system: be brief', 'user: hi'])
   })
 
-  it('L55: a file URL is passed on as it was written and never opened', () => {
+  it('L55: a file URL is passed on unchanged and never opened', () => {
     const url = 'gs://bucket/My File.png'
     const { prompt } = convert([
       { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { type: 'url', url } }] },
@@ -236,7 +236,7 @@ describe('transcript to prompt', () => {
     expect(prompt[0]?.content[0]).toMatchObject({ data: { type: 'url', url: new URL(url), originalUrl: url } })
   })
 
-  it('L54: a file whose address is no URL becomes a line, also in tool results', () => {
+  it('L54: a file whose address is not a URL becomes a line of text, also in tool results', () => {
     const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'not a url' } } as const
     const messages: Message[] = [
       { role: 'user', content: [file, { type: 'text', text: 'look' }] },
@@ -256,7 +256,7 @@ describe('transcript to prompt', () => {
     ])
   })
 
-  it('L98: conversion looks at each part a fixed number of times, however many calls there are', () => {
+  it('L98: conversion reads each part a fixed number of times, however many calls there are', () => {
     const repeat = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
     const transcripts: Record<string, (count: number) => Message[]> = {
       'one call per answer': (count) =>

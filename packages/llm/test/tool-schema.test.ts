@@ -70,7 +70,7 @@ describe('schemas', () => {
     expect(await (await resolveSchema(schema as never)).validate({})).toEqual({ ok: false, issues: [{ path: '', message }] })
   })
 
-  it('L104: the value is fresh all the way down', async () => {
+  it('L104: the value is a deep copy', async () => {
     const inner = { deep: [1] }
     for (const schema of [z.object({ any: z.any() }), { type: 'object', properties: { any: {} } } as JSONSchema7]) {
       const result = await (await resolveSchema(schema)).validate({ any: inner })
@@ -146,7 +146,7 @@ describe('schemas', () => {
     expect(LlmError.isInstance(error) && error.code).toBe('invalid-config')
   })
 
-  it('L104: a check that waits is made once, and its failure is an issue and nothing else', async () => {
+  it('L104: an asynchronous check runs once, and its failure is an issue and nothing else', async () => {
     const unhandled: unknown[] = []
     const keep = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', keep)
@@ -158,7 +158,7 @@ describe('schemas', () => {
     expect([times, unhandled]).toEqual([1, []])
   })
 
-  it('L104: validateWith gives what validate gives, at once for plain JSON Schema that is known', async () => {
+  it('L104: validateWith returns the same as validate, synchronously for known plain JSON Schema', async () => {
     for (const value of [{ city: 'Oslo' }, { city: 7 }]) {
       for (const schema of [shape, standard, z.object({ city: z.string(), unit: z.string().default('C') })]) {
         expect(await validateWith(schema, value)).toEqual(await (await resolveSchema(schema)).validate(value))
@@ -182,7 +182,7 @@ describe('schemas', () => {
     })
   })
 
-  it('L104: what a default gave is as fresh as the rest, and a change of it reaches neither schema nor next value', async () => {
+  it('L104: a default value is copied too, and a change of it reaches neither the schema nor the next value', async () => {
     const list = { type: 'array', items: {}, default: [{ n: 1 }] } as const
     const plain = { type: 'object', properties: { list } } as unknown as JSONSchema7
     const sent = JSON.stringify(plain)
@@ -195,7 +195,7 @@ describe('schemas', () => {
     expect(JSON.stringify(plain)).toBe(sent)
   })
 
-  it('L104: a default inside an object that is there is filled in, also through a reference to the root', async () => {
+  it('L104: a default inside an existing object is filled in, also through a reference to the root', async () => {
     const schema = {
       type: 'object',
       properties: { n: { type: 'number', default: 3 }, kids: { type: 'array', items: { $ref: '#' } } },
@@ -205,7 +205,7 @@ describe('schemas', () => {
     expect(await validate({ kids: [{ kids: [{ n: 'x' }] }] })).toMatchObject({ issues: [{ path: 'kids.0.kids.0.n' }] })
   })
 
-  it('L104: what a transform made arrives as it is', async () => {
+  it('L104: the result of a transform arrives unchanged', async () => {
     const { validate } = await resolveSchema(z.object({ at: z.iso.datetime().transform((value) => new Date(value)) }))
     expect(await validate({ at: '2026-01-01T00:00:00Z' })).toEqual({ ok: true, value: { at: new Date('2026-01-01') } })
   })
@@ -215,7 +215,7 @@ describe('schemas', () => {
     ['pattern', { type: 'string', pattern: '^\\p{L}+$' }, 'é'],
     ['enum', { enum: [{ a: 1 }, 'x'] }, { a: 1 }],
     ['const', { const: [1] }, [1]],
-  ])('L104: %s is not checked where the checker would refuse what is right: %j', async (keyword, inner, value) => {
+  ])('L104: %s is not checked if the checker would refuse a valid value: %j', async (keyword, inner, value) => {
     const schema = { type: 'object', properties: { inner } } as unknown as JSONSchema7
     const { validate, unchecked, jsonSchema: sent } = await resolveSchema(schema)
     expect(unchecked).toEqual([keyword])
@@ -223,7 +223,7 @@ describe('schemas', () => {
     expect(sent).toBe(schema)
   })
 
-  it('L104: properties by patterns that cannot be read are not checked, nor are those that are left', async () => {
+  it('L104: properties by unreadable patterns are not checked, and neither are the remaining ones', async () => {
     const patternProperties = { '(?i)^x-': { type: 'string' } }
     const schema = { type: 'object', patternProperties, additionalProperties: false } as unknown as JSONSchema7
     const { validate, unchecked } = await resolveSchema(schema)
@@ -253,7 +253,7 @@ describe('schemas', () => {
     expect(await validate(deep)).toMatchObject({ ok: false, issues: [{ path: '' }] })
   })
 
-  it('L104: a validator that throws no error gives an issue too', async () => {
+  it('L104: a validator that throws a value other than an Error gives an issue too', async () => {
     const thrown: unknown = Object.create(null)
     const validate = (): never => {
       throw thrown
@@ -262,11 +262,11 @@ describe('schemas', () => {
     expect(await (await resolveSchema(schema)).validate({})).toMatchObject({ ok: false, issues: [{ path: '' }] })
   })
 
-  it.each([null, undefined, true, 'schema'])('L104: %j is no schema, which is an invalid-config error', async (schema) => {
+  it.each([null, undefined, true, 'schema'])('L104: %j is not a schema, and gives an invalid-config error', async (schema) => {
     await expect(resolveSchema(schema as never)).rejects.toMatchObject({ code: 'invalid-config' })
   })
 
-  it('L104: schemas that are checked leave nothing in the registry that the caller shares with zod', async () => {
+  it('L104: checked schemas leave nothing in the registry that the caller shares with zod', async () => {
     await resolveSchema({ id: 'of-a-tool', type: 'object', properties: { a: { title: 'x', type: 'string' } } } as never)
     expect(JSON.stringify(z.toJSONSchema(z.globalRegistry))).not.toContain('of-a-tool')
   })

@@ -47,7 +47,7 @@ describe('usage', () => {
     expect(partial).toEqual({ inputTokens: 100, cacheReadTokens: 70 })
   })
 
-  it('L63: what cannot be a number of tokens is unknown', async () => {
+  it('L63: a value that cannot be a number of tokens is unknown', async () => {
     const { usage } = await resultOf([
       ...text('a'),
       finishWith({
@@ -84,7 +84,7 @@ describe('usage', () => {
     expect(estimateMissing(known, lengths)).toEqual(known)
   })
 
-  it('L65: an estimate is never below the parts that the provider did count', () => {
+  it('L65: an estimate is never below the parts that the provider counted', () => {
     const parts = { cacheReadTokens: 90, cacheWriteTokens: 5, reasoningTokens: 40 }
     expect(estimateMissing(parts, { inputLength: 8, outputLength: 8 })).toEqual({
       ...parts,
@@ -94,7 +94,7 @@ describe('usage', () => {
     })
   })
 
-  it('L65: JSON of calls and results counts as it is sent, whatever its keys are called; files do not count', async () => {
+  it('L65: JSON of calls and results counts in its sent form, whatever its keys are; files do not count', async () => {
     const input = { data: 'four', role: 1, type: true }
     const output = { type: 'json', value: { data: [{ type: 'row' }, 'x'] } } as const
     const callPart = { type: 'tool-call', toolCallId: 'c', toolName: 't', input } as const

@@ -122,7 +122,7 @@ describe('F2: tool calls over every wire, and their results back', () => {
   })
 })
 
-describe('F5: signed reasoning goes back to the model that gave it', () => {
+describe('F5: signed reasoning is sent back to its model', () => {
   it('anthropic: the signature is sent byte for byte', async () => {
     const wire = wires.find(({ name }) => name === 'anthropic')!
     server.mock.onMessage(
@@ -140,7 +140,7 @@ describe('F5: signed reasoning goes back to the model that gave it', () => {
     ])
   })
 
-  it('openai responses: the reasoning item is named again', async () => {
+  it('openai responses: the reasoning item is referenced again', async () => {
     const wire = wires.find(({ name }) => name === 'openai responses')!
     server.mock.onMessage('think', { content: 'The answer', reasoning: 'First I think' }, { chunkSize: 4 })
     const question = ask('think hard')

@@ -32,7 +32,7 @@ async function textOf(wire: Wire, body: readonly Buffer[]): Promise<string> {
 }
 
 describe.each(wires)('bytes over $name', (wire) => {
-  it('F6: a chunk may end inside of a character of four bytes', async () => {
+  it('F6: a chunk may end inside a character of four bytes', async () => {
     const bytes = bytesOf(wire, answer)
     const emoji = bytes.indexOf('😀')
     for (const inside of [1, 2, 3]) expect(await textOf(wire, cutAt(bytes, emoji + inside))).toBe(said)
@@ -82,7 +82,7 @@ describe.each(wires)('broken JSON over $name', (wire) => {
     })
   })
 
-  it('F16: an argument that is broken inside of a good line is a fault of the call, not of the stream', async () => {
+  it('F16: an argument that is broken inside a valid line is a fault of the call, not of the stream', async () => {
     if (wire.name === 'google') return expect(() => bodyOf(wire.name, call('c', 'weather', '{"city'))).toThrow()
     server.answer({ body: bodyOf(wire.name, call('c', 'weather', '{"city'), finish('calls')) })
     expect(await observedCall(wire, server).stream.result()).toMatchObject({

@@ -7,7 +7,7 @@ import { wireNamed, wires } from './wires.ts'
 const server = useRawServer()
 
 describe.each(wires)('the end of the body over $name', (wire) => {
-  it('F7: a socket that breaks in mid-body keeps the text and is no success', async () => {
+  it('F7: a socket that breaks in the middle of the body keeps the text and is no success', async () => {
     const broken = gate()
     server.answer({ body: bodyOf(wire.name, half(text('Hello ', 'there')), broken, { destroy: true }) })
     const { stream, part } = observedCall(wire, server)
@@ -24,7 +24,7 @@ describe.each(wires)('the end of the body over $name', (wire) => {
     expect(['stream-broken', 'network']).toContain(message.error?.kind)
   })
 
-  it('F8: a body that ends clean without its last event is a broken stream', async () => {
+  it('F8: a body that ends cleanly without its last event is a broken stream', async () => {
     server.answer({ body: bodyOf(wire.name, text('All the text, whole.')) })
     expect(await observedCall(wire, server).stream.result()).toMatchObject({
       stopReason: 'error',
@@ -34,7 +34,7 @@ describe.each(wires)('the end of the body over $name', (wire) => {
     })
   })
 
-  it('F8: so is one that ends before any text, and one that ends in arguments', async () => {
+  it('F8: so is a body that ends before any text, and one that ends in arguments', async () => {
     server.answer({ body: bodyOf(wire.name) }, { body: bodyOf(wire.name, half(toolCall('c', 'weather', 'Os'))) })
     expect(await observedCall(wire, server).stream.result()).toMatchObject({
       stopReason: 'error',
@@ -48,8 +48,8 @@ describe.each(wires)('the end of the body over $name', (wire) => {
   })
 })
 
-describe('a body that stays open behind its last event', () => {
-  it('F8: anthropic: the answer is there 250 ms later, and the socket goes', async () => {
+describe('a body that stays open after its last event', () => {
+  it('F8: anthropic: the answer is complete 250 ms later, and the socket is closed', async () => {
     server.answer({ body: bodyOf('anthropic', text('Hello'), finish()), then: 'open' })
     const { stream, clock, part } = observedCall(wireNamed('anthropic'), server)
     const result = stream.result()
@@ -66,7 +66,7 @@ describe('a body that stays open behind its last event', () => {
   })
 
   it.each(wires.filter(({ name }) => name !== 'anthropic'))(
-    'F8: $name: the client tells its finish only at the end of the body, so the idle limit ends the call',
+    'F8: $name: the client reports its finish only at the end of the body, so the idle limit ends the call',
     async (wire) => {
       server.answer({ body: bodyOf(wire.name, text('Hello'), finish()), then: 'open' })
       const call = observedCall(wire, server)

@@ -24,7 +24,7 @@ function expectRefused(message: AssistantMessage, error: object): void {
 }
 
 describe.each(wires)('refusals over $name', (wire) => {
-  it('F12: 401 with a wrong key is auth-permanent, and the key does not show', async () => {
+  it('F12: 401 with a wrong key is auth-permanent, and the key is not shown', async () => {
     server.mock.nextRequestError(401, {
       message: 'Incorrect API key provided: sk-abcdefghijkl',
       type: 'authentication_error',
@@ -56,19 +56,19 @@ describe.each(wires)('refusals over $name', (wire) => {
     expectRefused(await ask(wire, 'hi'), { kind: 'overloaded', retryable: true, status: 529 })
   })
 
-  it('F12: 500 is a server error that may be tried again', async () => {
+  it('F12: 500 is a retryable server error', async () => {
     server.mock.nextRequestError(500, { message: 'The server had an error', type: 'server_error' })
     expectRefused(await ask(wire, 'hi'), { kind: 'server-error', retryable: true, status: 500 })
   })
 
-  it('F12: 403 is a permission, 404 names the model', async () => {
+  it('F12: 403 is a permission error, 404 names the model', async () => {
     server.mock.nextRequestError(403, { message: 'Not allowed', type: 'permission_error' })
     expectRefused(await ask(wire, 'hi'), { kind: 'permission', retryable: false })
     server.mock.nextRequestError(404, { message: 'The model `x` does not exist', type: 'not_found_error' })
     expect((await ask(wire, 'hi')).error).toMatchObject({ kind: 'model-not-found', retryable: false })
   })
 
-  it('F12: a prompt above the window asks to be compacted', async () => {
+  it('F12: a prompt above the window asks for a compaction', async () => {
     server.mock.nextRequestError(400, {
       message: "This model's maximum context length is 1000 tokens.",
       type: 'invalid_request_error',
@@ -91,7 +91,7 @@ describe.each(wires)('refusals over $name', (wire) => {
   })
 })
 
-describe.each(wires)('chaos on the way to $name', (wire) => {
+describe.each(wires)('faults on the connection to $name', (wire) => {
   afterEach(() => void server.mock.clearChaos())
 
   it.each([
@@ -99,7 +99,7 @@ describe.each(wires)('chaos on the way to $name', (wire) => {
     ['a body that is no stream', { malformedRate: 1 }, ['stream-broken']],
     ['a request that is dropped', { dropRate: 1 }, ['server-error']],
     ['a rate limit', { rateLimitRate: 1 }, ['rate-limit']],
-  ])('F23: %s is data and no success', async (_, chaos, kinds) => {
+  ])('F23: %s is an error as data, and no success', async (_, chaos, kinds) => {
     server.mock.onMessage('hi', { content: 'Hello' })
     server.mock.setChaos(chaos)
     const message = await ask(wire, 'hi')

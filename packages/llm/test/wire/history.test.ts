@@ -25,7 +25,7 @@ const isTaken = (message: Message): boolean => message.role === 'assistant' || !
 const modelOf = (wire: Wire, options: WireOptions): LanguageModelV4 => (wire.reasoningModel ?? wire.model)(options)
 
 describe.each(wires)('$name: any transcript', (wire) => {
-  it('L46–L53: the client makes a request of it that the vendor takes', async () => {
+  it('L46–L53: the client converts it to a request that the vendor accepts', async () => {
     let sent: JSONObject | undefined
     const refuse = (_url: unknown, init?: RequestInit): Promise<Response> => {
       sent = JSON.parse(init?.body as string) as JSONObject
@@ -44,7 +44,7 @@ describe.each(wires)('$name: any transcript', (wire) => {
   })
 })
 
-describe.each(wires)('F20: a broken transcript, and a server of $name that looks at it', (wire) => {
+describe.each(wires)('F20: a broken transcript, and a server of $name that checks it', (wire) => {
   const server = useStrictServer(wire.name)
   const model = (): LanguageModelV4 => modelOf(wire, { url: server.url, fetch })
 
@@ -71,7 +71,7 @@ describe.each(wires)('F20: a broken transcript, and a server of $name that looks
     )
   })
 
-  it('F20: the server refuses the same calls when nothing is repaired', async () => {
+  it('F20: the server refuses the same calls without the repair', async () => {
     const prompt: LanguageModelV4Prompt = [
       { role: 'user', content: [{ type: 'text', text: 'one' }] },
       { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'orphan', toolName: 'x', input: {} }] },
@@ -89,7 +89,7 @@ describe('F21: the same request again', () => {
   })
   const messages = [user('one'), assistant([text('first')]), user('again please')]
 
-  it.each(wires)('F21: has the same bytes over $name, and marks only where they are read', async (wire) => {
+  it.each(wires)('F21: has the same bytes over $name, and marks only where they are supported', async (wire) => {
     server.mock.onMessage('again', { content: 'ok' })
     const ask = (tools: ModelRequest['tools']): Promise<AssistantMessage> =>
       streamMessage({
@@ -120,8 +120,8 @@ function marksIn(value: JSONValue, path: readonly string[] = []): Record<string,
   )
 }
 
-describe('an answer that was cut short, and a provider that keeps only whole ones', () => {
-  it('L51: openai responses is sent what was said, not a reference to it', async () => {
+describe('an aborted answer, and a provider that stores only whole ones', () => {
+  it('L51: openai responses gets the text, not a reference to it', async () => {
     let sent: JSONObject | undefined
     const refuse = (_url: unknown, init?: RequestInit): Promise<Response> => {
       sent = JSON.parse(init?.body as string) as JSONObject

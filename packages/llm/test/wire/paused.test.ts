@@ -51,7 +51,7 @@ function repeated(index: number): readonly JSONObject[] {
 }
 
 describe('F18: a turn that the provider pauses', () => {
-  it('F18: the message stops, paused, with the call that the provider runs', async () => {
+  it('F18: the message ends as paused, with the call that the provider runs', async () => {
     const message = await ask([question], [...bodyOf('anthropic', text('I search.')), ...searching, ...pause])
     expect(message).toMatchObject({
       stopReason: 'stop',
@@ -72,7 +72,7 @@ describe('F18: a turn that the provider pauses', () => {
     expect(message).not.toHaveProperty('error')
   })
 
-  it('F18: the next request repeats the open call and sends nothing behind it', async () => {
+  it('F18: the next request repeats the open call and sends nothing after it', async () => {
     const paused = await ask([question], [...bodyOf('anthropic', text('I search.')), ...searching, ...pause])
     const final = await ask([question, paused], bodyOf('anthropic', text('It is a knot.'), finish()))
     expect(repeated(1)).toEqual([{ type: 'text', text: 'I search.' }, searchCall])
@@ -82,7 +82,7 @@ describe('F18: a turn that the provider pauses', () => {
     expect(final).not.toHaveProperty('repairs')
   })
 
-  it('F18: a call that has its result is repeated with it, and is no call to run', async () => {
+  it('F18: a call with its result is repeated with it, and is no call to run', async () => {
     const steps = [...bodyOf('anthropic', text('I search.')), ...searching, ...found, ...pause]
     const paused = await ask([question], steps)
     expect(paused).toMatchObject({ stopReason: 'stop', paused: true })
@@ -92,7 +92,7 @@ describe('F18: a turn that the provider pauses', () => {
     expect(JSON.stringify(repeated(1))).toContain('RU5D')
   })
 
-  it('F18: a result that comes only in the next message is repeated behind its call', async () => {
+  it('F18: a result that comes only in the next message is repeated after its call', async () => {
     const paused = await ask([question], [...bodyOf('anthropic', text('I search.')), ...searching, ...pause])
     const [opening = '', ...answer] = bodyOf('anthropic', text('It is a knot.'), finish())
     const final = await ask([question, paused], [opening, ...found, ...answer])

@@ -8,7 +8,7 @@ const server = useRawServer()
 const messages = [{ role: 'user', content: 'hi' }] as const
 
 describe.each(wires)('a hand-made answer over $name', (wire) => {
-  it('is what the real client takes for the real thing', async () => {
+  it('is accepted by the real client like a real answer', async () => {
     const weather = call('call_1', 'weather', '{"city":', '"Oslo"}')
     server.answer({ body: bodyOf(wire.name, text('Hel', 'lo'), weather, finish('calls')) })
     const message = await streamMessage({ model: wire.model(server), messages }).result()

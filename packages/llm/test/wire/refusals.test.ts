@@ -72,13 +72,13 @@ describe.each(wires)('answers that refuse the call over $name', ({ name }) => {
     expect(error).toMatchObject({ kind: 'rate-limit', retryAfterMs: 7_000 })
   })
 
-  it('F12: 402 is about money', async () => {
+  it('F12: 402 is a billing error', async () => {
     const error = await refused(name, 402, bodyFor(name, 402, 'Insufficient Balance'))
     expect(error).toMatchObject({ kind: 'billing', retryable: false, message: 'Insufficient Balance' })
     expect(error).not.toHaveProperty('recovery')
   })
 
-  it('F12: 413 with a page of the front is about bytes at Anthropic, about tokens elsewhere', async () => {
+  it('F12: 413 with an HTML page of a proxy means bytes at Anthropic, tokens elsewhere', async () => {
     const error = await refused(name, 413, page('413 Request Entity Too Large'), html)
     const expected = name === 'anthropic' ? ['payload-too-large', 'shrink'] : ['context-overflow', 'compact']
     expect([error.kind, error.recovery, error.retryable]).toEqual([...expected, false])
@@ -112,13 +112,13 @@ describe('refusals of one provider', () => {
     expect(await refused('anthropic', 413, body)).toMatchObject({ kind: 'payload-too-large', recovery: 'shrink' })
   })
 
-  it('F12: anthropic: a spend limit is told by its detail', async () => {
+  it('F12: anthropic: a spend limit is identified by its detail', async () => {
     const body = anthropic('rate_limit_error', 'x', { error_code: 'enforced_spend_limit_reached' })
     expect(await refused('anthropic', 429, body)).toMatchObject({ kind: 'billing', retryable: false })
   })
 
   it.each(['openai chat', 'openai responses', 'openai-compatible'] as const)(
-    'F12: %s: a request above the rate of a minute is never sent again',
+    'F12: %s: a request above the rate per minute is never sent again',
     async (name) => {
       const message = 'Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.'
       const error = await refused(name, 429, openai(message, 'tokens', 'rate_limit_exceeded'))
@@ -143,7 +143,7 @@ describe('F13: quotas of google', () => {
     retryInfo('34.07s'),
   ])
 
-  it('F13: a full minute is waited for', async () => {
+  it('F13: a full quota per minute is waited for', async () => {
     expect(await refused('google', 429, minute)).toMatchObject({
       kind: 'rate-limit',
       retryable: true,
@@ -152,7 +152,7 @@ describe('F13: quotas of google', () => {
     })
   })
 
-  it('F13: only quotas of the day: no delay', async () => {
+  it('F13: only quotas per day: no delay', async () => {
     const error = await refused('google', 429, day)
     expect(error).toMatchObject({ kind: 'billing', retryable: false })
     expect(error).not.toHaveProperty('retryAfterMs')

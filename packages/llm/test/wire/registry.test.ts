@@ -93,7 +93,7 @@ describe.each(rows)('$ref in a registry of real providers', ({ ref, wire, provid
   const answer = (): void => server.answer({ body: bodyOf(wire, text('Hello'), finish('stop')) })
   const modelId = ref.slice(ref.indexOf(':') + 1)
 
-  it('L86, L89, L90: is called by its name and records its own', async () => {
+  it('L86, L89, L90: is called by its name and records its own name', async () => {
     answer()
     const models = registry()
     const message = await streamMessage({ model: ref, models, messages: hello }).result()
@@ -103,7 +103,7 @@ describe.each(rows)('$ref in a registry of real providers', ({ ref, wire, provid
     expect(JSON.stringify([server.requests[0]?.path, server.requests[0]?.body])).toContain(modelId)
   })
 
-  it('L83: defaults of the provider reach the server, those of the call stand over them', async () => {
+  it('L83: defaults of the provider reach the server, and those of the call win over them', async () => {
     const models = registry({ defaults: { temperature: 0.25, providerSpecific: specific } })
     answer()
     await streamMessage({ model: ref, models, messages: hello }).result()
@@ -119,7 +119,7 @@ describe.each(rows)('$ref in a registry of real providers', ({ ref, wire, provid
     expect(server.requests[0]?.body).toMatchObject(sent)
   })
 
-  it('L83: headers of the registry are sent, those of the request stand over them in any case', async () => {
+  it('L83: headers of the registry are sent, and those of the request win over them in any case', async () => {
     const models = registry({ headers: { 'X-Tenant': 'registry', 'x-kept': 'registry', 'x-gone': 'registry' } })
     const headers = { 'x-tenant': 'request', 'X-Gone': undefined }
     answer()
@@ -128,7 +128,7 @@ describe.each(rows)('$ref in a registry of real providers', ({ ref, wire, provid
     expect(server.requests[0]?.headers).not.toHaveProperty('x-gone')
   })
 
-  it('L86: languageModel gives an object for the AI SDK', async () => {
+  it('L86: languageModel returns an object for the AI SDK', async () => {
     answer()
     const { text: said } = streamText({ model: await registry().languageModel(ref), prompt: 'hi', maxRetries: 0 })
     expect(await said).toBe('Hello')
@@ -152,20 +152,20 @@ describe.each(rows)('$ref in a registry of real providers', ({ ref, wire, provid
 })
 
 describe('a registry of real providers', () => {
-  it('L86: a name without a provider is one of the default provider', async () => {
+  it('L86: a name without a provider belongs to the default provider', async () => {
     server.answer({ body: bodyOf('anthropic', text('Hello'), finish('stop')) })
     const models = registry({}, { default: 'anthropic' })
     const message = await streamMessage({ model: 'claude-haiku-4-5', models, messages: hello }).result()
     expect(message.provider).toBe('anthropic.messages')
   })
 
-  it('L88: a real model is found among the built-in ones under its provider, whatever the registry calls it', () => {
+  it('L88: a real model is found among the built-in ones under its provider, whatever its name in the registry', () => {
     const { anthropic } = providers()
     const models = createModels({ providers: { claude: anthropic! } })
     expect(models.info('claude:claude-sonnet-4-5-20250929').contextWindow).toBe(200_000)
   })
 
-  it('L17, L59: a provider in the place of a model is refused', () => {
+  it('L17, L59: refuses a provider in place of a model', () => {
     const { openai } = providers()
     expect(() => streamMessage({ model: openai as never, messages: hello })).toThrow('is not a language model')
     const embedding = createOpenAI({ apiKey }).embedding('text-embedding-3-small')

@@ -23,7 +23,7 @@ const watching =
   }
 
 describe.each(wires)('silence over $name', (wire) => {
-  it('F14: a server that never sends headers is given up after firstPartMs, and its socket goes', async () => {
+  it('F14: a server that never sends headers is given up after firstPartMs, and its socket is closed', async () => {
     server.answer({ then: 'no-headers' })
     const call = observedCall(wire, server)
     const result = call.stream.result()
@@ -105,7 +105,7 @@ describe('pings', () => {
   })
 
   it.each(wires.filter(({ name }) => name !== 'anthropic'))(
-    'F14: $name: comments are no sign of life, for the client hides them',
+    'F14: $name: comments do not count as activity, because the client hides them',
     async (wire) => {
       const comments = gate()
       const arrived = gate()

@@ -30,7 +30,7 @@ const anthropicError = (type: string, message: string): string =>
 
 const textKept = { stopReason: 'error', content: [{ type: 'text', text: 'Hello there' }] }
 
-describe('F9: anthropic: an error inside of the stream', () => {
+describe('F9: anthropic: an error inside the stream', () => {
   it('F9: overloaded as the first event', async () => {
     server.answer({ body: [anthropicError('overloaded_error', 'Overloaded')] })
     const message = await ask('anthropic')
@@ -44,13 +44,13 @@ describe('F9: anthropic: an error inside of the stream', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('F9: overloaded behind the opening of the message', async () => {
+  it('F9: overloaded after the opening of the message', async () => {
     server.answer({ body: [...bodyOf('anthropic'), anthropicError('overloaded_error', 'Overloaded')] })
     const message = await ask('anthropic')
     expect(message).toMatchObject({ content: [], error: { kind: 'overloaded', phase: 'before-output' } })
   })
 
-  it('F9: overloaded behind two deltas', async () => {
+  it('F9: overloaded after two deltas', async () => {
     const message = await askTwoDeltasThen('anthropic', anthropicError('overloaded_error', 'Overloaded'))
     expect(message).toMatchObject({
       ...textKept,
@@ -74,7 +74,7 @@ describe('F9: anthropic: an error inside of the stream', () => {
     ['request_too_large', 'payload-too-large'],
     ['authentication_error', 'auth'],
     ['something_new', 'unknown'],
-  ])('F9: %s behind two deltas is %s', async (type, kind) => {
+  ])('F9: %s after two deltas is %s', async (type, kind) => {
     const message = await askTwoDeltasThen('anthropic', anthropicError(type, 'What happened'))
     expect(message).toMatchObject({ ...textKept, error: { kind, type, phase: 'after-output' } })
   })
@@ -138,7 +138,7 @@ const rows: readonly Row[] = [
   ],
 ]
 
-describe('F10: an error behind status 200', () => {
+describe('F10: an error after status 200', () => {
   it.each(rows)('F10: %s over %s as the first event', async (_, wire, error, kind, retryable) => {
     server.answer({ body: [error] })
     const message = await ask(wire)
@@ -147,13 +147,13 @@ describe('F10: an error behind status 200', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it.each(rows)('F10: %s over %s behind two deltas', async (_, wire, error, kind, retryable) => {
+  it.each(rows)('F10: %s over %s after two deltas', async (_, wire, error, kind, retryable) => {
     const message = await askTwoDeltasThen(wire, error)
     expect(message).toMatchObject({ ...textKept, error: { kind, retryable, phase: 'after-output' } })
     expect(message.usage).toMatchObject({ outputTokens: 3, estimated: true })
   })
 
-  it.each(wires)('F10: $name: limits are read inside of a stream as well', async ({ name }) => {
+  it.each(wires)('F10: $name: limits are also read inside a stream', async ({ name }) => {
     const error = {
       'openai responses': frame({ type: 'error', sequence_number: 3, code: null, message: overflow, param: null }),
       'openai chat': chatError({ message: overflow }),

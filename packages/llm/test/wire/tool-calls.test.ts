@@ -35,7 +35,7 @@ describe.each(wires)('tool calls over $name', (wire) => {
     })
   })
 
-  it('F2: two calls behind a text have an index each, in the order of the source', async () => {
+  it('F2: two calls after a text have an index each, in the order of the source', async () => {
     const calls = [call('call_1', 'weather', '{"city":', '"Oslo"}'), call('call_2', 'clock', '{"zone":', '"CET"}')]
     server.answer({ body: bodyOf(wire.name, text('I look.'), ...calls, finish('calls')) })
     const events = await read(wire)
@@ -116,7 +116,7 @@ describe('long arguments', () => {
     expect(events.filter(({ type }) => type === 'tool-call-delta')).toHaveLength(100_000)
   })
 
-  it('F3: eight times the arguments cost nothing like the square of eight', { timeout: 30_000 }, async () => {
+  it('F3: eight times the arguments cost much less than the square of eight', { timeout: 30_000 }, async () => {
     await costOf(5_000)
     const small = Math.min(await costOf(5_000), await costOf(5_000), await costOf(5_000))
     expect((await costOf(40_000)) / small).toBeLessThan(24)
@@ -124,7 +124,7 @@ describe('long arguments', () => {
 })
 
 describe.each(wires)('a call cut by the length limit over $name', (wire) => {
-  it('F4: the call stays, marked, with the text that came, and is not salvaged', async () => {
+  it('F4: the call stays, marked, with the text that came, and is not repaired', async () => {
     server.answer({ body: bodyOf(wire.name, half(call('call_1', 'weather', '{"city":"Os', 'l')), finish('length')) })
     const message = messageOf(await read(wire))
     expect(message).toMatchObject({

@@ -23,7 +23,7 @@ const costOfParts = (total: string, input: string, cacheWrite: string): Cost => 
 })
 
 describe.each(wires)('usage over $name', (wire) => {
-  it('F19: input is the sum of what was read, written and new', async () => {
+  it('F19: input is the sum of read, written and new tokens', async () => {
     const written = tellsWrites(wire) ? { cacheWrite: 300 } : {}
     const usage = { input: 1_507, output: 21, cacheRead: 1_100, ...written }
     server.answer({ body: bodyOf(wire.name, text('Hello'), finish('stop', usage)) })
@@ -48,10 +48,10 @@ describe.each(wires)('usage over $name', (wire) => {
   })
 })
 
-describe('usage that does not come', () => {
+describe('missing usage', () => {
   const silentWires = wires.filter(({ name }) => name !== 'anthropic')
 
-  it.each(silentWires)('F19: $name: it is not known, and not zero', async (wire) => {
+  it.each(silentWires)('F19: $name: is unknown, and not zero', async (wire) => {
     server.answer({ body: bodyOf(wire.name, text('Hello'), finish('stop', 'none')) })
     const message = await observedCall(wire, server, { price }).stream.result()
     expect(message).toMatchObject({ stopReason: 'stop', content: [{ text: 'Hello' }] })
@@ -59,7 +59,7 @@ describe('usage that does not come', () => {
     expect(message).not.toHaveProperty('cost')
   })
 
-  it('F19: anthropic: the input is known from the start of the message, whatever becomes of the rest', async () => {
+  it('F19: anthropic: the input is known from the start of the message, whatever happens later', async () => {
     const usage = { input: 1_507, output: 21, cacheRead: 1_100, cacheWrite: 300 }
     const [opening = ''] = bodyOf('anthropic', finish('stop', usage))
     const [, ...frames] = bodyOf('anthropic', half(text('Hello')))
