@@ -214,7 +214,7 @@ const withoutRow: Readonly<Record<string, string>> = {
 }
 
 describe('the arguments of every export', () => {
-  it('S206: every export and every method has a row, or says why it needs none', () => {
+  it('S206: every export and every method has a row, or a reason why it needs none', () => {
     const methodsOf = (name: string, value: object): string[] => {
       const keys = [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value))]
       return keys.filter((key) => key !== 'constructor' && typeof Reflect.get(value, key) === 'function' && !(key in Object.prototype)).map((key) => `${name}.${key}`)
@@ -225,7 +225,7 @@ describe('the arguments of every export', () => {
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
 
-  it.each(Object.entries(rows))('S206, S208: %s takes what its row says and refuses all else by its path', async (_name, row) => {
+  it.each(Object.entries(rows))('S206, S208: %s accepts what its row lists and refuses everything else, naming its path', async (_name, row) => {
     expect(await argumentProblems(row, { isRefusal })).toEqual([])
   })
 
@@ -253,32 +253,32 @@ describe('the arguments of every export', () => {
     expect(run).toThrow(expect.objectContaining({ message: expect.stringMatching(new RegExp(`^${path.replaceAll(/[.[\]]/g, '\\$&')} must be .*; received undefined$`)) as string }))
   })
 
-  it.each([['string'], [['string', 'null']]])('S208: a declared tool whose input is of the type %j is refused', (type) => {
+  it.each([['string'], [['string', 'null']]])('S208: refuses a declared tool whose input has the type %j', (type) => {
     const declare = (inputSchema: object) => session().send('go', { declarations: [{ name: 'where', description: 'Where.', inputSchema }] })
     expect(() => declare({ type })).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining('declarations[0].inputSchema.type must be object; received') as string }))
     for (const inputSchema of [{}, { type: ['object', 'null'] }, { anyOf: [] }]) expect(() => declare(inputSchema)).not.toThrow()
   })
 
-  it.each([{}, { cron: '@daily', every: 60_000 }, { cron: undefined, at: undefined }])('S208: a schedule of the rule %j makes no request', async (rule) => {
+  it.each([{}, { cron: '@daily', every: 60_000 }, { cron: undefined, at: undefined }])('S208: a schedule with the rule %j makes no request', async (rule) => {
     const refused = sessionAdmin().schedules.create({ input: 'x', ...rule } as never)
     await expect(refused).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('schedule must be an object with exactly one of cron, every and at') as string })
   })
 
-  it('S206: undefined is absent in the options of the connection', async () => {
+  it('S206: undefined counts as absent in the options of the connection', async () => {
     let tries = 0
     const failing = (): Promise<Response> => Promise.reject(new Error(`try ${++tries}`))
     const lone = client.createClient({ baseUrl: '', clock: new JumpingClock(20_000), random: () => 1, fetch: failing, reconnect: { baseMs: undefined, maxMs: undefined, maxDownMs: undefined, silenceMs: undefined } as never })
     await expect(lone.agents()).rejects.toMatchObject({ code: 'disconnected', message: 'The server was not reachable for 120000 ms.' })
   })
 
-  it('S208: no action of the hook rejects for a wrong argument: the answer and the error say it', async () => {
+  it('S208: no action of the hook rejects for a wrong argument: the answer and the error report it', async () => {
     const { send, stop } = store().actions
     expect(await send('go', { tools: {} } as never)).toMatchObject({ ok: false, error: { code: 'invalid-input', message: expect.stringContaining('options has no option "tools"; known are agent, ') as string } })
     expect(await send('', undefined)).toMatchObject({ ok: false, error: { code: 'invalid-input' } })
     expect(await stop({ scope: 'everything' } as never)).toBeUndefined()
   })
 
-  it('S209: a pending call as the hook shows it is taken with an answer beside it', async () => {
+  it('S209: a pending call as the hook shows it is accepted with an answer beside it', async () => {
     const bodies: unknown[] = []
     const seeing: typeof globalThis.fetch = (_url, init) => {
       bodies.push(JSON.parse(init?.body as string))
@@ -295,7 +295,7 @@ describe('the arguments of every export', () => {
   it.each([
     ['no text', () => null as never],
     ['a text that no header carries', () => 'two\nlines'],
-  ])('S208: a token function that gives %s fails at once, and is not tried for minutes', async (_name, token) => {
+  ])('S208: a token function that returns %s fails at once, without minutes of retries', async (_name, token) => {
     const lone = client.createClient({ baseUrl: '', fetch, token })
     await expect(lone.agents()).rejects.toMatchObject({ code: 'token-failed', retryable: false })
   })

@@ -24,7 +24,7 @@ function eventStream(response: ServerResponse, text: string): 'handled' {
 }
 
 describe('attach', () => {
-  it('reads over all runs of the session, and its cursor is where another reader goes on', async () => {
+  it('reads over all runs of the session, and another reader continues at its cursor', async () => {
     const server = await holding(2)
     const session = connect(server).session('s1')
     const reader = session.attach({ from: 'start' })
@@ -60,7 +60,7 @@ describe('attach', () => {
     expect(waits).toEqual([7000, 2000])
   })
 
-  it('C6: a wait that the time does not allow is not begun', async () => {
+  it('C6: a wait that exceeds the time limit is not begun', async () => {
     const server = await holding(1)
     server.intercept = () => ({ status: 429, code: 'rate-limited', headers: { 'retry-after': '300' } })
     const clock = new JumpingClock(30_000)
@@ -96,7 +96,7 @@ describe('attach', () => {
     await iterator.return?.()
   })
 
-  it('C8: what the transport gives twice is given once', async () => {
+  it('C8: an event that the transport delivers twice is returned once', async () => {
     const server = await holding(0)
     await server.play(textRun({ runId: 'r1', turn: 1 }, 'hello', words))
     const text = server.frames.map(({ id, event }) => `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`)
@@ -109,7 +109,7 @@ describe('attach', () => {
     expect(read).toEqual(server.frames.map(({ event }) => event))
   })
 
-  it.each([400, 403, 404, 409, 410, 413, 422])('C9: %i is not tried again', async (status) => {
+  it.each([400, 403, 404, 409, 410, 413, 422])('C9: %i is not retried', async (status) => {
     const server = await holding(1)
     server.intercept = () => ({ status, code: 'refused' })
     const client = connect(server)
@@ -120,7 +120,7 @@ describe('attach', () => {
     expect(server.seen).toHaveLength(4)
   })
 
-  it.each([429, 503])('C9: %i is tried again within the limit', async (status) => {
+  it.each([429, 503])('C9: %i is retried within the limit', async (status) => {
     const server = await holding(1)
     let left = 3
     server.intercept = () => (left-- > 0 ? { status, code: 'later' } : undefined)
@@ -155,7 +155,7 @@ describe('attach', () => {
     expect(server.seen).toHaveLength(1)
   })
 
-  it('C10: an expired cursor loads the state, replaces the fold with one notice, and goes on behind it', async () => {
+  it('C10: an expired cursor loads the state, replaces the fold with one notice, and continues after it', async () => {
     const server = await holding(3)
     server.intercept = ({ path, query }) => (path.endsWith('/events') && query.get('cursor') === '2' ? { status: 410, code: 'cursor-expired' } : undefined)
     const events = connect(server).session('s1').attach({ cursor: '2' })[Symbol.asyncIterator]()
@@ -204,7 +204,7 @@ describe('attach', () => {
     expect(one).toEqual(two)
   })
 
-  it('C5: a planned end with resume is followed by another connection, one without ends the reading', async () => {
+  it('C5: after a planned end with resume it reconnects, an end without resume ends the reading', async () => {
     const server = await holding(1)
     const ends = ['max-age', 'deleted']
     server.intercept = ({ path, query }, response) => {
@@ -231,7 +231,7 @@ describe('attach', () => {
     expect(server.seen[0]?.query.get('until')).toBe('settled')
   })
 
-  it('what is no event stream is an error and not tried again', async () => {
+  it('an answer that is not an event stream is an error and not retried', async () => {
     const server = await holding(0)
     server.intercept = (_seen, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>')
@@ -244,7 +244,7 @@ describe('attach', () => {
     expect(server.seen).toHaveLength(3)
   })
 
-  it('C5: a stream error of the server is tried again when it says so', async () => {
+  it('C5: a stream error of the server is retried if the server says so', async () => {
     const server = await holding(1)
     let streams = 0
     server.intercept = ({ path }, response) => {
@@ -262,7 +262,7 @@ describe('attach', () => {
     await expect(collect(connect(server).session('s1').attach())).rejects.toMatchObject({ code: 'internal' })
   })
 
-  it('C24: the connection says how it stands, and when the next try is', async () => {
+  it('C24: the connection reports its state, and the time of the next try', async () => {
     const server = await holding(0)
     server.add([...runStart({ runId: 'r1', turn: 1 }, 'hi'), ...textStep({ runId: 'r1', turn: 1 }, 1, words)])
     server.cuts = [300]
@@ -282,7 +282,7 @@ describe('attach', () => {
     await expect.poll(() => server.openStreams).toBe(0)
   })
 
-  it('C18: online and visible end the wait; where they are absent nothing breaks', async () => {
+  it('C18: online and visible end the wait; where these events are absent nothing breaks', async () => {
     const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' })
     const browser = new EventTarget()
     const listening: string[] = []
@@ -319,7 +319,7 @@ describe('attach', () => {
     }
   })
 
-  it('leaves nothing behind when it is left while it waits', async () => {
+  it('leaves no timer and no listener when the reader leaves during a wait', async () => {
     const leaving = new AbortController()
     const client = connect({ url: 'http://127.0.0.1:1' }, { fetch: () => Promise.reject(new TypeError('down')), random: () => 0.5 })
     const onConnection = ({ state }: Connection): void => {

@@ -18,7 +18,7 @@ const agent = defineAgent({ model, tools: { weather, ...sdkTools } })
 type Message = InferAgentUIMessage<typeof agent>
 
 describe('messages of a chat', () => {
-  it('A189: they are what useChat wants, typed by the tools of the agent', () => {
+  it('A189: fit useChat, typed by the tools of the agent', () => {
     expectTypeOf<Message>().toExtend<UIMessage>()
     expectTypeOf<Message['metadata']>().toEqualTypeOf<ChatMetadata | undefined>()
     const client = createChatClient<Message>({ baseUrl: 'http://localhost' })

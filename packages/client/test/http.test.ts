@@ -34,7 +34,7 @@ describe('silence', () => {
     expect(clock.waitsMs).toEqual([45_000, 125])
   })
 
-  it('C6: says for how long nothing came', async () => {
+  it('C6: the error says how long the silence was', async () => {
     const clock = new JumpingClock(5000)
     const fetch: typeof globalThis.fetch = (_input, init) =>
       new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)))
@@ -43,7 +43,7 @@ describe('silence', () => {
     expect(error).toMatchObject({ code: 'disconnected', message: expect.stringContaining('4000 ms') as string, cause: { code: 'network', message: expect.stringContaining('5000 ms') as string } })
   })
 
-  it('C6: a stream that brings a comment in time is not lost', async () => {
+  it('C6: a stream with a comment in time is not lost', async () => {
     let reads = 0
     const quiet = answering([[': one\n\n', ': two\n\n', savePoint(1)]])
     const fetch: typeof globalThis.fetch = (...given) => (++reads, quiet(...given))
@@ -54,8 +54,8 @@ describe('silence', () => {
   })
 })
 
-describe('what is sent', () => {
-  it('C21: a request says what it takes, and that it has a body only where it has one; no cache answers it', async () => {
+describe('requests', () => {
+  it('C21: a request declares the types it accepts, and a body only if it has one; no cache answers it', async () => {
     const asked: (RequestInit & { readonly url: string })[] = []
     const fetch: typeof globalThis.fetch = (input, init) => {
       asked.push({ ...init, url: (input as string).replace(nowhere.url, '') })
@@ -73,7 +73,7 @@ describe('what is sent', () => {
     ])
   })
 
-  it('C9: the refusal that a new token answers is let go', async () => {
+  it('C9: the body of a refusal is discarded when a new token is used', async () => {
     let isLeft = false
     let left = 1
     const refused = () => new Response(new ReadableStream({ cancel: () => void (isLeft = true) }), { status: 401 })
@@ -82,7 +82,7 @@ describe('what is sent', () => {
     expect(isLeft).toBe(true)
   })
 
-  it.each([5, null, 'a\nb', undefined])('C9: a token function that gives %j has failed', async (given) => {
+  it.each([5, null, 'a\nb', undefined])('C9: a token function that returns %j has failed', async (given) => {
     const asked: unknown[] = []
     const fetch: typeof globalThis.fetch = () => (asked.push(1), Promise.resolve(Response.json({ agents: [] })))
     await expect(connect(nowhere, { fetch, token: () => given as never }).agents()).rejects.toMatchObject({ code: 'token-failed', retryable: false })
@@ -90,7 +90,7 @@ describe('what is sent', () => {
   })
 })
 
-describe('what refuses', () => {
+describe('refusals', () => {
   const answerWith = (answer: () => Response): Promise<unknown> =>
     connect(nowhere, { fetch: () => Promise.resolve(answer()) }).agents().then(() => undefined, (thrown: unknown) => thrown)
 
@@ -102,7 +102,7 @@ describe('what refuses', () => {
     expect(isLeft).toBe(true)
   })
 
-  it('C21: a redirect that a browser hides is one too', async () => {
+  it('C21: a redirect that a browser hides counts too', async () => {
     const hidden = () => Object.defineProperties(new Response(null), { type: { value: 'opaqueredirect' }, status: { value: 0 }, ok: { value: false } })
     expect(await answerWith(hidden)).toMatchObject({ code: 'redirect-refused' })
   })
@@ -112,19 +112,19 @@ describe('what refuses', () => {
     ['null', 'null', 'The server answered with status 418.'],
     ['no code', '{"code":5,"detail":"x"}', 'The server answered with status 418.'],
     ['more than a problem can have', JSON.stringify({ code: 'busy', detail: 'x'.repeat(1024 * 1024) }), 'The server answered with status 418.'],
-  ])('C9: a refusal of %s is told by its status', async (_what, text, message) => {
+  ])('C9: a refusal of %s is reported by its status', async (_what, text, message) => {
     const error = await answerWith(() => new Response(text, { status: 418 }))
     expect(error).toMatchObject({ code: 'invalid-answer', message, status: 418, retryable: false })
     expect(error).not.toHaveProperty('problem.code')
   })
 
-  it('C9: a problem of exactly the most characters is read', async () => {
+  it('C9: a problem of exactly the maximum length is read', async () => {
     const problem = { code: 'busy', detail: '' }
     const detail = 'x'.repeat(1024 * 1024 - JSON.stringify(problem).length)
     expect(await answerWith(() => new Response(JSON.stringify({ ...problem, detail }), { status: 409 }))).toMatchObject({ code: 'busy', status: 409, problem: { code: 'busy' } })
   })
 
-  it('C5: an answer that is no JSON says so, with its status', async () => {
+  it('C5: an answer that is not JSON gives an error with its status', async () => {
     expect(await answerWith(() => new Response('{', { status: 200 }))).toMatchObject({ code: 'invalid-answer', status: 200, cause: expect.any(SyntaxError) as unknown })
   })
 })
@@ -155,7 +155,7 @@ describe('answers of 500 and more', () => {
     [503, undefined, 2],
     [504, undefined, 2],
     [400, { retryable: true }, 1],
-  ])('C9: %i with %o is asked %i times', async (status, problem, times) => {
+  ])('C9: %i with %o is tried %i times', async (status, problem, times) => {
     expect(await statusOf(status, problem)).toBe(times)
   })
 })

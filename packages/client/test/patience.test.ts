@@ -32,7 +32,7 @@ async function seqsOf(cursor: string, answers: readonly Answer[]): Promise<reado
 }
 
 describe('the time without contact', () => {
-  it('C6: is counted from the last byte, be it a comment', async () => {
+  it('C6: is counted from the last byte, even of a comment', async () => {
     const clock = new JumpingClock(30_000)
     const late = (): string => {
       clock.pass(100_000)
@@ -41,7 +41,7 @@ describe('the time without contact', () => {
     expect(sum(await waitsOf([[': ready\n\n', late]], clock))).toBe(120_000)
   })
 
-  it('C6: is counted from the headers of an answer that brings nothing more', async () => {
+  it('C6: is counted from the headers of an answer without a body', async () => {
     const clock = new JumpingClock(30_000)
     const down = answering([])
     let tries = 0
@@ -63,7 +63,7 @@ describe('the wait of one request', () => {
   const patienceWith = (clock: Clock): Patience => new Patience({ reconnect: reconnectOptions({}), clock, random: () => 0.5 })
   const down = new ClientError('network', 'down', { retryable: true })
 
-  it('C6: leaves no timer and no listener behind, however it ends', async () => {
+  it('C6: leaves no timer and no listener, however it ends', async () => {
     const { clock, timers } = clockOf()
     const patience = patienceWith(clock)
     const leaving = new AbortController()
@@ -100,7 +100,7 @@ describe('the wait of one request', () => {
     [undefined, 9000, [9000]],
     [undefined, undefined, [125]],
     ['0', undefined, [125]],
-  ])('C6: is what Retry-After %s says, else what the problem says: %s', async (header, retryAfterMs, waits) => {
+  ])('C6: follows Retry-After %s, else the problem: %s', async (header, retryAfterMs, waits) => {
     const server = await startServer()
     server.exists = true
     const clock = new JumpingClock(200_000)
@@ -117,17 +117,17 @@ describe('the wait of one request', () => {
   })
 })
 
-describe('the end that a server plans', () => {
+describe('a planned end by the server', () => {
   const end = (reason: string, resume: boolean): string => `id: 1\ndata: ${JSON.stringify({ type: 'stream-end', reason, resume })}\n\n`
 
-  it('C5: another connection follows at once only where something came, and not to a server that goes away', async () => {
+  it('C5: reconnects at once only if an event came, and not to a server that shuts down', async () => {
     const [cut] = await waitsOf([[]])
     expect((await waitsOf([[savePoint(1), end('max-age', true)], [savePoint(2), end('token-expired', true)]])).slice(0, 2)).toEqual([cut, 250])
     expect((await waitsOf([[savePoint(1), end('drained', true)], []])).slice(0, 2)).toEqual([125, 250])
     expect((await waitsOf([[end('max-age', true)], [end('max-age', true)], []])).slice(0, 3)).toEqual([125, 250, 500])
   })
 
-  it('C5: is asked for behind the last cursor', async () => {
+  it('C5: continues after the last cursor', async () => {
     const asked: string[] = []
     const fetching = answering([[savePoint(1), end('max-age', true)], [savePoint(2), end('deleted', false)]])
     const fetch: typeof globalThis.fetch = (input, init) => (asked.push(new URL(input as string).search), fetching(input, init))
@@ -137,7 +137,7 @@ describe('the end that a server plans', () => {
 })
 
 describe('a browser that comes back', () => {
-  it('C18: the network alone, or the page that is seen again, ends a wait; a page that is hidden does not', () => {
+  it('C18: the network alone, or a visible page, ends a wait; a hidden page does not', () => {
     const heard: string[] = []
     const place = (): EventTarget & { listeners: number } => {
       const target = Object.assign(new EventTarget(), { listeners: 0 })
@@ -169,7 +169,7 @@ describe('a browser that comes back', () => {
   })
 })
 
-describe('what ends a reading', () => {
+describe('the end of a reading', () => {
   it.each(['AbortError', 'TimeoutError'])('C5: a read that breaks with an %s is an interruption: only the own signal ends a reading', async (name) => {
     const broken = (): string => {
       throw new DOMException('The connection was aborted.', name)
@@ -186,27 +186,27 @@ describe('what ends a reading', () => {
   })
 })
 
-describe('what a failure says', () => {
-  it('C6: without an answer it names what failed, at once and when the time is up', async () => {
+describe('messages of failures', () => {
+  it('C6: without an answer the error names the failure, at once and when the time is up', async () => {
     const broken = new TypeError('refused')
     const client = connect(nowhere, { fetch: () => Promise.reject(broken), clock: new JumpingClock(30_000), random: () => 0.5 })
     const error: unknown = await collect(client.session('s1').attach()).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'disconnected', retryable: true, cause: { code: 'network', retryable: true, cause: broken } })
   })
 
-  it('C6: a failure within a stream says how long to wait', async () => {
+  it('C6: a failure within a stream gives the time to wait', async () => {
     const problem = { code: 'store-unavailable', detail: 'gone', status: 503, retryable: true, retryAfterMs: 7000 }
     const failing = `data: ${JSON.stringify({ type: 'stream-error', problem })}\n\n`
     expect((await waitsOf([[failing]]))[0]).toBe(7000)
   })
 
-  it('C5: a failure within a stream that does not pass is told with all that the server said', async () => {
+  it('C5: a permanent failure within a stream keeps every field from the server', async () => {
     const problem = { code: 'internal', detail: 'broken', status: 500, retryable: false }
     const client = connect(nowhere, { fetch: answering([[`data: ${JSON.stringify({ type: 'stream-error', problem })}\n\n`]]) })
     await expect(collect(client.session('s1').attach())).rejects.toMatchObject({ code: 'internal', message: 'broken', status: 500, problem })
   })
 
-  it('C14: leaving ends a read that does not heed its signal', async () => {
+  it('C14: leaving ends a read that ignores its signal', async () => {
     const leaving = new AbortController()
     const body = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => setImmediate(() => leaving.abort())) }, { highWaterMark: 0 })
     const fetch: typeof globalThis.fetch = () => Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
@@ -215,7 +215,7 @@ describe('what a failure says', () => {
     expect(leaving.signal.aborted).toBe(true)
   })
 
-  it('a query holds what is given only', async () => {
+  it('a query contains only given fields', async () => {
     const server = await startServer()
     server.intercept = (_seen, response) => {
       response.end('{"sessions":[]}')
@@ -227,33 +227,33 @@ describe('what a failure says', () => {
 })
 
 describe('the wait before a try', () => {
-  it('C6: is a first one again behind an event', async () => {
+  it('C6: starts again at the first step after an event', async () => {
     const cut: Answer = []
     expect((await waitsOf([cut, cut, [savePoint(1)]])).slice(0, 5)).toEqual([125, 250, 125, 250, 500])
   })
 
-  it('C6: goes on growing behind connections that bring only comments', async () => {
+  it('C6: keeps growing after connections that bring only comments', async () => {
     const quiet: Answer = [': ready\n\n']
     expect((await waitsOf([quiet, quiet, quiet])).slice(0, 4)).toEqual([125, 250, 500, 1000])
   })
 })
 
-describe('events that come again', () => {
-  it('C8: those up to the given cursor are not given', async () => {
+describe('repeated events', () => {
+  it('C8: events up to the given cursor are skipped', async () => {
     expect(await seqsOf('2', [[savePoint(1), savePoint(2), savePoint(3)]])).toEqual([3])
   })
 
-  it('C8: deltas up to the given cursor are not given', async () => {
+  it('C8: deltas up to the given cursor are skipped', async () => {
     const pieces = [delta('2.1', 'a'), delta('2.2', 'b'), delta('2.3', 'c')]
     expect(await seqsOf('2.2', [pieces, pieces])).toEqual(['c'])
   })
 
-  it('C8: deltas behind the given event are given', async () => {
+  it('C8: deltas after the given event are returned', async () => {
     expect(await seqsOf('2', [[delta('2.1', 'a'), delta('2.2', 'b')]])).toEqual(['a', 'b'])
   })
 })
 
-describe('a cursor that expires', () => {
+describe('an expired cursor', () => {
   const expired = { status: 410, code: 'cursor-expired' } as const
 
   async function holding(): Promise<WireServer> {
@@ -263,7 +263,7 @@ describe('a cursor that expires', () => {
     return server
   }
 
-  it('C8, C10: what the loaded state holds is not given again', async () => {
+  it('C8, C10: events that the loaded state contains are not returned again', async () => {
     const server = await holding()
     const frames = server.frames.map(({ id, event }) => `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`)
     server.intercept = ({ path, query }, response) => {
@@ -278,7 +278,7 @@ describe('a cursor that expires', () => {
     expect(events[0]).toMatchObject({ type: 'resync' })
   })
 
-  it('C10: may expire a second time, once something has come since', async () => {
+  it('C10: may expire a second time, if an event has come since', async () => {
     const server = await holding()
     let refusals = 0
     const last = String(server.state().cursor)

@@ -49,7 +49,7 @@ async function holding(): Promise<WireServer> {
 }
 
 describe('useSession', () => {
-  it('C25: a page that is loaded again shows the fold of the log, also in the middle of an answer', async () => {
+  it('C25: a reloaded page shows the fold of the log, also in the middle of an answer', async () => {
     const server = await startServer()
     server.exists = true
     server.add([...runStart(run, 'hello'), ...textStep(run, 1, words).slice(0, 5)])
@@ -63,7 +63,7 @@ describe('useSession', () => {
     expect(late.last().events.reduce(foldEvent, emptyView)).toEqual(server.view())
   })
 
-  it('C25: until the log is read the newest messages are shown, and nothing is asked or run', async () => {
+  it('C25: until the log is read the newest messages are shown, and no question is asked and no tool runs', async () => {
     const server = await startServer()
     server.exists = true
     server.add([...textRun(run, 'hello', words), ...runStart({ runId: 'r2', turn: 2 }, 'ask'), ...askStep({ runId: 'r2', turn: 2 }, 1, [pendingCall('c1', 'where_am_i')])])
@@ -97,7 +97,7 @@ describe('useSession', () => {
     expect(view.last().events.filter((event) => event.type === 'resync')).toHaveLength(1)
   })
 
-  it('a session that does not exist yet is idle; the first input makes it and is followed', async () => {
+  it('a session that does not exist yet is idle; the first input creates it and is followed', async () => {
     const server = await startServer()
     server.onRun = (runId) => server.play(textRun({ runId, turn: 1 }, 'hello', words))
     const view = show(connect(server))
@@ -110,7 +110,7 @@ describe('useSession', () => {
     expect(server.openStreams).toBe(1)
   })
 
-  it('what fails is in error, and the next input takes it away', async () => {
+  it('a failure is in error, and the next input clears it', async () => {
     const server = await holding()
     server.onRun = (runId) => server.play(textRun({ runId, turn: 2 }, 'hello', words))
     const view = show(connect(server))
@@ -125,7 +125,7 @@ describe('useSession', () => {
     expect(view.last().error).toBeUndefined()
   })
 
-  it('C23: steer, approve, deny, fork and switchTo are actions that stay the same and never reject', async () => {
+  it('C23: steer, approve, deny, fork and switchTo are stable functions and never reject', async () => {
     const server = await holding()
     const view = show(connect(server))
     await expect.poll(view.page.text).toBe('completed:2')
@@ -149,7 +149,7 @@ describe('useSession', () => {
     expect(view.last()).toMatchObject({ steer, approve, deny, fork, switchTo })
   })
 
-  it('a connection that was given up can be taken up again', async () => {
+  it('a connection that was given up can be opened again', async () => {
     const server = await holding()
     server.intercept = () => ({ status: 403, code: 'scope-missing' })
     const view = show(connect(server))
@@ -184,7 +184,7 @@ describe('remote tools of a page', () => {
     return server
   }
 
-  it('C11: a call that comes while the page looks is run, and the answer goes on', async () => {
+  it('C11: a call that comes while the page is open is run, and the answer goes on', async () => {
     const server = await asking()
     const view = show(connect(server), { tools: { where_am_i: { execute: () => 'at sea' } } })
     await expect.poll(view.page.text).toBe('idle:0')
@@ -218,7 +218,7 @@ describe('remote tools of a page', () => {
     expect(runs).toBe(2)
   })
 
-  it('C16: two tabs: one answers, both go on and show the same', async () => {
+  it('C16: with two tabs one answers, and both go on and show the same', async () => {
     const server = await asking()
     const one = show(connect(server))
     const two = show(connect(server))
@@ -236,7 +236,7 @@ describe('remote tools of a page', () => {
 })
 
 describe('rendering', () => {
-  it('C23: at most one change per frame under load', async () => {
+  it('C23: renders at most once per frame under load', async () => {
     const server = await holding()
     const frames: (() => void)[] = []
     const schedule = (run: () => void): (() => void) => {
@@ -257,7 +257,7 @@ describe('rendering', () => {
     leave()
   })
 
-  it('C23: a frame comes once, and without frames a timer stands in', () => {
+  it('C23: a frame comes once, and a timer replaces frames if there are none', () => {
     vi.useFakeTimers()
     try {
       const ran: string[] = []
@@ -310,7 +310,7 @@ describe('rendering', () => {
     expect(server.requests('GET', '/events')).toHaveLength(1)
   })
 
-  it('C23: after unmount nothing is left: no stream, no tool, no render', async () => {
+  it('C23: after unmount there is no stream, no tool and no render', async () => {
     const server = await startServer()
     server.exists = true
     server.add([...runStart(run, 'hi'), ...askStep(run, 1, [pendingCall('c1', 'wait')])])
@@ -331,7 +331,7 @@ describe('rendering', () => {
     expect(view.shown.length).toBe(renders)
   })
 
-  it('C23: another session id is another session', async () => {
+  it('C23: another session id means another session', async () => {
     const server = await holding()
     const client = connect(server)
     const shown: UseSessionResult[] = []
@@ -363,7 +363,7 @@ describe('useEvents', () => {
     return <Timeline session={useSession({ client, sessionId: 's1' }).session} />
   }
 
-  it('gives the events of the session in order, by the same stream', async () => {
+  it('returns the events of the session in order, from the same stream', async () => {
     const server = await holding()
     const page = openPage(<Both client={connect(server)} />)
     const durable = server.frames.filter(({ event }) => 'seq' in event).map(({ event }) => `${event.type} `)
@@ -371,7 +371,7 @@ describe('useEvents', () => {
     expect(server.requests('GET', '/events')).toHaveLength(1)
   })
 
-  it('works for a handle of its own', async () => {
+  it('works for a separate handle', async () => {
     const server = await holding()
     const page = openPage(<Timeline session={connect(server).session('s1')} />)
     await expect.poll(page.text).toContain('settled')

@@ -16,7 +16,7 @@ const exampleOf = async () => /```ts\n([\s\S]*?)```/.exec(await readFile(join(fo
 const runScript = (script: string, env: Readonly<Record<string, string>>) =>
   promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env: { ...process.env, ...env } })
 
-it('the example of the README runs as it stands, against a server of this test', async () => {
+it('the example of the README runs unchanged, against a server of this test', async () => {
   const server = await startServer()
   const run = { runId: 'r1', turn: 1 }
   server.onRun = () => server.play([...runStart(run, 'Where am I?'), ...askStep(run, 1, [pendingCall('c1', 'where_am_i')])])
@@ -29,7 +29,7 @@ it('the example of the README runs as it stands, against a server of this test',
   await expect(runScript(script, { BOWLINE_TOKEN: 'wrong' })).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('Error: ') as string })
 })
 
-it('the example of the README says that there is no server, and fails', async () => {
+it('the example of the README fails and says that there is no server', async () => {
   const server = await startServer()
   const script = (await exampleOf()).replace('http://127.0.0.1:8787', server.url).replace('10_000', '10')
   await server.close()

@@ -18,7 +18,7 @@ async function asking(asked = calls): Promise<WireServer> {
 const sent = (server: WireServer): unknown[] => server.requests('POST', '/tool-results').map((one) => (one.body as { results: unknown }).results)
 
 describe('remote tools', () => {
-  it('C11: runs its tools in parallel, sends each result as it is there, and goes on with the same iteration', async () => {
+  it('C11: runs its tools in parallel, sends each result as soon as it is there, and continues the same iteration', async () => {
     const server = await asking()
     const other = Promise.withResolvers<void>()
     server.intercept = ({ path }) => (path.endsWith('/tool-results') ? void other.resolve() : undefined)
@@ -49,7 +49,7 @@ describe('remote tools', () => {
     expect(result.pendingToolCalls).toBeUndefined()
   })
 
-  it('C11: tools of the client serve every run, and those of a send replace them by name', async () => {
+  it('C11: tools of the client serve every run, and tools of a send replace them by name', async () => {
     const server = await asking([calls[0] ?? pendingCall('c1', 'where_am_i')])
     const client = connect(server, { tools: { where_am_i: { execute: () => 'client' } } })
     await client.session('s1').send('hi', { tools: { where_am_i: { execute: () => 'send' } } }).result()
@@ -64,7 +64,7 @@ describe('remote tools', () => {
     expect(sent(server)).toEqual([])
   })
 
-  it('C12, S82: a run that waits for one that is held ends the iteration, and the result names what is held', async () => {
+  it('C12, S82: a run that waits for a held run ends the iteration, and the result names the held run', async () => {
     const server = await asking([])
     server.heldRuns = [{ runId: 'r1/c1', agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' }]
     const run = connect(server).session('s1').send('hi')
@@ -72,7 +72,7 @@ describe('remote tools', () => {
     expect(await run.result()).toMatchObject({ status: 'awaiting-tools', heldRuns: server.heldRuns })
   })
 
-  it('C12: after its own answers the ones that it cannot give are what is left', async () => {
+  it('C12: after its own answers the remaining calls are those it cannot answer', async () => {
     const server = await asking()
     const run = connect(server).session('s1').send('hi', { tools: { ask_name: { execute: () => 'Ada' } } })
     expect(await run.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'c1' }] })
@@ -80,7 +80,7 @@ describe('remote tools', () => {
     await expect.poll(() => server.openStreams).toBe(0)
   })
 
-  it('C13: what a tool throws is its answer', async () => {
+  it('C13: an error thrown by a tool is its answer', async () => {
     const server = await asking(calls.slice(0, 1))
     const tools: ClientTools = { where_am_i: { execute: () => Promise.reject(new Error('no place')) } }
     expect((await connect(server).session('s1').send('hi', { tools }).result()).status).toBe('completed')
@@ -108,7 +108,7 @@ describe('remote tools', () => {
     ['a value in itself', ring, { error: expect.stringContaining('output.me.me') as string }],
     ['live details', { output: 1, details: { at: new Map() } }, { error: 'details.at must be JSON; received an instance of Map' }],
     ['isError that is no boolean', { output: 1, isError: 'yes' }, { error: expect.stringContaining('isError must be true or false') as string }],
-  ])('A190, C13: %s that a tool returns is its answer', async (_what, value, answer) => {
+  ])('A190, C13: %s returned by a tool is its answer', async (_what, value, answer) => {
     const server = await asking([pendingCall('c1', 'where_am_i')])
     await connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => value } } }).result()
     expect(sent(server)).toEqual([[{ toolCallId: 'c1', ...answer }]])
@@ -127,7 +127,7 @@ describe('remote tools', () => {
     expect(sent(server)).toEqual([[{ toolCallId: 'c2', error: expect.stringMatching(/^The input does not fit the tool: polite: /) }]])
   })
 
-  it('C13: the tool gets what the schema makes of the input', async () => {
+  it('C13: the tool gets the input as the schema converts it', async () => {
     const server = await asking(calls.slice(1))
     const inputs: unknown[] = []
     const inputSchema = z.object({ polite: z.boolean(), greeting: z.string().default('hello') })
@@ -148,7 +148,7 @@ describe('remote tools', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  it('C13: lost answers are sent again as they were, and the tool runs once', async () => {
+  it('C13: lost answers are sent again unchanged, and the tool runs once', async () => {
     const server = await asking(calls.slice(0, 1))
     let runs = 0
     let losses = 2
@@ -162,7 +162,7 @@ describe('remote tools', () => {
     expect(sent(server)).toEqual([1, 2, 3].map(() => [{ toolCallId: 'c1', output: 'place 1' }]))
   })
 
-  it('C14: abortSignal ends the tools that run here, and nothing is sent for them', async () => {
+  it('C14: abortSignal ends the tools that run here, and no answer is sent for them', async () => {
     const server = await asking(calls.slice(0, 1))
     const leaving = new AbortController()
     const aborted = Promise.withResolvers<void>()

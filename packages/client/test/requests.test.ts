@@ -27,7 +27,7 @@ describe('requests', () => {
     ])
   })
 
-  it('C22: stop, submitToolResults and resolveTool are tried again when the connection is lost', async () => {
+  it('C22: stop, submitToolResults and resolveTool are retried when the connection is lost', async () => {
     const server = await startServer()
     const session = connect(server).session('s1')
     let losses = 1
@@ -48,7 +48,7 @@ describe('requests', () => {
     ])
   })
 
-  it('C5, C9: a refusal that is cut off is no answer: the request is made again', async () => {
+  it('C5, C9: a truncated refusal is no answer: the request is made again', async () => {
     const server = await startServer()
     let losses = 2
     server.intercept = (_seen, response) => {
@@ -65,7 +65,7 @@ describe('requests', () => {
     expect((await session.state()).messages).toHaveLength(2)
   })
 
-  it('C22: steer, followUp, approve, deny, switchTo and delete are tried again, each as the same request', async () => {
+  it('C22: steer, followUp, approve, deny, switchTo and delete are retried, each as the same request', async () => {
     const server = await startServer()
     const session = connect(server).session('s1')
     let losses = 0
@@ -100,7 +100,7 @@ describe('requests', () => {
     ])
   })
 
-  it('C22: a fork whose answer was lost is found; a compaction is not tried again', async () => {
+  it('C22: a fork whose answer was lost is found; a compaction is not retried', async () => {
     const server = await startServer()
     const session = connect(server).session('s1')
     let losses = 1
@@ -123,7 +123,7 @@ describe('requests', () => {
     expect(server.requests('POST', '/compact')).toHaveLength(1)
   })
 
-  it('a session that was deleted begins anew with its next input, which brings the context', async () => {
+  it('a deleted session is created again by its next input, with the context', async () => {
     const server = await startServer()
     server.exists = true
     server.onRun = (runId) => server.play(textRun({ runId, turn: 1 }, 'hello', ['hi']))
@@ -150,7 +150,7 @@ describe('requests', () => {
     ])
   })
 
-  it('C21: the token goes to baseUrl only: a redirect is not followed', async () => {
+  it('C21: the token is sent to baseUrl only: a redirect is not followed', async () => {
     const elsewhere = createServer((_request, response) => response.end('{}'))
     let reached = 0
     elsewhere.on('request', () => reached++)
@@ -169,7 +169,7 @@ describe('requests', () => {
     await new Promise((resolve) => elsewhere.close(resolve))
   })
 
-  it('C21: every request goes below baseUrl, with the token or with cookies', async () => {
+  it('C21: every request has a path below baseUrl, with the token or with cookies', async () => {
     const asked: [string, RequestInit | undefined][] = []
     const noting: typeof fetch = (input, init) => {
       asked.push([input as string, init])
@@ -183,12 +183,12 @@ describe('requests', () => {
     expect(asked[1]?.[1]?.headers).not.toHaveProperty('authorization')
   })
 
-  it('a token function that fails is an error of its own', async () => {
+  it('a token function that fails has an error code of its own', async () => {
     const client = connect({ url: 'http://127.0.0.1:1' }, { token: () => Promise.reject(new Error('no keychain')) })
     await expect(client.agents()).rejects.toMatchObject({ code: 'token-failed', retryable: false })
   })
 
-  it('a request can be left', async () => {
+  it('a request can be aborted', async () => {
     const server = await startServer()
     server.intercept = () => 'handled'
     const leaving = new AbortController()

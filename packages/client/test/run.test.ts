@@ -18,7 +18,7 @@ async function answering(): Promise<WireServer> {
 const typesOf = (events: readonly ClientEvent[]): string[] => events.map((event) => event.type)
 
 describe('run', () => {
-  it('gives the events of the run in order, and its result', async () => {
+  it('returns the events of the run in order, and its result', async () => {
     const server = await answering()
     const run = connect(server).session('s1').send('hello')
     expect(typesOf(await collect(run))).toEqual([
@@ -32,7 +32,7 @@ describe('run', () => {
     expect(run.runId).toBe('r1')
   })
 
-  it('C4: result() settles when nobody iterates, and a late iteration gets the events', async () => {
+  it('C4: result() settles without an iteration, and a late iteration gets the events', async () => {
     const server = await answering()
     const run = connect(server).session('s1').send('hello')
     expect((await run.result()).status).toBe('completed')
@@ -50,7 +50,7 @@ describe('run', () => {
     expect(typesOf(seen)).toContain('save-point')
   })
 
-  it('C4: an iteration left early ends the reading; result() takes it up again', async () => {
+  it('C4: an iteration left early ends the reading; result() resumes it', async () => {
     const server = await startServer()
     server.onRun = (runId) => server.add([...runStart({ runId, turn: 1 }, 'hi'), ...textStep({ runId, turn: 1 }, 1, words)])
     const run = connect(server).session('s1').send('hi')
@@ -67,7 +67,7 @@ describe('run', () => {
     expect(all.reduce(foldEvent, emptyView).messages).toEqual(server.view().messages)
   })
 
-  it('C4: memory stays bounded when result() is wanted and nobody iterates', async () => {
+  it('C4: memory stays bounded when result() is awaited without an iteration', async () => {
     const server = await startServer()
     const many = Array.from({ length: 8_000 }, () => 'x'.repeat(100))
     server.onRun = (runId) => server.add(textRun({ runId, turn: 1 }, 'hi', many))
@@ -91,7 +91,7 @@ describe('run', () => {
     expect(result.failure).toBeUndefined()
   })
 
-  it('an input has the id and the headers that it is given, on every try', async () => {
+  it('an input keeps its given id and headers on every try', async () => {
     const server = await answering()
     let losses = 1
     server.intercept = ({ path }, response) => {
@@ -106,7 +106,7 @@ describe('run', () => {
     expect(new Set(tries.map(String))).toEqual(new Set(['r-7,2']))
   })
 
-  it('a reading that failed says so with all that the server said, a run that failed does not', async () => {
+  it('a failed reading keeps every field from the server, a failed run does not', async () => {
     const server = await answering()
     server.intercept = ({ path }) => (path.endsWith('/execute') ? { status: 422, code: 'id-reused' } : undefined)
     const { failure } = await connect(server).session('s1').send('hello').result()
@@ -122,7 +122,7 @@ describe('run', () => {
     expect(await run.accepted()).toMatchObject({ ok: false, error: { code: 'busy' } })
   })
 
-  it('C3: misuse throws', () => {
+  it('C3: invalid arguments throw', () => {
     const client = connect({ url: 'http://127.0.0.1:1' })
     expect(() => client.session('../other')).toThrowError(expect.objectContaining({ code: 'invalid-input' }))
     expect(() => client.session('s1').send({ role: 'user', content: 1n as never })).toThrowError(expect.objectContaining({ code: 'invalid-input' }))
@@ -172,7 +172,7 @@ describe('run', () => {
     expect(streams).toBe(2)
   })
 
-  it('C5: goes on behind the last cursor, not from the start', async () => {
+  it('C5: continues after the last cursor, not from the start', async () => {
     const server = await answering()
     server.cuts = [900]
     await connect(server).session('s1').send('hello').result()
@@ -180,7 +180,7 @@ describe('run', () => {
     expect(again?.query.get('cursor')).toMatch(/^[1-9]\d*(\.\d+)?$/)
   })
 
-  it('C7: send carries one key for all its tries, and the connection may be lost before the answer', async () => {
+  it('C7: send uses one key for all its tries, and the connection may be lost before the answer', async () => {
     const server = await answering()
     let tries = 0
     server.intercept = ({ path }, response) => {
@@ -197,7 +197,7 @@ describe('run', () => {
     expect(keys.length).toBeGreaterThanOrEqual(3)
   })
 
-  it('C7: lost after the answer and before the first event, the same key joins the run', async () => {
+  it('C7: if the connection is lost between the answer and the first event, the same key joins the run', async () => {
     const server = await answering()
     let runs = 0
     const onRun = server.onRun
@@ -220,7 +220,7 @@ describe('run', () => {
     expect(new Set(keys).size).toBe(2)
   })
 
-  it('names the agent only to a session that is made by this input', async () => {
+  it('names the agent only to a session that this input creates', async () => {
     const server = await answering()
     const session = connect(server).session('s1')
     await session.send('hello', { agent: 'demo', metadata: { from: 'test' } }).result()
@@ -229,7 +229,7 @@ describe('run', () => {
     expect(bodies).toEqual([undefined, { agent: 'demo', metadata: { from: 'test' } }, undefined])
   })
 
-  it('makes a new session without a question when it made the id', async () => {
+  it('creates a new session without a request if it made the id', async () => {
     const server = await answering()
     const client = connect(server)
     const { id } = client.session()
@@ -262,7 +262,7 @@ describe('run', () => {
     expect((await run.result()).status).toBe('aborted')
   })
 
-  it('C17: reading is pulled: a consumer that stands still holds back the socket', async () => {
+  it('C17: reading is pulled: a consumer that stops slows down the socket', async () => {
     const server = await startServer()
     const pieces = Array.from({ length: 100 }, () => 'y'.repeat(100_000))
     server.onRun = (runId) => server.add(textRun({ runId, turn: 1 }, 'hi', pieces))
@@ -290,7 +290,7 @@ describe('run', () => {
     expect(typesOf(rest)).toContain('save-point')
   })
 
-  it('C10: a log that was cut off during the run ends it with what the state says', async () => {
+  it('C10: a log that was truncated during the run ends it with the outcome from the state', async () => {
     const server = await startServer()
     server.onRun = (runId) => server.add(textRun({ runId, turn: 1 }, 'hello', words))
     server.cuts = [700]
@@ -301,7 +301,7 @@ describe('run', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', messages: server.view().messages })
   })
 
-  it.each(['in the answer', 'by the call of final_output'])('C10, A191: after a log that was cut off the result has the output that was given %s', async (way) => {
+  it.each(['in the answer', 'by the call of final_output'])('C10, A191: after a truncated log the result has the output that was given %s', async (way) => {
     const server = await startServer()
     const output = { city: 'Oslo' }
     const call = pendingCall('c1', 'final_output', output)
@@ -320,7 +320,7 @@ describe('run', () => {
     expect(events.reduce(foldEvent, emptyView)).toMatchObject({ output, toolCalls: server.view().toolCalls.map(({ durationMs: _took, ...known }) => known) })
   })
 
-  it('C10: the output of an earlier turn is not taken for that of one without', async () => {
+  it('C10: the output of an earlier turn is not used for a turn without one', async () => {
     const server = await startServer()
     server.add(textRun({ runId: 'r0', turn: 1 }, 'before', words).map((event) => (event.type === 'message-end' ? { ...event, message: { ...event.message, output: { city: 'Oslo' } } } : event)))
     server.onRun = () => server.add(textRun({ runId: 'r1', turn: 2 }, 'hello', words))
@@ -332,7 +332,7 @@ describe('run', () => {
     expect(result).not.toHaveProperty('output')
   })
 
-  it('C19: a frame of an unknown type is passed on as unknown and folds as nothing', async () => {
+  it('C19: a frame of an unknown type is passed on as unknown and does not change the fold', async () => {
     const server = await startServer()
     const strange = { type: 'dream-start', at: 1, runId: 'r1', turn: 1 } as never
     server.onRun = (runId) => {

@@ -37,11 +37,11 @@ describe('sse parser', () => {
     expect(parse(bytes, Array.from(bytes.keys()))).toEqual(whole)
   })
 
-  it('C20: comments, unknown fields and a frame that was cut off give nothing', () => {
+  it('C20: comments, unknown fields and a truncated frame give nothing', () => {
     expect(parse(encoder.encode(': a\nevent: x\nfoo\n\n: b\n\nid: 7\ndata: cut off\n'))).toEqual([])
   })
 
-  it('C20: an id stays for the frames behind it, and one with a zero character is no id', () => {
+  it('C20: an id applies to the frames after it, and an id with a zero character is ignored', () => {
     expect(parse(encoder.encode('id: 1\ndata: a\n\ndata: b\n\nid: 2\0\ndata: c\n\n'))).toEqual([
       { id: '1', data: 'a' },
       { id: '1', data: 'b' },
@@ -60,7 +60,7 @@ describe('sse parser', () => {
     expect(() => joined.push(encoder.encode(`data: ${'x'.repeat(50)}\n`))).toThrowError(/64 bytes/)
   })
 
-  it('C20: 16 MiB are taken, one byte more is not', () => {
+  it('C20: 16 MiB are accepted, one byte more is not', () => {
     const limit = 16 * 1024 * 1024
     const line = new Uint8Array(limit + 2).fill(120)
     line.set(encoder.encode('data: '))
@@ -71,7 +71,7 @@ describe('sse parser', () => {
     expect(() => createSseParser().push(longer)).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
   })
 
-  it('C20: the limit is that of a line and of the data of a frame, and each frame and each line has its own', () => {
+  it('C20: the limit applies to a line and to the data of a frame, and each frame and each line has its own', () => {
     const line = 'x'.repeat(58)
     const parser = createSseParser(64)
     for (let frame = 0; frame < 3; frame++) {
@@ -86,7 +86,7 @@ describe('sse parser', () => {
     expect(() => open.push(encoder.encode('x'))).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
   })
 
-  it('C20: a chunk whose memory is used again does not change what is kept of it', () => {
+  it('C20: a chunk whose memory is reused does not change what is buffered of it', () => {
     const parser = createSseParser()
     const chunk = encoder.encode('data: knot')
     parser.push(chunk)
@@ -103,7 +103,7 @@ describe('sse parser', () => {
     ])
   })
 
-  it('C20: keeps what the server last asked for as retry time, if it is a number of at most nine digits', () => {
+  it('C20: keeps the latest retry time of the server, if it is a number of at most nine digits', () => {
     const parser = createSseParser()
     expect(parser.retryMs).toBeUndefined()
     for (const [asked, kept] of [['0', 0], ['2000', 2000], ['soon', 2000], ['-1', 2000], ['', 2000], ['1000000000', 2000], ['999999999', 999_999_999]] as const) {

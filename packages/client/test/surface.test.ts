@@ -28,7 +28,7 @@ async function bundle(contents: string): Promise<{ gzipBytes: number; inputs: st
 const everything = "export * from './index.ts'; export { reduceEvents } from '@bowline/agent-loop/events'"
 
 describe('surface', () => {
-  it('exports what is meant', () => {
+  it('exports the intended names', () => {
     expect(Object.keys(root).sort()).toEqual(['ClientError', 'createClient', 'foldEvent'])
     expect(Object.keys(admin)).toEqual(['createAdmin'])
     expect(Object.keys(chat)).toEqual(['createChatClient'])
@@ -54,13 +54,13 @@ describe('surface', () => {
     expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])
   })
 
-  it('C1: the chat client is under 6 kB without the AI SDK, and brings no library', async () => {
+  it('C1: the chat client is under 6 kB without the AI SDK, and imports no library', async () => {
     const { gzipBytes, inputs } = await bundle("export * from './chat.ts'")
     expect(gzipBytes).toBeLessThan(6_000)
     expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])
   })
 
-  it('C1: the admin client is under 6 kB, and brings no library and nothing that reads streams', async () => {
+  it('C1: the admin client is under 6 kB, and imports no library and nothing that reads streams', async () => {
     const { gzipBytes, inputs } = await bundle("export * from './admin.ts'")
     expect(gzipBytes).toBeLessThan(6_000)
     expect(inputs.filter((input) => /node_modules|session\.ts|request-checks|run\.ts|event-stream/.test(input))).toEqual([])
@@ -73,7 +73,7 @@ describe('surface', () => {
   })
 })
 
-it('a value that throws when it is looked at is no ClientError', () => {
+it('a value that throws when it is inspected is not a ClientError', () => {
   const hostile = new Proxy({}, {
     has() {
       throw new Error('looked at')

@@ -24,7 +24,7 @@ const answers: ClientTools = { look: { execute: () => 'seen', effect: 'idempoten
 const [one, two] = [pendingCall('c1', 'look'), pendingCall('c2', 'other')]
 
 describe('the tool runner', () => {
-  it('C13: a call of which nobody knows whether it ran is not run again', async () => {
+  it('C13: a call that may already have run is not run again', async () => {
     const { runner, sent } = runnerOf(answers)
     const unknown: PendingToolCall = { ...one, unknown: true }
     runner.offer([unknown])
@@ -34,7 +34,7 @@ describe('the tool runner', () => {
     expect([...runner.open]).toEqual(['c1'])
   })
 
-  it('C11: the answer to a call of a subagent names its path, another one has none', async () => {
+  it('C11: the answer to a call of a subagent has its path, another one has none', async () => {
     const { runner, sent } = runnerOf(answers)
     runner.offer([{ ...one, path: ['d1', 'd2'] }, { ...one, toolCallId: 'c3' }])
     await runner.whenIdle()
@@ -44,7 +44,7 @@ describe('the tool runner', () => {
     ])
   })
 
-  it('C12, C16: what the receipt no longer misses was answered elsewhere, and what it misses stays open', async () => {
+  it('C12, C16: a call that the receipt no longer lists was answered elsewhere, and a listed one stays open', async () => {
     const settled = runnerOf(answers, [])
     settled.runner.offer([one, two])
     await settled.runner.whenIdle()
@@ -55,7 +55,7 @@ describe('the tool runner', () => {
     expect([...waiting.runner.open]).toEqual(['c2'])
   })
 
-  it('C13: found waiting, a call that cannot happen twice waits for its confirmation, and runs once', async () => {
+  it('C13: a call found pending that cannot run twice waits for its confirmation, and runs once', async () => {
     let runs = 0
     const { runner, sent } = runnerOf({ pay: { execute: () => ++runs } })
     const call = pendingCall('c1', 'pay')
@@ -69,14 +69,14 @@ describe('the tool runner', () => {
     expect([runs, sent, runner.stateOf('c1')]).toEqual([1, [{ toolCallId: 'c1', output: 1 }], 'answered'])
   })
 
-  it.each(['pure', 'idempotent'] as const)('C13: found waiting, a call of a tool that is %s runs at once', async (effect) => {
+  it.each(['pure', 'idempotent'] as const)('C13: a call found pending of a tool that is %s runs at once', async (effect) => {
     const { runner, sent } = runnerOf({ look: { execute: () => 'seen', effect } })
     runner.offer([one], true)
     await runner.whenIdle()
     expect(sent).toEqual([{ toolCallId: 'c1', output: 'seen' }])
   })
 
-  it('C13: an outcome that could not be sent is sent again as it was, and the tool does not run again', async () => {
+  it('C13: an outcome that could not be sent is sent again unchanged, and the tool does not run again', async () => {
     let runs = 0
     const refused = new ClientError('body-too-large', 'no')
     const { runner, sent } = runnerOf({ look: { execute: () => ++runs } }, [], refused)
@@ -88,7 +88,7 @@ describe('the tool runner', () => {
     expect([runs, sent]).toEqual([1, [{ toolCallId: 'c1', output: 1 }, { toolCallId: 'c1', output: 1 }]])
   })
 
-  it('C16: a call that no longer waits is aborted, and its outcome is not sent', async () => {
+  it('C16: a call that is no longer pending is aborted, and its outcome is not sent', async () => {
     const signals: AbortSignal[] = []
     const { runner, sent } = runnerOf({
       look: {
@@ -105,7 +105,7 @@ describe('the tool runner', () => {
     expect([signals[0]?.aborted, sent, runner.stateOf('c1')]).toEqual([true, [], undefined])
   })
 
-  it('C11: tells of each change: offered, confirmed, answered', async () => {
+  it('C11: reports each change: offered, confirmed, answered', async () => {
     const states: unknown[] = []
     const submit = async () => ({ accepted: ['c1'], repeated: [], missing: [], runId: 'r1' })
     const runner: ToolRunner = new ToolRunner({ tools: () => ({ pay: { execute: () => 1 } }), submit, onChange: () => void states.push(runner.stateOf('c1')) })
@@ -119,7 +119,7 @@ describe('the tool runner', () => {
     expect(states).toEqual(['needs-confirm', 'running', 'answered'])
   })
 
-  it('C14: a reading that was ended while an answer was on the way is no error of the answer', async () => {
+  it('C14: ending a reading while an answer is being sent is no error of the answer', async () => {
     const { runner } = runnerOf(answers, [], new ClientError('reading-aborted', 'left'))
     runner.offer([one])
     await runner.whenIdle()
@@ -133,7 +133,7 @@ describe('the tool runner', () => {
     expect([runner.error, runner.stateOf('c1'), [...runner.open]]).toEqual([undefined, 'answered', []])
   })
 
-  it('C14: closing aborts what runs, and leaves nothing open', async () => {
+  it('C14: closing aborts running tools, and leaves nothing open', async () => {
     const { runner, sent } = runnerOf({ look: { execute: () => new Promise(() => undefined) } })
     runner.offer([one, { ...one, toolCallId: 'c3' }])
     expect(runner.busy).toBe(true)
@@ -142,7 +142,7 @@ describe('the tool runner', () => {
     expect([runner.busy, sent, runner.stateOf('c1'), [...runner.open]]).toEqual([false, [], undefined, []])
   })
 
-  it('C13: a call that waits again, because somebody decided that it shall, runs again', async () => {
+  it('C13: a call that is pending again, because a decision says that it runs again, runs again', async () => {
     let runs = 0
     const { runner, sent } = runnerOf({ look: { execute: () => ++runs } })
     for (const time of [1, 2]) {
@@ -155,7 +155,7 @@ describe('the tool runner', () => {
     }
   })
 
-  it.each([true, false])('C13, C16: settled and waiting again at once, a call is the new one; its answer on the way before: %s', async (isSending) => {
+  it.each([true, false])('C13, C16: a call settled and pending again at once is the new one; its answer sent before: %s', async (isSending) => {
     const gates = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()]
     const sending = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<void>()
@@ -196,7 +196,7 @@ describe('the tool runner', () => {
     expect([runs, sent.length, [...runner.open]]).toEqual([1, 1, ['c2']])
   })
 
-  it('C12: a name that every object has is no tool', async () => {
+  it('C12: a property name that every object has is no tool', async () => {
     const { runner, sent } = runnerOf(answers)
     runner.offer([pendingCall('c1', 'toString'), pendingCall('c2', '__proto__')])
     runner.confirm(pendingCall('c1', 'toString'))
@@ -204,7 +204,7 @@ describe('the tool runner', () => {
     expect([sent, [...runner.open]]).toEqual([[], ['c1', 'c2']])
   })
 
-  it('C11: of several calls all have ended before it is idle', async () => {
+  it('C11: it is idle only when all of several calls have ended', async () => {
     const gates = { c1: Promise.withResolvers<string>(), c3: Promise.withResolvers<string>() }
     const { runner, sent } = runnerOf({ look: { execute: (_input, { toolCallId }) => gates[toolCallId as 'c1' | 'c3'].promise } })
     runner.offer([one, { ...one, toolCallId: 'c3' }])
@@ -218,14 +218,14 @@ describe('the tool runner', () => {
     expect([runner.busy, sent.length]).toEqual([false, 2])
   })
 
-  it('C13: a network that is gone leaves the outcome to be sent later, and says why', async () => {
+  it('C13: without a network the outcome is kept for later, and the error says why', async () => {
     const { runner } = runnerOf(answers, [], new TypeError('gone') as never)
     runner.offer([one])
     await runner.whenIdle()
     expect([runner.error, runner.stateOf('c1'), [...runner.open]]).toMatchObject([{ code: 'network', retryable: true }, 'needs-confirm', ['c1']])
   })
 
-  it('C16: settled while its answer is on the way, a call stays settled', async () => {
+  it('C16: a call that is settled while its answer is being sent stays settled', async () => {
     const gate = Promise.withResolvers<void>()
     const sending = Promise.withResolvers<void>()
     const submit = async () => {
