@@ -19,7 +19,7 @@ function apiOf(files: Readonly<Record<string, string>>) {
 }
 
 describe('comments on exports', () => {
-  it.each(documented)('D45: every export of %s has a comment that says a sentence', (name) => {
+  it.each(documented)('D45: every export of %s has a comment with a sentence', (name) => {
     const api = workspace.get(name)
     expect(api?.entries.size).toBeGreaterThan(0)
     expect(api && bareExports(api)).toEqual([])
@@ -42,11 +42,11 @@ describe('comments on exports', () => {
 })
 
 describe('API reports', () => {
-  it.each([...workspace])('D45: what %s exports is what its report says (`npm run api` writes it anew)', (name, api) => {
+  it.each([...workspace])('D45: the exports of %s equal its report (`npm run api` writes it anew)', (name, api) => {
     expect(reportOf(api)).toBe(readFileSync(reportFile(name), 'utf8'))
   })
 
-  it('D45: a report holds each export once, what exports refer to, no comments and no private names of a file', () => {
+  it('D45: a report contains each export once, the types that exports refer to, no comments and no private names of a file', () => {
     const files = {
       '/index.d.ts': "export * from './all.ts'\nexport type { Tool as AiTool } from 'ai'\n",
       '/sub.d.ts': "export { run } from './all.ts'\n",
@@ -135,7 +135,7 @@ describe('changesets of API changes', () => {
     expect(missingChangesets(folder, base)).toEqual([])
   })
 
-  it('D45: what main did since does not count, nor does the first report of a package', () => {
+  it('D45: later changes on main do not count, nor does the first report of a package', () => {
     write('packages/server/api.md', 'first')
     git('add', '.')
     git('commit', '-qm', 'first report')
@@ -146,7 +146,7 @@ describe('changesets of API changes', () => {
     expect(missingChangesets(folder, baseOf(folder) ?? '')).toEqual([])
   })
 
-  it('D45: compares with origin/main rather than main, and knows no base where there is neither', () => {
+  it('D45: compares with origin/main rather than main, and has no base if neither exists', () => {
     const first = git('rev-parse', 'main').trim()
     git('update-ref', 'refs/remotes/origin/main', first)
     git('commit', '-q', '--allow-empty', '-m', 'local')

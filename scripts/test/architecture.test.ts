@@ -32,7 +32,7 @@ describe('docs/architecture.md', () => {
   const drawn = drawing('layers').map((line) => line.split('─►').map((side) => side.trim()))
   const order = drawn.map(([name = '']) => name)
 
-  it('draws every package, above all that it imports', () => {
+  it('draws every package above all packages that it imports', () => {
     expect(order.toSorted()).toEqual(names)
     for (const [place, [, below = '']] of drawn.entries()) {
       if (below === 'nothing of ours') continue
@@ -40,7 +40,7 @@ describe('docs/architecture.md', () => {
     }
   })
 
-  it.each(names)('draws the imports of %s as package.json and the layer table have them', (name) => {
+  it.each(names)('draws the imports of %s as in package.json and the layer table', (name) => {
     const [, below = ''] = drawn.find(([drawnName]) => drawnName === name) ?? []
     const imports = below === 'nothing of ours' ? [] : words(below)
     expect(imports.map((one) => `@bowline/${one.replace('*', '')}`).toSorted()).toEqual(Object.keys(manifestOf(name).dependencies ?? {}).filter(isOurs).toSorted())
@@ -56,7 +56,7 @@ describe('docs/architecture.md', () => {
     expect(named(peers)).toEqual(Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true).toSorted())
   })
 
-  it.each(names)('draws the rooms of %s in the order of structure.js, each with what it is for', (name) => {
+  it.each(names)('draws the rooms of %s in the order of structure.js, each with its purpose', (name) => {
     const levels = roomsOf(name).map((level) => level.map((room) => (typeof room === 'string' ? room : room.room)))
     const lines = drawing(`rooms of ${name}`).map((line) => /^(\S+(?: \S+)*) {2,}(\S.*)$/.exec(line) ?? [])
     expect(lines.every(({ length }) => length === 3)).toBe(true)
@@ -70,7 +70,7 @@ describe('docs/architecture.md', () => {
     expect(new Set(held)).toEqual(new Set(readdirSync(join(root, 'packages', name, 'src'))))
   })
 
-  it('names files and folders that exist', () => {
+  it('names only existing files and folders', () => {
     for (const [, file = ''] of page.matchAll(/`((?:scripts|apps)\/[\w./-]+|(?:structure|eslint\.layers)\.js)`/g)) expect(existsSync(join(root, file)), file).toBe(true)
   })
 })

@@ -33,7 +33,7 @@ const comments = sources.flatMap((file) => commentsOf(file).map((text) => ({ fil
 describe('comments', () => {
   it('are found', () => expect(comments.length).toBeGreaterThan(5000))
 
-  it.each(Object.entries(patterns))('say it plainly: %s', (_, { form, most }) => {
+  it.each(Object.entries(patterns))('use plain words: %s', (_, { form, most }) => {
     const found = comments.filter(({ text }) => form.test(text))
     const some = found.slice(-10).map(({ file, text }) => `${file}: ${text.slice(0, 120)}`)
     expect(found.length, `more than ${most}, for instance\n${some.join('\n')}`).toBeLessThanOrEqual(most)

@@ -42,7 +42,7 @@ function bareFields({ properties = {}, items }: Schema): readonly string[] {
   return [...fields, ...(items ? bareFields(items) : [])]
 }
 
-it('B124: the published schema of the configuration is what its checks take, with the hover text of each field', async () => {
+it('B124: the published schema of the configuration matches its checks, with the hover text of each field', async () => {
   const { checker, source } = checkerOf(join(folder, 'src/config.ts'))
   const config = checker.getExportsOfModule(checker.getSymbolAtLocation(source) as ts.Symbol).find(({ name }) => name === 'BridgeConfig') as ts.Symbol
   const { properties, ...rest } = describedBy(checker)(schemaOf(checkConfig) as Schema, [checker.getDeclaredTypeOfSymbol(config)])

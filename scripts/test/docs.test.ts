@@ -35,7 +35,7 @@ describe('the documentation', () => {
     expect(others.map(({ page, mode }) => `${page} ${mode}`)).toEqual(['docs/guides/postgres.md postgres', ...['postgres', 'redis', 'kv'].map((mode) => `docs/guides/stores.md ${mode}`)])
   })
 
-  it.concurrent.each(withPrograms)('D44: the programs of %s run without a key and print what they say', async (page) => {
+  it.concurrent.each(withPrograms)('D44: the programs of %s run without a key and print the expected output', async (page) => {
     for (const { code, mode } of programs.filter((program) => program.page === page)) {
       if (mode !== 'run') continue
       const said = [...code.matchAll(/\/\/ → (.*)/g)].map(([, line = '']) => line)
@@ -44,7 +44,7 @@ describe('the documentation', () => {
     }
   })
 
-  it('D44: the types of programs for a browser are right (those for Node are held by the gate `types`)', () => {
+  it('D44: the types of programs for a browser are valid (those for Node are checked by the gate `types`)', () => {
     const folder = join(installed, 'node_modules/.cache/docs')
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })

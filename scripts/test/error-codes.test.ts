@@ -32,7 +32,7 @@ describe('the page of error codes', () => {
     ['Bridge', keysOf('packages/bridge/src/errors.ts', 'export const errorTable = {')],
     ['Server', keysOf('packages/server/src/problems.ts', 'const kinds = {')],
     ['Client', unionOf('packages/client/src/client-error.ts', 'ClientErrorCode')],
-  ])('has each code of %s once, and no other', (section, codes) => {
+  ])('lists each code of %s once, and no other', (section, codes) => {
     expect(codes.length).toBeGreaterThan(5)
     expect(documented(section)).toEqual(codes)
   })

@@ -55,7 +55,7 @@ const calls = () => readFileSync(join(clone, 'calls'), 'utf8').trim().split('\n'
 const { packageManager, scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { packageManager: string; scripts: Record<string, string> }
 
 describe('a fresh clone on a machine without pnpm', () => {
-  it('installs once, runs the program of the workspace, and hands its arguments and its exit code on', () => {
+  it('installs once, runs the program of the workspace, and passes on its arguments and its exit code', () => {
     const install = `npx --yes ${packageManager} install --frozen-lockfile`
     expect(run('exec.mjs', 'greet', 'a', '--b')).toEqual({ status: 3, stdout: 'hello a --b\n', stderr: '' })
     expect(calls()).toEqual([install])
@@ -63,7 +63,7 @@ describe('a fresh clone on a machine without pnpm', () => {
     expect(calls()).toEqual([install])
   })
 
-  it('builds and packs with what the install brings', () => {
+  it('builds and packs with the installed tools', () => {
     expect(run('pack.mjs')).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(calls()).toEqual([
       expect.stringContaining(' install '),
@@ -72,11 +72,11 @@ describe('a fresh clone on a machine without pnpm', () => {
     ])
   })
 
-  it('says how it is used when it is told no program', () => {
+  it('prints its usage if no program is given', () => {
     expect(run('exec.mjs')).toMatchObject({ status: 2, stderr: expect.stringContaining('node scripts/exec.mjs <program>') as string })
   })
 
-  it.each(Object.entries(scripts).filter(([name]) => name !== 'release'))('npm run %s needs nothing that an install brings', (_name, command) => {
+  it.each(Object.entries(scripts).filter(([name]) => name !== 'release'))('npm run %s needs no installed package', (_name, command) => {
     const begins = /^(npm run build && )?node scripts\/(exec|start|reset-demo)\.mjs( |$)/
     expect(command).toMatch(begins)
   })

@@ -21,7 +21,7 @@ describe('D37: the Chromium of the machine', () => {
     expect(() => findChromium({ CHROMIUM: join(folder, 'nothing') })).toThrow('cannot be executed')
   })
 
-  it('is else the first one on PATH, without windows if there is one', () => {
+  it('is otherwise the first one on PATH, preferably a headless shell', () => {
     const chromium = program('chromium')
     program('google-chrome')
     expect(findChromium({ PATH: `/nowhere:${folder}` })).toBe(chromium)
@@ -29,7 +29,7 @@ describe('D37: the Chromium of the machine', () => {
     expect(findChromium({ PATH: `/nowhere:${folder}` })).toBe(shell)
   })
 
-  it('is missing quietly for a user, and loudly in CI', () => {
+  it('is missing without an error for a user, and with an error in CI', () => {
     expect(findChromium({ PATH: '/nowhere' })).toBeUndefined()
     expect(() => findChromium({ PATH: '/nowhere', CI: 'true' })).toThrow('Chromium is missing')
   })

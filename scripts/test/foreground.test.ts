@@ -35,7 +35,7 @@ describe('a program in the foreground', () => {
     expect(run.output()).toBe(`ready\nstopped by ${signal}\n`)
   })
 
-  it('is stopped when the shell that npm put in between dies', async () => {
+  it('is stopped when the shell that npm put between them is killed', async () => {
     const shell = spawn('sh', ['-c', '"$0" --input-type=module --eval "$1"; true', process.execPath, starter(server('SIGTERM'))], {
       env: { ...process.env, npm_lifecycle_event: 'start' },
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -49,11 +49,11 @@ describe('a program in the foreground', () => {
     expect(output).toBe('ready\nstopped by SIGTERM\n')
   })
 
-  it('hands its exit code on', async () => {
+  it('passes on its exit code', async () => {
     expect(await start('process.exit(3)').ended).toEqual([3, null])
   })
 
-  it('ends with 128 and the number of the signal that killed it', async () => {
+  it('exits with 128 plus the number of the signal that killed it', async () => {
     expect(await start("process.kill(process.pid, 'SIGKILL')").ended).toEqual([137, null])
   })
 })

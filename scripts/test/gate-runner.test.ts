@@ -32,7 +32,7 @@ function harness(outcomes: Record<string, { code: number; output: string }> = {}
 const gate = (name: string, more: Partial<Gate> = {}): Gate => ({ name, command: `do ${name}`, ...more })
 
 describe('counting', () => {
-  it('takes the counts from the last line of a test run', () => {
+  it('reads the counts from the last line of a test run', () => {
     expect(countsOf({ code: 0, output: 'noise\n12 passed, 0 failed, 3 skipped\n' })).toEqual({ passed: 12, failed: 0, skipped: 3 })
   })
 
@@ -51,46 +51,46 @@ describe('counting', () => {
 })
 
 describe('running', () => {
-  it('goes on after a failed gate and shows its output', async () => {
+  it('continues after a failed gate and shows its output', async () => {
     const run = harness({ lint: { code: 1, output: 'bad line' } })
     const total = await runGates([gate('lint'), gate('build')], run.options)
     expect(total).toEqual({ passed: 1, failed: 1, skipped: 0 })
     expect(run.printed).toEqual(['bad line\n✗ lint (0.0 s): do lint', '✓ build (0.0 s)'])
   })
 
-  it('shows the notes of a gate that has passed, and nothing else of its output', async () => {
+  it('shows the notes of a gate that has passed, and no other output of it', async () => {
     const run = harness({ test: { code: 0, output: 'many lines\nnote: 31.0 s in a.test.ts\n7 passed, 0 failed, 0 skipped\n' } })
     await runGates([gate('test')], run.options)
     expect(run.printed).toEqual(['✓ test (0.0 s): 7 passed, 0 failed, 0 skipped\n  31.0 s in a.test.ts'])
   })
 
-  it('never runs more than the lanes allow', async () => {
+  it('never runs more gates than the lanes allow', async () => {
     const run = harness()
     await runGates([gate('a'), gate('b'), gate('c')], run.options)
     expect(run.started).toEqual(['a', 'b', 'c'])
     expect(Math.max(...run.beside.map((names) => names.length))).toBe(2)
   })
 
-  it('gives no lane to a gate that waits', async () => {
+  it('gives no lane to a waiting gate', async () => {
     const run = harness()
     await runGates([gate('a'), gate('b'), gate('c'), gate('page', { waits: true }), gate('test', { waits: true })], run.options)
     expect(run.beside.slice(0, 4)).toEqual([['a'], ['a', 'b'], ['a', 'b', 'page'], ['a', 'b', 'page', 'test']])
   })
 
-  it('begins what measures times when all others have ended, one after the other, also if some have failed', async () => {
+  it('starts gates that measure times when all others have ended, one after the other, also if some have failed', async () => {
     const run = harness({ lint: { code: 1, output: '' } })
     await runGates([gate('one', { alone: true }), gate('lint'), gate('other', { alone: true }), gate('docs')], run.options)
     expect(run.beside).toEqual([['lint'], ['lint', 'docs'], ['one'], ['other']])
   })
 
-  it('starts a gate after those it needs, and fails it when one of them failed', async () => {
+  it('starts a gate after the gates it needs, and fails it if one of them failed', async () => {
     const run = harness({ build: { code: 1, output: '' } })
     const total = await runGates([gate('build'), gate('pack', { after: ['build'] }), gate('smoke', { after: ['pack'] })], run.options)
     expect(run.started).toEqual(['build'])
     expect(total).toEqual({ passed: 0, failed: 3, skipped: 0 })
   })
 
-  it('runs a wanted gate together with those it needs', async () => {
+  it('runs a selected gate together with the gates it needs', async () => {
     const run = harness()
     const gates = [gate('lint'), gate('build'), gate('pack', { after: ['build'] })]
     await runGates(gates, { ...run.options, wanted: ['pack'] })

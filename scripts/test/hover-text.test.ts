@@ -28,7 +28,7 @@ function interfacesOf(entry: string, { exportClause, moduleSpecifier }: ts.Expor
 const packages = globSync('packages/*/package.json', { cwd: root }).map((file) => dirname(file)).sort()
 
 describe('hover text', () => {
-  it.each(packages)('A189: every option that %s takes says what it does', (folder) => {
+  it.each(packages)('A189: every option that %s accepts has a description', (folder) => {
     const interfaces = exportedInterfaces(join(root, folder)).filter(({ name }) => written.test(name.text))
     const bare = interfaces.flatMap(({ name, members }) => {
       return members.filter((member) => ts.getJSDocCommentsAndTags(member).length === 0).map((member) => `${name.text}.${member.name?.getText()}`)

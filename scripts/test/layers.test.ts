@@ -77,11 +77,11 @@ const illegal: readonly (readonly [string, string])[] = [
 ]
 
 describe('layer table', () => {
-  it.each(legal)('%s may hold: %s', async (file, code) => {
+  it.each(legal)('%s may contain: %s', async (file, code) => {
     expect(await accepts(file, code)).toBe(true)
   })
 
-  it.each(illegal)('%s must not hold: %s', async (file, code) => {
+  it.each(illegal)('%s must not contain: %s', async (file, code) => {
     expect(await accepts(file, code)).toBe(false)
   })
 

@@ -15,8 +15,8 @@ function madeOf(text: string): readonly string[] {
   return mutantsOf('source.ts', text).map((mutant) => plant(text, mutant).trim())
 }
 
-describe('mistakes', () => {
-  it('turn conditions and drop their parts', () => {
+describe('planted mistakes', () => {
+  it('invert conditions and remove their parts', () => {
     expect(madeOf('if (a && b) go()')).toEqual(['if ((a && b) || true) go()', 'if ((a && b) && false) go()', 'if (a || b) go()', 'if ((a)) go()', 'if ((b)) go()', 'if (a && b) {}'])
     expect(madeOf('const x = a ? b : c')).toEqual(['const x = (a) || true ? b : c', 'const x = (a) && false ? b : c'])
     expect(madeOf('x = !a')).toEqual(['{}', 'x = a'])
@@ -29,7 +29,7 @@ describe('mistakes', () => {
     expect(madeOf("const x = 'a b' + c")).toEqual([])
   })
 
-  it('drop calls, assignments, awaits and keys, and empty texts and lists', () => {
+  it('remove calls, assignments, awaits and keys, and empty texts and lists', () => {
     expect(madeOf('await go(x)')).toEqual(['{}', '(go(x))'])
     expect(madeOf('this.a = b')).toEqual(['{}'])
     expect(madeOf("const x = { a, b: 'c' }")).toEqual(["const x = { ...{}, b: 'c' }", 'const x = { a, ...{} }', "const x = { a, b: '' }"])
@@ -37,13 +37,13 @@ describe('mistakes', () => {
     expect(madeOf('const x = true')).toEqual(['const x = false'])
   })
 
-  it('leave types, imports and words for people as they are', () => {
+  it('leave types, imports and texts for people unchanged', () => {
     expect(madeOf("import { a } from './a.ts'\nexport type B = 'b' | 'c'\nconst x: 'd' = `${a} is not a number`")).toEqual([])
     expect(madeOf("throw new Error('This is wrong.')")).toEqual([])
   })
 })
 
-it('the order is the same for the same seed', () => {
+it('have the same order for the same seed', () => {
   const items = Array.from({ length: 100 }, (_, place) => place)
   const drawn = shuffled(items, 7)
   expect(drawn).not.toEqual(items)
@@ -52,7 +52,7 @@ it('the order is the same for the same seed', () => {
   expect(shuffled(items, 8)).not.toEqual(drawn)
 })
 
-it('every source and test of the table exists, and every equivalent mistake can be made', () => {
+it('every source and test of the table exists, and every equivalent mistake can be planted', () => {
   for (const area of areas) {
     for (const test of area.parts.flatMap(({ tests }) => tests)) expect(existsSync(join(root, test)), test).toBe(true)
     expect(mutantsOfArea(area, root, equivalents).length, area.name).toBeGreaterThan(20)
@@ -79,7 +79,7 @@ const ages = {
   'vitest.config.mjs': "export default { test: { projects: [{ test: { name: 'ages' } }] } }\n",
 }
 
-it('counts the mistakes that a test notices, names the other ones, and leaves the sources as they were', { timeout: 60_000 }, async () => {
+it('counts the mistakes that a test detects, names the other ones, and leaves the sources unchanged', { timeout: 60_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bowline-mutants-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))

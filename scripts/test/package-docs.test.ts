@@ -25,7 +25,7 @@ const folder = folderWith({
   'docs/decisions/0001-client.md': '# 0001\n\n`@bowline/client`\n',
 })
 
-it('D47: a package carries the pages that name it, a list of them, and of the reference its own section', () => {
+it('D47: a package contains the pages that name it, a list of them, and its own section of the reference', () => {
   const docs = packageDocs('client', folder)
   expect(Object.keys(docs).toSorted()).toEqual(['cookbook/chat.md', 'llms.txt', 'options.md', 'quick-start.md'])
   expect(docs['options.md']).toBe('# Options\n\nAll.\n\n## @bowline/client\n\nyes\n\n')
@@ -34,7 +34,7 @@ it('D47: a package carries the pages that name it, a list of them, and of the re
   )
 })
 
-it('D47: links of carried pages lead into the tarball, or to the repository', () => {
+it('D47: links of packaged pages lead into the tarball, or to the repository', () => {
   const docs = packageDocs('client', folder)
   expect(docs['quick-start.md']).toContain(
     '[Chat](cookbook/chat.md#a) [readme](../README.md#b) [own](#c) [llm](https://git.example/bowline/blob/main/packages/llm/README.md) [web](https://example.org)\n\n```md\n[code](cookbook/chat.md)\n```\n\n`[code](cookbook/chat.md)`',

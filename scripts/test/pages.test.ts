@@ -66,7 +66,7 @@ describe('links of Markdown files', () => {
     expect(deadLinks(root, files)).toEqual([])
   })
 
-  it('D47: are found dead by file and line', () => {
+  it('D47: dead links are reported with file and line', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bowline-links-'))
     const write = (file: string, text: string): void => {
       mkdirSync(dirname(join(folder, file)), { recursive: true })
@@ -94,14 +94,14 @@ describe('links of Markdown files', () => {
 describe('the table of contents', () => {
   const pages = sectionsOf().flatMap((section) => section.pages)
 
-  it('has every Markdown file of the repository once, with a title and an address of its own', () => {
+  it('has every Markdown file of the repository once, with a title and a unique address', () => {
     const files = markdownFiles().filter((file) => !file.startsWith('.'))
     expect(pages.map(({ file }) => file).sort(), 'List the page in scripts/pages.mjs').toEqual([...files].sort())
     expect(pages.filter(({ title }) => title === '')).toEqual([])
     expect(new Set(pages.map(({ route }) => route)).size).toBe(pages.length)
   })
 
-  it('lists what exists, in the order of reading', () => {
+  it('lists existing files, in the order of reading', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bowline-pages-'))
     try {
       const files = ['docs/guides/b.md', 'docs/guides/a.md', 'docs/guides/tools.md', 'docs/concepts.md', 'packages/llm/README.md', 'packages/agent-loop/README.md', 'README.md']
@@ -125,7 +125,7 @@ describe('the table of contents', () => {
     ['# A\n\nOne fact, with `b.c` and\n[a link](x.md). Another.\n', 'One fact, with `b.c` and a link.'],
     ['---\nx: 1\n---\n# A\n\n```ts\nNo.\n```\n\n| no |\n\n**Runs** as it stands:\n\n- no\n', 'Runs as it stands.'],
     ['# A\n\n## B\n', ''],
-  ])('of %j the first sentence is %j', (text, sentence) => {
+  ])('the first sentence of %j is %j', (text, sentence) => {
     expect(firstSentenceOf(text)).toBe(sentence)
   })
 })
@@ -133,7 +133,7 @@ describe('the table of contents', () => {
 describe('files for machines', () => {
   const files = llmsFiles()
 
-  it.each(Object.keys(files))('D47: %s is what its pages say', (name) => {
+  it.each(Object.keys(files))('D47: %s matches its pages', (name) => {
     const written = existsSync(join(root, name)) ? readFileSync(join(root, name), 'utf8') : ''
     expect(written === files[name], `${name} is out of date. Run npm run llms and commit what it writes`).toBe(true)
   })

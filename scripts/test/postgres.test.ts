@@ -40,7 +40,7 @@ describe('the Postgres server of tests', () => {
     expect(await ask(database.url, 'show fsync')).toBe('off')
   })
 
-  it('can be a private one that waits for the disk, restarts and leaves nothing', async () => {
+  it('can be a private one that waits for the disk, restarts and leaves no files', async () => {
     const server = await startPostgres({ durable: true, settings: { max_connections: '7' } })
     const { pid, socketFolder } = server.address
     expect(await Promise.all(['fsync', 'max_connections', 'listen_addresses'].map((name) => ask(server.tcpUrl, `show ${name}`)))).toEqual(['on', '7', '127.0.0.1'])
@@ -52,7 +52,7 @@ describe('the Postgres server of tests', () => {
     expect(existsSync(socketFolder)).toBe(false)
   })
 
-  it('ends with the process that started it, also when that is killed', async () => {
+  it('ends with the process that started it, also if that process is killed', async () => {
     const start = fileURLToPath(new URL('../postgres/start-postgres.ts', import.meta.url))
     const text = `const { startPostgres } = await import(${JSON.stringify(start)}); const { address } = await startPostgres(); console.log(JSON.stringify(address)); setInterval(() => {}, 1000)`
     const parent = spawn(process.execPath, ['--input-type=module', '-e', text], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -66,7 +66,7 @@ describe('the Postgres server of tests', () => {
     expect(existsSync(socketFolder)).toBe(false)
   })
 
-  it('whose keeper was killed is ended by the next one', async () => {
+  it('is ended by the next user if its keeper was killed', async () => {
     const server = await startPostgres()
     const { pid, socketFolder } = server.address
     process.kill(Number(socketFolder.split('/').at(-1)), 'SIGKILL')
@@ -76,14 +76,14 @@ describe('the Postgres server of tests', () => {
     expect(existsSync(socketFolder)).toBe(false)
   })
 
-  it('leaves folders of living keepers and of others alone', () => {
+  it('leaves folders of living keepers and of other programs alone', () => {
     for (const name of [String(process.pid), 'notes', '1']) mkdirSync(join(folder, 'root', name), { recursive: true })
     removeLeftClusters(join(folder, 'root'))
     expect(readdirSync(join(folder, 'root')).sort()).toEqual(['1', String(process.pid), 'notes'].sort())
     removeLeftClusters(join(folder, 'nowhere'))
   })
 
-  it('is started by the first who asks, once, and stopped by the last who used it', async () => {
+  it('is started once by the first user, and stopped by the last one', async () => {
     const happened: string[] = []
     const desk = new Desk(async () => {
       happened.push('started')
@@ -101,7 +101,7 @@ describe('the Postgres server of tests', () => {
     expect(happened).toEqual(['started', 'stopped'])
   })
 
-  it('tells every asker why it cannot be started', async () => {
+  it('tells every caller why it cannot be started', async () => {
     const desk = new Desk(() => Promise.reject(new Error('no server here')))
     const answer = await fetch(await desk.open())
     expect([answer.status, await answer.text()]).toEqual([500, 'Error: no server here'])
@@ -110,7 +110,7 @@ describe('the Postgres server of tests', () => {
 })
 
 describe('the programs of Postgres', () => {
-  it('are the newest of the machine, else those of the package', () => {
+  it('are the newest of the machine, or else those of the package', () => {
     const newest = findPostgres({ PATH: '' })
     expect(execFileSync(join(newest.folder, 'postgres'), ['--version'], { encoding: 'utf8' })).toContain(` ${newest.major}.`)
     const old = join(folder, 'old')
@@ -119,7 +119,7 @@ describe('the programs of Postgres', () => {
     expect(findPostgres({ PATH: `/nowhere:${old}` })).toEqual({ folder: old, major: 99, isEmbedded: false })
   })
 
-  it('can be chosen by their version: the package brings 18', () => {
+  it('can be chosen by their version: the package has 18', () => {
     expect(findPostgres({ PATH: '', TEST_POSTGRES_VERSION: '18' }).major).toBe(18)
     expect(() => findPostgres({ PATH: '', TEST_POSTGRES_VERSION: '11' })).toThrow(/no Postgres server of version 11 \(found .*18 in /)
     expect(() => findPostgres({ PATH: '', TEST_POSTGRES_VERSION: 'new' })).toThrow('TEST_POSTGRES_VERSION must be a major version')
@@ -130,7 +130,7 @@ describe('the pooler of tests', () => {
   const database = testDatabase()
   const startPooler = pgBouncers()
 
-  it('is skipped by name where it is missing, and fails in CI', () => {
+  it('is skipped by name if it is missing, and fails in CI', () => {
     expect(findPgBouncer({ PGBOUNCER: process.execPath })).toBe(process.execPath)
     expect(() => findPgBouncer({ PGBOUNCER: '/nowhere/pgbouncer' })).toThrow('PGBOUNCER names /nowhere/pgbouncer, which cannot be executed.')
     if (isPgBouncerMissing) expect(() => findPgBouncer({ PATH: '', CI: 'true' })).toThrow('PgBouncer is missing: install it')

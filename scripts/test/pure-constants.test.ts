@@ -16,7 +16,7 @@ describe('D49: builds free of side effects', () => {
     ['a pattern', 'export const { text, number: whole } = checks'],
     ['a variable', 'let used = checks.length\nexport const use = () => used++'],
     ['two in one statement', 'export const first = make(), second = checks.second'],
-  ])('drops %s that nobody uses', async (_, unused) => {
+  ])('drops %s if unused', async (_, unused) => {
     expect(await bundled(unused)).not.toMatch(/make|checks|Other/)
   })
 
@@ -29,18 +29,18 @@ export const waited = await Promise.resolve(3) // a comment at the end`
     expect({ ...module }).toEqual({ text: 'a', whole: 2, joined: ['a', 2], waited: 3 })
   })
 
-  it('keeps every line where it was, and what is inside of functions', () => {
+  it('keeps every line in its place, and the insides of functions', () => {
     const text = 'export const other = make(\n  1,\n)\nexport function twice() {\n  const inner = make(2)\n  return inner\n}\n'
     const marked = markConstants('lines.ts', text)
     expect(marked).toContain('other = /* @__PURE__ */')
     expect(marked.split('\n').slice(3)).toEqual(text.split('\n').slice(3))
   })
 
-  it('keeps statements that do something', async () => {
+  it('keeps statements with an effect', async () => {
     expect(await bundled('make()')).toContain('make()')
   })
 
-  it('refuses a pattern that it cannot take apart', () => {
+  it('refuses a pattern that it cannot split', () => {
     expect(() => markConstants('rest.ts', 'export const { text, ...rest } = checks')).toThrow('A top-level pattern of checks must hold names only')
   })
 })

@@ -68,12 +68,12 @@ describe.each(readmes)('%s', (path) => {
   const text = read(path)
   const examples = examplesOf(text)
 
-  it('its install lines bring all that its examples import', () => {
+  it('its install lines include everything that its examples import', () => {
     const needed = examples.flatMap(importsOf).flatMap(({ from }) => packageOf(from) ?? [])
     expect([...new Set(needed)].filter((name) => !installedBy(text).has(name))).toEqual([])
   })
 
-  it('its examples import what they use, from where it is exported', () => {
+  it('its examples import only names that the package exports, from the right entry', () => {
     expect(examples.flatMap(missingImports)).toEqual([])
     const wrong = examples.flatMap(importsOf).flatMap(({ names, from }) => (from.startsWith('@bowline/') ? names.filter((name) => exporters.get(name)?.includes(from) !== true) : []))
     expect(wrong).toEqual([])
@@ -81,13 +81,13 @@ describe.each(readmes)('%s', (path) => {
 })
 
 describe('the READMEs of the packages', () => {
-  it.each(packages)('$folder has 300 to 600 words, code included, and what is special is a page of `docs/`', ({ folder }) => {
+  it.each(packages)('$folder has 300 to 600 words, code included, and special topics are on a page of `docs/`', ({ folder }) => {
     const words = read(`${folder}/README.md`).split(/\s+/).filter((word) => word !== '').length
     expect(words).toBeGreaterThanOrEqual(300)
     expect(words).toBeLessThanOrEqual(600)
   })
 
-  it.each(packages)('$folder names files outside of the package by addresses that work on npm too', ({ folder }) => {
+  it.each(packages)('$folder links files outside the package by addresses that work on npm too', ({ folder }) => {
     const links = [...read(`${folder}/README.md`).matchAll(/\]\(([^)]+)\)/g)].map(([, href = '']) => href)
     expect(links.length).toBeGreaterThan(3)
     expect(links.filter((href) => !href.startsWith('https://') && !href.startsWith('#'))).toEqual([])
@@ -99,12 +99,12 @@ describe('the versions of Node', () => {
   const leastOf = (folder: string) => manifestOf(folder).engines.node.replace('>=', '')
   const published = [...new Set(packages.map(({ folder }) => leastOf(folder)))]
 
-  it('all packages need the same one, and each README says which', () => {
+  it('all packages need the same one, and each README names it', () => {
     expect(published).toHaveLength(1)
     for (const { folder } of packages) expect(plain(`${folder}/README.md`)).toContain(`Node ${published[0]} or later`)
   })
 
-  it('the root says what its commands need and what the packages need', () => {
+  it('the root README names the versions for its commands and for the packages', () => {
     expect(plain('README.md')).toContain(`need git, Node ${leastOf('.')} or later and npm`)
     expect(plain('README.md')).toContain(`The published packages need Node ${published[0]} or later`)
     expect(plain('CONTRIBUTING.md')).toContain(`Node ${leastOf('.')} or later and npm`)
@@ -114,7 +114,7 @@ describe('the versions of Node', () => {
 describe('a first example without a key', () => {
   const withModel = readmes.filter((path) => examplesOf(read(path))[0]?.includes(`from '@ai-sdk/openai'`))
 
-  it('is there for every package that shows a real model', () => {
+  it('exists for every package that shows a real model', () => {
     expect(withModel).toEqual(['README.md', 'packages/agent-loop/README.md', 'packages/llm/README.md'])
   })
 

@@ -22,7 +22,7 @@ function folderWithServer(): string {
   return folder
 }
 
-describe('where the Redis server is', () => {
+describe('the location of the Redis server', () => {
   it('is on PATH, or in REDIS_SERVER', () => {
     const folder = folderWithServer()
     const file = join(folder, 'redis-server')
@@ -55,7 +55,7 @@ async function say(port: number, command: string): Promise<string | undefined> {
 describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server of a test'), () => {
   const start = redisServers()
 
-  it('keeps what it acknowledged over kill -9, and is gone when it is stopped', async () => {
+  it('keeps acknowledged data over kill -9, and is removed when it is stopped', async () => {
     const server = await start()
     expect(await say(server.port, 'SET a 1')).toBe('+OK')
     await server.kill()
@@ -67,7 +67,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server of a test'), () =
     expect(existsSync(server.folder)).toBe(false)
   })
 
-  it('takes settings, and says why it has not started', async () => {
+  it('accepts settings, and says why it has not started', async () => {
     const server = await start({ requirepass: 'secret' })
     expect(await say(server.port, 'PING')).toBe('-NOAUTH Authentication required.')
     await expect(start({ 'no-such-setting': '1' })).rejects.toThrow(/has not started[^]*no-such-setting/)

@@ -5,7 +5,7 @@ import { pages } from '../reference.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-describe('pages that are made from types', () => {
+describe('pages generated from types', () => {
   it.each(Object.entries(pages))('%s is up to date (else: node scripts/reference.ts)', (file, make) => {
     const made = make()
     expect(made.length).toBeGreaterThan(5000)

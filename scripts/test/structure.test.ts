@@ -34,7 +34,7 @@ describe('imports of a file', () => {
     ["export type { A } from './b.ts'", '1 ./b.ts by type'],
     ["let a: import('./b.ts').A", '1 ./b.ts by type'],
     ["type A = { a: typeof import('./b.ts') }", '1 ./b.ts by type'],
-  ])('sees %j', (text, seen) => {
+  ])('finds the import in %j', (text, seen) => {
     expect(imports(text)).toEqual([seen])
   })
 
@@ -42,7 +42,7 @@ describe('imports of a file', () => {
     expect(imports("import { type A, type B } from './b.ts'")).toEqual(['1 ./b.ts'])
   })
 
-  it('sees no import in a comment or a text', () => {
+  it('finds no import in a comment or a text', () => {
     expect(imports("// import { a } from './b.ts'\nconst text = \"import('./c.ts')\"")).toEqual([])
   })
 })
@@ -58,7 +58,7 @@ describe('import graph', () => {
     expect(importGraph(sources, new Map([['@demo/demo/b', 'b/index.ts']]))).toMatchObject([{ from: 'a.ts', to: 'b/index.ts' }])
   })
 
-  it('groups the files of circles, each once, without those that only lead there', () => {
+  it('groups the files of circles, each once, without files that only lead to one', () => {
     const edge = (from: string, to: string) => ({ from, to, isType: false, line: 1 })
     const edges = [edge('in', 'a'), edge('a', 'b'), edge('b', 'c'), edge('c', 'a'), edge('c', 'd'), edge('d', 'c'), edge('d', 'out'), edge('self', 'self'), edge('x', 'y'), edge('y', 'x'), edge('y', 'a')]
     expect(circlesOf(edges)).toEqual([['a', 'b', 'c', 'd'], ['self'], ['x', 'y']])
@@ -85,7 +85,7 @@ describe('structure of a package', () => {
     ])
   })
 
-  it.each(["import type { Run } from './run/a.ts'", "let run: import('./run/a.ts').Run", "export type { Run } from './run/a.ts'"])('refuses it by type: %s', (text) => {
+  it.each(["import type { Run } from './run/a.ts'", "let run: import('./run/a.ts').Run", "export type { Run } from './run/a.ts'"])('refuses an import of types from a higher room: %s', (text) => {
     const { problems } = check({ 'json.ts': text })
     expect(problems).toEqual([expect.stringContaining('json.ts:1 imports run/a.ts by type, but `base` is below `run`')])
   })
@@ -95,7 +95,7 @@ describe('structure of a package', () => {
     expect(problems).toEqual([expect.stringContaining('`plugins/retry` stands beside `plugins/budget`')])
   })
 
-  it('takes the closest room of a file: a folder in a folder may be higher', () => {
+  it('uses the closest room of a file: a folder in a folder may be higher', () => {
     expect(check({ 'run/a.ts': "import { a } from './testing/a.ts'" }).problems).toEqual([expect.stringContaining('`run` is below `run/testing`')])
   })
 
@@ -141,7 +141,7 @@ describe('structure of a package', () => {
     expect(check({ 'clock.ts': "export type { Clock } from './clock.ts'" }).counts.filesInCircles).toBe(1)
   })
 
-  it('shows the circle by value of a group that types make larger', () => {
+  it('shows the circle by value within a group that type imports make larger', () => {
     const { problems } = check({
       'run/a.ts': "import type { B } from './b.ts'",
       'run/b.ts': "import type { A } from './a.ts'\nimport { c } from './c.ts'",
@@ -155,32 +155,32 @@ describe('ceiling of a package', () => {
   const faults = { 'plugins/retry/a.ts': "import { run } from '../../run/a.ts'", 'clock.ts': "import { a } from './json.ts'", 'json.ts': "import type { B } from './clock.ts'" }
   const exact: Counts = { upwardImports: 1, filesInCirclesByValue: 0, filesInCircles: 2 }
 
-  it('lets pass what it counts, and lists it', () => {
+  it('accepts the counted faults, and lists them', () => {
     const { problems, findings, counts } = check(faults, exact)
     expect(problems).toEqual([])
     expect(findings).toHaveLength(2)
     expect(counts).toEqual(exact)
   })
 
-  it('fails when there is more', () => {
+  it('fails when there are more', () => {
     expect(check(faults, { ...exact, upwardImports: 0 }).problems).toEqual([
       'demo: 1 upward imports, and its ceiling is 0. List them with `node scripts/structure.mjs demo` and mend those that are new.',
     ])
   })
 
-  it('fails when there is less: it falls with every fault that is mended', () => {
+  it('fails when there are fewer: the ceiling falls with every fixed fault', () => {
     expect(check(faults, { ...exact, filesInCirclesByValue: 3 }).problems).toEqual([
       'demo: 0 files in circles by value, and its ceiling is 3. Lower it with `node scripts/structure.mjs --lower`.',
     ])
   })
 
-  it('fails when nothing is left to count', () => {
+  it('fails when no fault is left to count', () => {
     expect(check({}, { upwardImports: 0, filesInCirclesByValue: 0, filesInCircles: 0 }).problems).toEqual([
       'demo: its ceiling is 0. Remove it with `node scripts/structure.mjs --lower`.',
     ])
   })
 
-  it('excuses no file in no room, but rooms that are still empty', () => {
+  it('allows no file outside the rooms, but allows empty rooms', () => {
     const sources = new Map([['a.ts', "import { b } from './b.ts'"], ['b.ts', ''], ['stray.ts', '']])
     const { problems } = checkStructure({ name: 'demo', levels: ['a.ts', 'b.ts', 'kernel'], sources, ceiling: { ...exact, filesInCircles: 0 } })
     expect(problems).toEqual([expect.stringContaining('stray.ts is in no room')])

@@ -18,7 +18,7 @@ function runIn(root: string, end: string): { readonly pid: number; readonly fold
   return { pid, folder: stdout }
 }
 
-it('the temporary files of a run go with it, or with the next run if it was killed', () => {
+it('the temporary files of a run are removed with it, or by the next run if it was killed', () => {
   const root = mkdtempSync(join(tmpdir(), 'bowline-temporary-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
   const others = [join(root, String(process.pid)), join(root, 'of-nobody')]
