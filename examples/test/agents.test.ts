@@ -15,7 +15,7 @@ it('subagents: answers at once and reports when the background work is done', as
   })
 })
 
-it('sales-orchestration: takes no order before there is an offer', async () => {
+it('sales-orchestration: accepts no order before there is an offer', async () => {
   const { lines, faults, code } = await start('sales-orchestration/main.ts').end()
   expect({ faults, code }).toEqual({ faults: '', code: 0 })
   expect(lines.filter((line) => line.startsWith(' ') || line.startsWith('at'))).toEqual([
@@ -24,7 +24,7 @@ it('sales-orchestration: takes no order before there is an offer', async () => {
   ])
 })
 
-it('budget: refuses the subagent for which nothing is left, and never spends more than there is', async () => {
+it('budget: refuses the subagent that no longer fits the budget, and never spends more than the limit', async () => {
   const { lines, faults, code } = await start('budget/main.ts').end()
   expect({ faults, code }).toEqual({ faults: '', code: 0 })
   expect(lines.filter((line) => line.startsWith('[reader]')).map((line) => line.split(':')[0])).toEqual(['[reader] limit', ...Array<string>(3).fill('[reader] completed')])
@@ -35,7 +35,7 @@ it('budget: refuses the subagent for which nothing is left, and never spends mor
   expect(lines.slice(-2)).toEqual(['completed: It is about knots, as far as I could read.', 'tokens of all: 1830, spent 1830, reserved 0'])
 })
 
-it('memory: a second process knows what the first one was told', async () => {
+it('memory: a second process knows facts from the first one', async () => {
   const folder = newFolder()
   const ask = (text: string) => start('memory/main.ts', { folder, arguments: [text] }).end()
   expect(await ask('What is my cat called?')).toEqual({ lines: ['You have not told me.'], faults: '', code: 0 })
@@ -54,13 +54,13 @@ it('own-store: passes every test of the kit', async () => {
 
 const say = async (store: string, folder: string) => (await start('stores/main.ts', { folder, env: { DATABASE_URL: database.url }, arguments: [store] }).end()).lines
 
-it.each(['sqlite', 'postgres'])('stores: the same agent goes on with its conversation on %s', async (store) => {
+it.each(['sqlite', 'postgres'])('stores: the same agent continues its conversation on %s', async (store) => {
   const folder = newFolder()
   expect(await say(store, folder)).toEqual([`${store}: You have sent 1 messages.`])
   expect(await say(store, folder)).toEqual([`${store}: You have sent 2 messages.`])
 })
 
-it('stores: in memory a conversation ends with the process, and another word than a store is refused', async () => {
+it('stores: in memory a conversation ends with the process, and an argument that is not a store is refused', async () => {
   expect(await say('memory', newFolder())).toEqual(['memory: You have sent 1 messages.'])
   const { faults, code } = await start('stores/main.ts', { arguments: ['paper'] }).end()
   expect(code).toBe(1)

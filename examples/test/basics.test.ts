@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { start } from './start.ts'
 
-it('script: streams an answer and says why it stopped and what it cost', async () => {
+it('script: streams an answer and prints the stop reason and the cost', async () => {
   expect(await start('script/main.ts').end()).toEqual({
     lines: ['Air scatters blue light more than red light.', '', 'stopped: stop', 'tokens: 10 in, 5 out', 'cost: 0.0000625 USD'],
     faults: '',
@@ -15,7 +15,7 @@ const untilApproval = [
 ]
 const question = 'Allow order {"item":"lamp","price":80}? [y/n] '
 
-it('tools: shows the progress of a tool and orders what is approved in the terminal', async () => {
+it('tools: shows the progress of a tool and orders only after approval in the terminal', async () => {
   const program = start('tools/main.ts')
   await program.printed(question)
   program.type('y')
@@ -26,7 +26,7 @@ it('tools: shows the progress of a tool and orders what is approved in the termi
   })
 })
 
-it('tools: does not order what is denied', async () => {
+it('tools: does not order after a denial', async () => {
   const program = start('tools/main.ts')
   await program.printed(question)
   program.type('n')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { newFolder, start } from './start.ts'
 
-it('durable-bot: killed in the middle of a payment it goes on, and pays once', async () => {
+it('durable-bot: killed in the middle of a payment it resumes, and pays once', async () => {
   const folder = newFolder()
   const payments = () => readFileSync(join(folder, '.bowline/durable-bot-payments.txt'), 'utf8').trim().split('\n')
 

@@ -9,7 +9,7 @@ import { start } from './start.ts'
 
 const database = testDatabase()
 
-it('S193: edge-drain works when it is called, and between calls holds nothing', async () => {
+it('S193: edge-drain works when it is called, and keeps nothing running between calls', async () => {
   const program = start('edge-drain/main.ts', { env: { DATABASE_URL: database.url } })
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
   onTestFinished(() => pool.end())

@@ -6,7 +6,7 @@ import { start } from './start.ts'
 
 const url = /http:\/\/127\.0\.0\.1:\d+/
 
-it('hono-server: lets in who has logged in, and shows nobody the sessions of another user', async () => {
+it('hono-server: admits logged-in users, and shows no user the sessions of another', async () => {
   const baseUrl = await start('hono-server/main.ts', { env: { PORT: '0' } }).printed(url)
   expect(await (await fetch(baseUrl)).text()).toBe('This page is open to everyone.')
   expect((await fetch(`${baseUrl}/api/agents`)).status).toBe(401)
@@ -27,7 +27,7 @@ it('hono-server: lets in who has logged in, and shows nobody the sessions of ano
   await expect(bob.state()).rejects.toMatchObject({ status: 404 })
 })
 
-it('nextjs-chat: a page that is loaded again resumes the answer, and Stop ends it', async () => {
+it('nextjs-chat: a reloaded page resumes the answer, and Stop ends it', async () => {
   const baseUrl = await start('test/fixtures/next-server.ts').printed(url)
   const chats = createChatClient({ baseUrl })
   const open = async () => new Chat({ id: 'ships', messages: (await chats.load('ships')).messages, transport: chats.transport })
