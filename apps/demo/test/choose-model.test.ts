@@ -10,7 +10,7 @@ async function choose(env: Record<string, string>) {
 
 const keys = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', GOOGLE_GENERATIVE_AI_API_KEY: 'c' }
 
-describe('the model by environment', () => {
+describe('the model chosen by environment variables', () => {
   it('D8: without variables the offline model answers', async () => {
     expect(await choose({})).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true })
   })
@@ -32,7 +32,7 @@ describe('the model by environment', () => {
     })
   })
 
-  it('D8: DEMO_BASE_URL with DEMO_MODEL is any OpenAI-compatible server, key or not, and wins over keys', async () => {
+  it('D8: DEMO_BASE_URL with DEMO_MODEL is any OpenAI-compatible server, with or without a key, and wins over keys', async () => {
     const local = { ...keys, DEMO_BASE_URL: 'http://127.0.0.1:11434/v1', DEMO_MODEL: 'llama3.2:3b' }
     expect(await choose(local)).toEqual({
       provider: 'openai-compatible.chat',
@@ -49,7 +49,7 @@ describe('the model by environment', () => {
     [{ DEMO_MODEL: 'google:gemini', OPENAI_API_KEY: 'a' }, 'GOOGLE_GENERATIVE_AI_API_KEY'],
     [{ DEMO_MODEL: 'toString:x', OPENAI_API_KEY: 'a' }, 'DEMO_MODEL'],
     [{ DEMO_MODEL: 'gpt-5' }, 'DEMO_MODEL'],
-  ])('D9: %j is a message that names %s, and the offline model answers', async (env, variable) => {
+  ])('D9: %j gives a message that names %s, and the offline model answers', async (env, variable) => {
     const choice = await choose(env)
     expect(choice.offline).toBe(true)
     expect(choice.problem?.variable).toBe(variable)

@@ -47,12 +47,12 @@ function post(url: string, body: string): Promise<string> {
 }
 
 describe('the front of several servers', () => {
-  it('gives each request to the next one that is up', async () => {
+  it('sends each request to the next server that is up', async () => {
     const url = await frontOf(await echo('A'), await echo('B'))
     expect([await post(url, '1'), await post(url, '2'), await post(url, '3')]).toEqual(['A 1', 'B 2', 'A 3'])
   })
 
-  it('asks which are up at each request, and says 503 if none is', async () => {
+  it('checks which are up at each request, and answers 503 if none is', async () => {
     const up: string[] = []
     const front = await openFront({ port: 0, urls: () => up })
     ends.push(() => front.close())
@@ -63,14 +63,14 @@ describe('the front of several servers', () => {
     expect(await post(url, 'now')).toBe('A now')
   })
 
-  it('gives the whole request to the other one if a server takes no connection, and says 503 if none does', async () => {
+  it('sends the whole request to the other one if a server refuses the connection, and answers 503 if all do', async () => {
     const body = 'knot '.repeat(100_000)
     const url = await frontOf(await deadUrl(), await echo('B'))
     for (let time = 0; time < 2; time++) expect(await post(url, body)).toBe(`B ${body}`)
     expect((await fetch(await frontOf(await deadUrl(), await deadUrl()))).status).toBe(503)
   })
 
-  it('never repeats a request that a server may have read: the connection is cut', async () => {
+  it('never repeats a request that a server may have read: it cuts the connection', async () => {
     let asked = 0
     const dying = await listen((incoming) => {
       asked++
@@ -80,7 +80,7 @@ describe('the front of several servers', () => {
     expect(asked).toBe(1)
   })
 
-  it('passes a stream on as it comes, and cuts it where its server dies', async () => {
+  it('passes on a stream as it comes, and cuts it where its server dies', async () => {
     const gate = Promise.withResolvers<void>()
     const server = await listen((_incoming, outgoing) => {
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
@@ -94,12 +94,12 @@ describe('the front of several servers', () => {
     await expect(reader.read()).rejects.toThrow('terminated')
   })
 
-  it('gives the headers of a stream that is still silent', async () => {
+  it('sends the headers of a stream that is still silent', async () => {
     const url = await frontOf(await listen((_incoming, outgoing) => void outgoing.writeHead(200, { 'x-kind': 'silent' }).flushHeaders()))
     expect((await fetch(url)).headers.get('x-kind')).toBe('silent')
   })
 
-  it.each(['before', 'in the middle of'])('tells the server when the reader leaves %s the answer', async (when) => {
+  it.each(['before', 'in the middle of'])('notifies the server when the reader leaves %s the answer', async (when) => {
     const asked = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
     const url = await frontOf(
@@ -117,7 +117,7 @@ describe('the front of several servers', () => {
     await Promise.all([left.promise, refused])
   })
 
-  it('leaves method, path, host and all headers but those of the connection as they are, and the bytes of the body', async () => {
+  it('leaves method, path, host, all headers except those of the connection, and the bytes of the body unchanged', async () => {
     const compressed = Buffer.from([0x1f, 0x8b, 0, 255])
     const url = await frontOf(
       await listen(({ method, url: path, headers }, outgoing) => {
@@ -134,7 +134,7 @@ describe('the front of several servers', () => {
     expect(Buffer.concat(await answer.toArray())).toEqual(compressed)
   })
 
-  it('keeps the frame of a body whose length is not known, also where a body is unusual', async () => {
+  it('keeps the framing of a body of unknown length, also for unusual bodies', async () => {
     const url = await frontOf(await echo('A'), await echo('A'))
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const sending = request(url, { method: 'DELETE', headers: { 'transfer-encoding': 'chunked' } }, resolve).on('error', reject)
@@ -144,13 +144,13 @@ describe('the front of several servers', () => {
     expect(await readBody(answer)).toBe('A GET /other HTTP/1.1\r\n\r\n')
   })
 
-  it('gives an answer that comes before the whole request was sent', async () => {
+  it('passes on an answer that comes before the whole request was sent', async () => {
     const url = await frontOf(await listen((_incoming, outgoing) => outgoing.writeHead(413).end('too large')))
     const response = await fetch(url, { method: 'POST', body: 'knot '.repeat(1_000_000) })
     expect([response.status, await response.text()]).toEqual([413, 'too large'])
   })
 
-  it('rejects if its port is taken', async () => {
+  it('rejects if its port is in use', async () => {
     const { port } = new URL(await echo('A'))
     await expect(openFront({ port: Number(port), urls: () => [] })).rejects.toMatchObject({ code: 'EADDRINUSE' })
   })

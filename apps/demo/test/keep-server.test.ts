@@ -34,7 +34,7 @@ async function keep(store: string) {
   }
 }
 
-describe('a server that is kept', { timeout: 60_000 }, () => {
+describe('a server under supervision', { timeout: 60_000 }, () => {
   const database = testDatabase()
 
   it('is not given up if its store is out of reach for a while', async () => {
@@ -48,7 +48,7 @@ describe('a server that is kept', { timeout: 60_000 }, () => {
     expect((await ready()).pid).not.toBe(pid)
   })
 
-  it('is given up if its store was never there', async () => {
+  it('is given up if its store was never reachable', async () => {
     const { ended } = await keep(unreachable)
     expect(await ended).toMatchObject({ type: 'refused', reason: 'store' })
   })

@@ -41,14 +41,14 @@ function processOf(time = manualTime(), ok = true) {
 }
 
 describe('a moment at which a server dies', () => {
-  it('D24: is right before the next commit of the session: nothing of it is stored', async () => {
+  it('D24: is right before the next commit of the session, and nothing of the commit is stored', async () => {
     const { said, points, commit } = processOf()
     await points.set('tenant:demo:s:mine', 'before-commit')
     await commit(batch('other', 'tenant:demo:s:other'), batch('lost'))
     expect(said).toEqual(['other', 'died'])
   })
 
-  it('D24: is right after the next commit of the session that was accepted', async () => {
+  it('D24: is right after the next accepted commit of the session', async () => {
     const { said, points, commit } = processOf()
     await points.set(key, 'after-commit')
     await commit(batch('kept'))
@@ -59,7 +59,7 @@ describe('a moment at which a server dies', () => {
     expect(refused.said).toEqual(['refused'])
   })
 
-  it('D24: is in the next tool: after its start is stored, soon or before its outcome, whichever comes first', async () => {
+  it('D24: is in the next tool: after its start is stored, and soon or before its outcome, whichever comes first', async () => {
     const soon = processOf()
     await soon.points.set(key, 'in-tool')
     await soon.commit(batch('step-start'), batch('tool-execution-start'))
@@ -74,14 +74,14 @@ describe('a moment at which a server dies', () => {
     expect(fast.said).toHaveLength(3)
   })
 
-  it('D58: is right after the next outcome of a tool that is stored', async () => {
+  it('D58: is right after the next stored outcome of a tool', async () => {
     const { said, points, commit } = processOf()
     await points.set(key, 'after-result')
     await commit(batch('tool-execution-start'), batch('tool-execution-end'))
     expect(said).toEqual(['tool-execution-start', 'tool-execution-end', 'died'])
   })
 
-  it('D24: is there once, for one of several processes', async () => {
+  it('D24: is taken by only one of several processes', async () => {
     const [one, other] = [processOf(), processOf()]
     await one.points.set(key, 'before-commit')
     await other.commit(batch('lost'))
@@ -89,7 +89,7 @@ describe('a moment at which a server dies', () => {
     expect([other.said, one.said]).toEqual([['died'], ['taken up']])
   })
 
-  it('D24: counts no more when it was taken back, in a tool that is at work too, and that of another session stays', async () => {
+  it('D24: no longer applies once it was cancelled, also during a running tool, and the moment of another session stays', async () => {
     const { said, points, commit, time } = processOf()
     await points.set(key, 'in-tool')
     await commit(batch('tool-execution-start'))
@@ -103,7 +103,7 @@ describe('a moment at which a server dies', () => {
     expect(said).toEqual(['tool-execution-start', 'tool-execution-end', 'died'])
   })
 
-  it('counts for a minute, and a later one takes its place', async () => {
+  it('expires after a minute, and a later one replaces it', async () => {
     const { said, points, commit, time } = processOf()
     await points.set(key, 'before-commit')
     await points.set('tenant:demo:s:other', 'before-commit')
@@ -114,7 +114,7 @@ describe('a moment at which a server dies', () => {
     expect(said).toEqual(['kept', 'kept too'])
   })
 
-  it('leaves all else of the store as it is', () => {
+  it('leaves all other properties of the store unchanged', () => {
     expect(processOf().store.state).toBe('its own')
   })
 })
@@ -129,7 +129,7 @@ describe('POST /studio/kill', () => {
     return fetch(new Request(`http://127.0.0.1:${port}/studio/kill`, { method: 'POST', headers: { cookie: `bowline-demo-${port}=secret` }, body }), { remoteAddress })
   }
 
-  it.each(['before-commit', 'after-commit', 'in-tool'] as const)('D24: takes the moment %s for a session', async (at) => {
+  it.each(['before-commit', 'after-commit', 'in-tool'] as const)('D24: sets the moment %s for a session', async (at) => {
     const asked: unknown[] = []
     const points = { around: (store: SessionStore) => store, clear: () => Promise.resolve(), set: async (...given: unknown[]) => asked.push(given) }
     const response = await kill(JSON.stringify({ at, sessionId: 'mine' }), { points })
@@ -137,7 +137,7 @@ describe('POST /studio/kill', () => {
     expect(asked).toEqual([[key, at]])
   })
 
-  it('D24: takes a moment back', async () => {
+  it('D24: cancels a moment', async () => {
     const { points, said, commit } = processOf()
     await points.set(key, 'before-commit')
     expect((await kill(JSON.stringify({ at: null, sessionId: 'mine' }), { points })).status).toBe(204)
@@ -155,13 +155,13 @@ describe('POST /studio/kill', () => {
     ['an unknown moment', '{"at":"now","sessionId":"mine"}'],
     ['a delay that is too long', '{"delayMs":5001}'],
     ['an unknown key', '{"delayMs":0,"when":1}'],
-  ])('D25: refuses %s, and says what it takes', async (_, body) => {
+  ])('D25: refuses %s, and says what it accepts', async (_, body) => {
     const { points } = processOf()
     const response = await kill(body, { points })
     expect([response.status, await response.json()]).toEqual([400, { code: 'invalid-body', detail: expect.stringContaining('before-commit, after-commit, in-tool') as unknown }])
   })
 
-  it('D25: is not there where the server may not be killed, nor from elsewhere', async () => {
+  it('D25: does not exist if the server may not be killed, or for requests from elsewhere', async () => {
     const { points } = processOf()
     const body = JSON.stringify({ at: 'in-tool', sessionId: 'mine' })
     expect((await kill(body, {})).status).toBe(404)

@@ -58,7 +58,7 @@ async function talkOf(sessionId: string): Promise<readonly unknown[]> {
 }
 
 describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () => {
-  it('D24, D26: in a payment: it is made once, its outcome is unknown, and somebody decides', async () => {
+  it('D24, D26: in a payment: it is made once, its outcome is unknown, and a person decides', async () => {
     await killAt('in-tool', 'invoice')
     const run = client.session('invoice').send('pay the invoice')
     await died()
@@ -75,7 +75,7 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
     await run.result()
   })
 
-  it('D39: in work that was handed to a worker, while others wait for a colleague, a researcher and a plan: all end as undisturbed ones', async () => {
+  it('D39: in work of a worker, while other runs wait for a colleague, a researcher and a plan: all end as undisturbed ones', async () => {
     const says = { worker: 'ask the worker', colleague: 'ask the colleague', knots: 'research knots', plan: 'make a plan', weather: 'what is the weather in Oslo and Lima' }
     const settled = (id: string): number => (id.endsWith('knots') ? 2 : 1)
     for (const [id, text] of Object.entries(says)) {
@@ -93,7 +93,7 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
     expect(logs[0]?.filter(({ type }) => type === 'child-start')).toHaveLength(1)
   })
 
-  it('D24: before an input is stored: the client sends it again, and it is one run', async () => {
+  it('D24: before an input is stored: the client sends it again, and it becomes one run', async () => {
     await killAt('before-commit', 'before')
     const result = await client.session('before').send('tell me a story').result()
     await died()

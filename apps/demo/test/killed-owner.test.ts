@@ -34,7 +34,7 @@ afterAll(async () => {
   await removeDataFolder(demo.dataFolder)
 }, 30_000)
 
-it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments: its conversation ends as an undisturbed one, each payment is made once, and each tab shows the same`, { timeout: rounds({ short: 120_000, long: 900_000 }) }, async () => {
+it(`D39, D40, D26: the owner of a session dies ${deaths} times at random moments: its conversation ends as an undisturbed one, each payment is made once, and each tab shows the same`, { timeout: rounds({ short: 120_000, long: 900_000 }) }, async () => {
   const { request } = await openPage(demo.url)
   const client = await clientAt(demo.url)
   const undisturbed = await Promise.all(intents.map(async (text) => settledShape(await begin(client, text))))
@@ -68,7 +68,7 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
   expect(new Set(payments).size).toBe(deaths + 1)
 })
 
-it('D18, D27: a stop that comes to either server ends the run at once, and all tabs show what became of the call', { timeout: 90_000 }, async () => {
+it('D18, D27: a stop that comes to either server ends the run at once, and all tabs show the outcome of the call', { timeout: 90_000 }, async () => {
   const slow = await startDemo(await makeDataFolder(), { DEMO_STORE: slowDatabase.url, DEMO_SPEED: slowSpeed })
   onTestFinished(async () => {
     await slow.stop()
@@ -93,7 +93,7 @@ it('D18, D27: a stop that comes to either server ends the run at once, and all t
   }
 })
 
-it('D14, D24: a question to the page outlives the death of a server; one tab answers, and the other goes on too', async () => {
+it('D14, D24: a question to the page survives the death of a server; one tab answers, and the other goes on too', async () => {
   const [client, other] = await Promise.all([clientAt(demo.url), clientAt(demo.url)])
   const session = await begin(client, 'where am I')
   const tab = readAll(session)

@@ -69,7 +69,7 @@ describe('the offline model', () => {
     expect(types.filter((type) => type === 'text-delta').length).toBeGreaterThan(100)
   })
 
-  it('asks for the weather of every city in one answer, and compares what came back', async () => {
+  it('asks for the weather of every city in one answer, and compares the results', async () => {
     const asked = await partsFor(ask('what is the weather in Oslo and Lima?'))
     expect(callsOf(asked)).toEqual([
       { name: 'get_weather', input: { city: 'Oslo' } },
@@ -128,7 +128,7 @@ describe('the offline model', () => {
     throw new Error(`${say} comes to no end.`)
   }
 
-  it.each(rows)('calls the tools of "$say", and comes to an end whatever the outcome of each is', async ({ say, calls }) => {
+  it.each(rows)('calls the tools of "$say", and ends whatever the outcome of each is', async ({ say, calls }) => {
     for (const [name, output] of Object.entries(outcomes)) {
       const history: Prompt = []
       for (const [place, names] of calls.entries()) {
@@ -143,7 +143,7 @@ describe('the offline model', () => {
     }
   })
 
-  it('D6: no history makes it throw, and the same one gives the same parts again', async () => {
+  it('D6: no history makes it throw, and the same history gives the same parts again', async () => {
     const text = fc.oneof(fc.constantFrom(...rows.map(({ say }) => say), ...phrases.map(({ say }) => say), '<conversation>\n[user]\nfail'), fc.string())
     const tools = fc.constantFrom(...new Set(rows.flatMap(({ calls }) => calls.flat())), 'unknown')
     const json = fc.jsonValue().map((value): ToolOutput => ({ type: 'json', value: value as never }))
@@ -170,26 +170,26 @@ describe('the offline model', () => {
     const final: Prompt[number] = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
     const say = 'what is the weather in Oslo'
 
-    it('reads what it found, and does not answer an old question again', async () => {
+    it('reads its result, and does not answer an old question again', async () => {
       expect(callsOf(await partsFor(ask('fail', final, reminder)))).toEqual([{ name: 'background_output', input: { task_id: 'bg_1' } }])
       expect(textOf(await partsFor(ask('fail', final, reminder, found)))).toBe('The researcher is back.\n\nFound it.')
       expect(callsOf(await partsFor(ask('fail', final, reminder, found, final, reminder)))).toHaveLength(1)
     })
 
-    it('in the middle of another answer, it gives both', async () => {
+    it('if it ends during another answer, the model gives both', async () => {
       expect(callsOf(await partsFor(ask(say, weatherCall, reading, reminder)))).toEqual([{ name: 'background_output', input: { task_id: 'bg_1' } }])
       const both = textOf(await partsFor(ask(say, weatherCall, reading, reminder, found)))
       expect(both).toContain('That is the weather in Oslo.')
       expect(both).toContain('Found it.')
     })
 
-    it('together with a question, it asks the tools of both', async () => {
+    it('together with a question, it calls the tools for both', async () => {
       const names = callsOf(await partsFor(ask(say, reminder))).map((call) => (call as { name: string }).name)
       expect(names).toEqual(['get_weather', 'background_output'])
     })
   })
 
-  it('asks for a report by its name, and says what a person made of the arguments', async () => {
+  it('asks for a report by its name, and says how a person changed the arguments', async () => {
     const calls = (say: string) => partsFor(ask(say)).then(callsOf)
     expect(await calls('delete the report')).toEqual([{ name: 'delete_report', input: { report: 'q3-draft', forever: true } }])
     expect(await calls('please delete the report q1-final')).toMatchObject([{ input: { report: 'q1-final' } }])
@@ -202,13 +202,13 @@ describe('the offline model', () => {
     expect(await after({ type: 'error-text', value: 'disk full' })).toContain('not deleted as far as I know. What I was told: disk full')
   })
 
-  it('sends the researcher into the background', async () => {
+  it('starts the researcher in the background', async () => {
     expect(callsOf(await partsFor(ask('research the sheet bend')))).toEqual([
       { name: 'delegate_to_researcher', input: { prompt: 'Find out what the library has about the sheet bend.', description: 'research the sheet bend', run_in_background: true } },
     ])
   })
 
-  it('fails as an overloaded provider does, in the middle of an answer; the spare model answers', async () => {
+  it('fails as an overloaded provider does, in the middle of an answer; the fallback model answers', async () => {
     const parts = await partsFor(ask('fail'))
     expect(textOf(parts)).not.toBe('')
     const last = parts.at(-1)
@@ -219,7 +219,7 @@ describe('the offline model', () => {
     expect(textOf(await partsFor(ask('fail'), spare))).toContain('**spare model**')
   })
 
-  it('writes the summary of a compaction, whatever the conversation speaks of', async () => {
+  it('writes the summary of a compaction, whatever the conversation is about', async () => {
     const conversation = '<conversation>\n[user]\npay the invoice, then fail\n\n[call of pay_invoice] {}\n</conversation>\n\nWrite the summary now.'
     const parts = await partsFor(ask(conversation))
     expect(callsOf(parts)).toEqual([])
@@ -229,7 +229,7 @@ describe('the offline model', () => {
     for (const heading of ['Rules from the user', 'Done', 'In progress', 'Blocked', 'Decisions and reasons', 'Next', 'Exact facts']) expect(textOf(parts)).toContain(`## ${heading}\n`)
   })
 
-  it('is slow when it is asked to be: a pause before each word', async () => {
+  it('is slow on request: it pauses before each word', async () => {
     const time = manualTime()
     const { stream } = await offlineModel({ pace: createPace(1, time.clock) }).doStream({ prompt: ask('be slow') })
     const reader = stream.getReader()
@@ -254,7 +254,7 @@ describe('the offline model', () => {
     expect(text).toContain('unknown')
   })
 
-  it('streams at the rhythm of its seeded clock, and not at all when nobody moves it', async () => {
+  it('streams at the pace of its seeded clock, and not at all while the clock stands still', async () => {
     const time = manualTime()
     const model = offlineModel({ pace: createPace(1, time.clock) })
     const { stream } = await model.doStream({ prompt: ask('tell me a story') })
@@ -290,7 +290,7 @@ describe('the offline model', () => {
     expect(time.timers()).toBe(0)
   })
 
-  it('gives the same content whole as streamed', async () => {
+  it('gives the same content in one piece as in a stream', async () => {
     for (const { say } of phrases.filter((phrase) => phrase.say !== 'fail')) {
       const whole = await offlineModel({ pace: still }).doGenerate({ prompt: ask(say) })
       const text = whole.content.map((part) => (part.type === 'text' ? part.text : '')).join('')

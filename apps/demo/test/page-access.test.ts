@@ -26,24 +26,24 @@ function openDemo(env?: DemoEnv): { readonly demo: () => DemoProcess; readonly b
   return { demo: () => demo, browser: () => browser }
 }
 
-describe('who may use the demo', { timeout: 60_000 }, () => {
+describe('access to the demo', { timeout: 60_000 }, () => {
   const { demo, browser } = openDemo()
 
-  it('D5: the page load sets a token cookie that scripts and other sites do not get', () => {
+  it('D5: the page load sets a token cookie that scripts and other sites cannot read', () => {
     const cookie = browser().page.headers.get('set-cookie')
     expect(cookie).toMatch(/^bowline-demo-\d+=[\w-]{43};/)
     expect(cookie).toContain('HttpOnly')
     expect(cookie).toContain('SameSite=Strict')
   })
 
-  it('D5: with the cookie the API answers, without it nothing does', async () => {
+  it('D5: the API answers only with the cookie', async () => {
     expect((await browser().request('/api/agent/sessions')).status).toBe(200)
     expect((await fetch(new URL('/api/agent/sessions', demo().url))).status).toBe(401)
     expect((await fetch(new URL('/studio/info', demo().url))).status).toBe(401)
     expect((await browser().request('/api/agent/sessions', { headers: { cookie: 'bowline-demo-1=x' } })).status).toBe(401)
   })
 
-  it('D5: who may read the data folder gets in with its token too: the terminal, and clients of MCP', async () => {
+  it('D5: programs that can read the data folder get in with its token too: the terminal, and clients of MCP', async () => {
     const token = (await readFile(join(demo().dataFolder, 'page-token'), 'utf8')).trim()
     const call = (path: string, bearer: string, init: RequestInit = {}) =>
       fetch(new URL(path, demo().url), { ...init, headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' } })
@@ -56,7 +56,7 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
     expect((await call('/studio/info', 'x')).status).toBe(401)
   })
 
-  it.each(['/', '/studio/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, cookie or not', async (path) => {
+  it.each(['/', '/studio/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, with or without a cookie', async (path) => {
     const response = await browser().request(path, { headers: { origin: 'http://127.0.0.1:1' } })
     expect(response.status).toBe(403)
     expect(response.headers.get('set-cookie')).toBeNull()
@@ -86,7 +86,7 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
     },
   )
 
-  it('D25: the kill route takes only a delay of 0 to 5 s, and only by POST', async () => {
+  it('D25: the kill route accepts only a delay of 0 to 5 s, and only by POST', async () => {
     for (const delayMs of [-1, 5001, '1', null]) expect((await browser().post('/studio/kill', { delayMs })).status).toBe(400)
     expect((await browser().request('/studio/kill')).status).toBe(404)
     expect((await browser().request('/healthz')).status).toBe(200)
@@ -98,7 +98,7 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a demo in production, for whose model there is no key', { timeout: 60_000 }, () => {
+describe('a demo in production whose model has no key', { timeout: 60_000 }, () => {
   const { browser } = openDemo({ NODE_ENV: 'production', DEMO_MODEL: 'anthropic:claude-opus-5' })
 
   it('D25: has no kill route', async () => {

@@ -35,7 +35,7 @@ describe('the files of the page', () => {
     ['identity', null, (body: Buffer) => body],
     ['', null, (body: Buffer) => body],
     ['br;q=0, gzip;q=0', null, (body: Buffer) => body],
-  ])('come to a browser that takes %j as %s, and caches keep them apart', async (accepted, encoding, decode) => {
+  ])('come to a browser that accepts %j as %s, and caches keep them apart', async (accepted, encoding, decode) => {
     const response = await get('/assets/page-1.js', { 'accept-encoding': accepted })
     expect(response.status).toBe(200)
     expect(response.headers.get('content-encoding')).toBe(encoding)
@@ -56,14 +56,14 @@ describe('the files of the page', () => {
     expect((await get('/assets/page-1.js')).headers.get('set-cookie')).toBeNull()
   })
 
-  it.each(['/nothing.js', '/assets/../../secret.js', '/assets/%2e%2e/%2e%2e/secret.js', '/assets'])('are all that is served: %s is not', async (path) => {
+  it.each(['/nothing.js', '/assets/../../secret.js', '/assets/%2e%2e/%2e%2e/secret.js', '/assets'])('are the only ones that are served: %s is not', async (path) => {
     const response = await get(path)
     expect(response.status).toBe(404)
     expect(await response.json()).toEqual({ code: 'route-not-found' })
     expect((await get('/', {}, 'POST')).status).toBe(404)
   })
 
-  it('the API is neither compressed nor held back', async () => {
+  it('the API is neither compressed nor buffered', async () => {
     const response = await get('/api/agent/session/s/events', { 'accept-encoding': 'br, gzip' })
     expect(response.headers.get('content-encoding')).toBeNull()
     const reader = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader()

@@ -18,7 +18,7 @@ const observer = `
     } catch {}
   }`
 
-it('D5: processes that start at once on one data folder have one token, which is never seen in parts', async () => {
+it('D5: processes that start at once on one data folder have one token, which is never read half-written', async () => {
   for (let round = 0; round < 5; round++) {
     const folder = await makeDataFolder()
     try {

@@ -88,7 +88,7 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     expect(types.filter((type) => type === 'text-delta').length).toBeGreaterThan(2)
   })
 
-  it('streams reasoning apart from the text', async () => {
+  it('streams reasoning separate from the text', async () => {
     wire.onMessage('think first', { content: 'Done thinking.', reasoning: 'Let me see how deep the water is.' })
     const { text, message, types } = await ask(newSession(), 'think first')
     expect(text).toBe('Done thinking.')

@@ -16,7 +16,7 @@ it('the table of the README lists what the offline model understands, in its wor
   expect(rows).toEqual(phrases)
 })
 
-it('the example of the root README runs as it stands, against a wire server', { timeout: 60_000 }, async () => {
+it('the example of the root README runs unchanged, against a wire server', { timeout: 60_000 }, async () => {
   const readme = await readFile(join(folder, '../../README.md'), 'utf8')
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
   const wire = new LLMock({ port: 0 })

@@ -103,7 +103,7 @@ describe('every row of the offline model, in a runtime', () => {
     await expectPast(session, events)
   })
 
-  it('D54, D56: the past of a session that was switched, and of its fork, is that of the store', async () => {
+  it('D54, D56: the past of a switched session, and of its fork, equals that of the store', async () => {
     const { session } = await say('what is the weather in Oslo')
     const first = (await session.messages()).items.at(-1)?.id ?? ''
     await say('tell me a story', session)
@@ -118,14 +118,14 @@ describe('every row of the offline model, in a runtime', () => {
     expect(await countEffects(dataFolder)).toEqual(payments)
   })
 
-  it('D22: each answer of the offline model has a cost, at prices that are made up', async () => {
+  it('D22: each answer of the offline model has a cost, at invented prices', async () => {
     const { cost } = await say('tell me a story')
     expect(Number(cost?.total)).toBeGreaterThan(0)
     const events = await logOf((await say('what is the weather in Oslo')).session)
     for (const { message } of ofType(events, 'message-end')) expect(message.cost?.currency).toBe('USD')
   })
 
-  it('the background child tells of its steps in the log of the parent, and the parent does not wait for it', async () => {
+  it('the background child reports its steps in the log of the parent, and the parent does not wait for it', async () => {
     const { session, text } = await say('research the sheet bend')
     expect(text).toContain('on its way')
     const events = await logOf(session, 2)
@@ -137,7 +137,7 @@ describe('every row of the offline model, in a runtime', () => {
     expect(ofType(events, 'turn-start').map(({ turn }) => turn)).toEqual([1, 2])
   })
 
-  it('work that is handed over the bridge is a child of the run, and a runtime agent brings its cost', async () => {
+  it('work sent over the bridge is a child of the run, and a runtime agent reports its cost', async () => {
     for (const [text, subagent] of [['ask the worker', 'worker'], ['ask the colleague', 'colleague']] as const) {
       const events = await logOf((await say(text)).session)
       expect(ofType(events, 'child-start')).toMatchObject([{ subagent }])
@@ -145,7 +145,7 @@ describe('every row of the offline model, in a runtime', () => {
     }
   })
 
-  it('D21: a plan goes through its steps, the model is offered what each allows, and a second plan begins anew', async () => {
+  it('D21: a plan goes through its steps, the model is offered the tools of each step, and a second plan starts anew', async () => {
     const { session } = await say('make a plan')
     await say('what is the weather in Oslo', session)
     await say('make a plan', session)
@@ -155,7 +155,7 @@ describe('every row of the offline model, in a runtime', () => {
     expect(ofType(events, 'tool-execution-end').map(({ message }) => message.status)).toEqual(Array(11).fill('result'))
   })
 
-  it('a plan that was stopped in a step gives all other tools back to the next message', async () => {
+  it('a plan that was stopped in a step restores all other tools for the next message', async () => {
     const { session } = await say('make a plan')
     await demo.orchestration.setActiveStep(session.key, 'write')
     const { status, text } = await say('what is the weather in Oslo and Lima', session)
@@ -163,7 +163,7 @@ describe('every row of the offline model, in a runtime', () => {
     expect((await demo.orchestration.getState(session.key))?.activeStep).toBe('free')
   })
 
-  it('D20: a long talk is compacted behind its turn, and the talk goes on', async () => {
+  it('D20: a long talk is compacted after its turn, and the talk goes on', async () => {
     const { session } = await say('long talk')
     const events = await logOf(session)
     expect(ofType(events, 'compaction-start')).toMatchObject([{ trigger: 'threshold' }])
@@ -175,14 +175,14 @@ describe('every row of the offline model, in a runtime', () => {
     expect(ofType(await logOf(session, 2), 'compaction-end').map(({ outcome }) => outcome)).toEqual(['done', 'done'])
   })
 
-  it('a provider that fails is asked twice more, and then the spare model answers', async () => {
+  it('a provider that fails is retried twice, and then the fallback model answers', async () => {
     const events = await logOf((await say('fail')).session)
     expect(ofType(events, 'retry-start').map(({ cause, error }) => [cause, error?.kind])).toEqual([['error', 'overloaded'], ['error', 'overloaded'], ['fallback', 'overloaded']])
     expect(ofType(events, 'message-discarded')).toHaveLength(3)
     expect(ofType(events, 'message-end')).toMatchObject([{ message: { modelId: 'bowline-offline-spare' } }])
   })
 
-  it('where am I waits for the browser and goes on with its answer', async () => {
+  it('where am I waits for the browser and continues with its answer', async () => {
     const { session, run, status, pendingToolCalls } = await say('where am I')
     expect([status, pendingToolCalls.map(({ toolName }) => toolName)]).toEqual(['awaiting-tools', ['get_location']])
     await session.submitToolResults([{ toolCallId: pendingToolCalls[0]?.toolCallId ?? '', output: { place: 'Pier 7' } }])
@@ -214,7 +214,7 @@ describe('be slow', () => {
     }
   }
 
-  it('ends by the time of the turn, with the words that came before', async () => {
+  it('ends at the time limit of the turn, with the words so far', async () => {
     const { status, reason, tookMs, words, text } = await slowRun()
     expect([status, reason]).toEqual(['limit', 'max-duration'])
     expect(tookMs).toBeGreaterThanOrEqual(30_000)
@@ -238,7 +238,7 @@ describe('delete the report', () => {
     return { session, run, approvalId: pendingApprovals[0]?.approvalId ?? '', input: pendingApprovals[0]?.input }
   }
 
-  it('D15: nothing is deleted before somebody allows it, nor when it is denied', async () => {
+  it('D15: nothing is deleted before a person approves it, or when it is denied', async () => {
     const { session, run, approvalId, input } = await asked()
     expect(input).toEqual({ report: 'q3-draft', forever: true })
     await session.deny(approvalId, { reason: 'we still need it' })
@@ -247,7 +247,7 @@ describe('delete the report', () => {
     expect((await countEffects(dataFolder)).deletions).toBe(0)
   })
 
-  it('D15: arguments that were changed are checked by the schema, and run as changed', async () => {
+  it('D15: changed arguments are checked by the schema, and used for the call', async () => {
     const { session, run, approvalId } = await asked()
     for (const input of [{ report: '../plan', forever: true }, { report: 'q1-final' }, { report: 'q1-final', forever: true, more: 1 }]) {
       await expect(session.approve(approvalId, { input })).rejects.toMatchObject({ code: 'invalid-input' })
@@ -269,7 +269,7 @@ describe('delete the report', () => {
     expect((await countEffects(dataFolder)).deletions).toBe(2)
   })
 
-  it('D15: another message takes the place of an answer', async () => {
+  it('D15: another message replaces the answer', async () => {
     const { session, run } = await asked('delete the report q2-final')
     const next = await session.send('tell me a story', { onBusy: 'interrupt' })
     expect((await next.result()).text).toContain('The knot that remembered')

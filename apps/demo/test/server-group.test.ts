@@ -50,7 +50,7 @@ describe('GET /studio/info of one of several processes', () => {
     }
   })
 
-  it('names no owner while the run is still that of a process that died, down or started again', async () => {
+  it('names no owner while the run still belongs to a process that died, whether down or restarted', async () => {
     const after = [[{ name: 'A' }, both[1]], [{ name: 'A', up: up(103, 'runtime_c') }, both[1]]] as ServerProcess[][]
     for (const processes of after) {
       const servers = await serversOf(await member(processes, 'runtime_a')('/studio/info?session=mine'))
@@ -62,7 +62,7 @@ describe('GET /studio/info of one of several processes', () => {
     ])
   })
 
-  it('refuses what is no id of a session', async () => {
+  it('refuses a value that is not a session id', async () => {
     expect((await member(both)('/studio/info?session=../x')).status).toBe(400)
   })
 })
@@ -86,14 +86,14 @@ describe('POST /studio/kill to one of several processes', () => {
 
   const kill = (ask: ReturnType<typeof member>, body: object) => ask('/studio/kill', { method: 'POST', body: JSON.stringify(body) })
 
-  it('D24: kills the process that executes the run of the session, whichever is asked', async () => {
+  it('D24: kills the process that executes the run of the session, whichever process gets the request', async () => {
     const response = await kill(member(both, 'runtime_a'), { delayMs: 0, sessionId: 'mine' })
     expect([response.status, await response.json()]).toEqual([202, { pid: 101, delayMs: 0 }])
     await vi.runAllTimersAsync()
     expect(killed).toEqual([[101, 'SIGKILL']])
   })
 
-  it('D24: after a delay it is the one that executes the run by then', async () => {
+  it('D24: after a delay it kills the process that executes the run by then', async () => {
     const processes = [...both]
     await kill(member(processes, 'runtime_a'), { delayMs: 3000, sessionId: 'mine' })
     processes[0] = { name: 'A', up: up(103, 'runtime_c') }
@@ -104,13 +104,13 @@ describe('POST /studio/kill to one of several processes', () => {
     expect(killed).toEqual([[104, 'SIGKILL']])
   })
 
-  it('D24: without a run it is the one that is asked', async () => {
+  it('D24: without a run it kills the process that got the request', async () => {
     for (const body of [{ delayMs: 0, sessionId: 'other' }, { delayMs: 0 }]) await kill(member(both, 'runtime_a'), body)
     await vi.runAllTimersAsync()
     expect(killed).toEqual(Array(2).fill([ownPid, 'SIGKILL']))
   })
 
-  it('D25: takes only the id of a session', async () => {
+  it('D25: accepts only the id of a session', async () => {
     for (const sessionId of ['../x', 7, null]) expect((await kill(member(both), { delayMs: 0, sessionId })).status).toBe(400)
     await vi.runAllTimersAsync()
     expect(killed).toEqual([])

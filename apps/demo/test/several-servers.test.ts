@@ -23,7 +23,7 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
     await removeDataFolder(dataFolder)
   }, 30_000)
 
-  it('D1, V86: runs on two processes behind one address, which serve the same sessions', async () => {
+  it('D1, V86: runs on two processes with one address, which serve the same sessions', async () => {
     expect(demo.output().match(/http:/g)).toHaveLength(1)
     const { post, request } = await openPage(demo.url)
     const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
@@ -36,14 +36,14 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
     expect(views[1]).toEqual(views[0])
   })
 
-  it('D5: both keep out what is not the page', async () => {
+  it('D5: both refuse requests that do not come from the page', async () => {
     for (let time = 0; time < 2; time++) {
       expect((await fetch(new URL('/api/agent/sessions', demo.url))).status).toBe(401)
       expect((await fetch(new URL('/studio/info', demo.url), { headers: { origin: 'http://127.0.0.1:1' } })).status).toBe(403)
     }
   })
 
-  it('D24: one that is killed is started again, and meanwhile the other one answers', async () => {
+  it('D24: a killed process is restarted, and meanwhile the other one answers', async () => {
     const { post, request } = await openPage(demo.url)
     const { pid } = (await (await post('/studio/kill', { delayMs: 0 })).json()) as { pid: number }
     const [, name] = await demo.printed(/Server (\w) ended \(SIGKILL\)/)
@@ -52,7 +52,7 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
     await demo.printed(new RegExp(`Server ${name} is back`))
   })
 
-  it('D24: one that dies in work for a worker leaves it to the other one, whose worker gets the same request', async () => {
+  it('D24: a process that dies in work for a worker leaves it to the other one, whose worker gets the same request', async () => {
     const { post, request } = await openPage(demo.url)
     await (await post('/studio/kill', { at: 'in-tool', sessionId: 'handed' })).json()
     const deaths = demo.output().match(/ended \(SIGKILL\)/g)?.length ?? 0
@@ -66,7 +66,7 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
     await demo.printed(new RegExp(`^(?:(?:(?!is back)[^])*is back){${deaths + 1}}`))
   })
 
-  it('SIGTERM ends all of it with 0', async () => {
+  it('SIGTERM ends every process with 0', async () => {
     const { request } = await openPage(demo.url)
     const { servers = [] } = (await (await request('/studio/info')).json()) as StudioInfo
     expect(await demo.stop()).toBe(0)
@@ -78,7 +78,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   it.each([
     ['a server that is not there', 'postgresql://me:s3cret@127.0.0.1:1/demo', 'DEMO_STORE: Postgres cannot be reached (ECONNREFUSED)'],
     ['an address that is none', 'postgresql:me:s3cret@db', 'DEMO_STORE begins with postgresql:, but names no server'],
-  ])('says once what is wrong with DEMO_STORE: %s', async (_, url, message) => {
+  ])('reports the mistake in DEMO_STORE once: %s', async (_, url, message) => {
     const dataFolder = await makeDataFolder()
     const demo = spawnDemo(dataFolder, [], { DEMO_STORE: url })
     const [code] = (await once(demo.child, 'close')) as [number]
@@ -88,7 +88,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     await removeDataFolder(dataFolder)
   })
 
-  it('D3: a taken port is a clear message on Postgres too', async () => {
+  it('D3: a port in use gives a clear message on Postgres too', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo

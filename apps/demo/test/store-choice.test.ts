@@ -6,7 +6,7 @@ import { storeChoiceFrom } from '../src/server/store-choice.ts'
 const choose = (text?: string) => storeChoiceFrom({ DEMO_STORE: text })
 
 describe('DEMO_STORE', () => {
-  it('names SQLite (which it is without a word), memory or a Postgres server', () => {
+  it('names SQLite (the default), memory or a Postgres server', () => {
     expect([choose(), choose(''), choose('sqlite:')]).toEqual(Array(3).fill({ kind: 'sqlite' }))
     expect(choose('sqlite:here.db')).toEqual({ kind: 'sqlite', file: resolve('here.db') })
     expect(choose('memory:')).toEqual({ kind: 'memory' })
@@ -22,7 +22,7 @@ describe('DEMO_STORE', () => {
     ['postgres:', 'DEMO_STORE begins with postgres:, but names no server: write postgres://user:password@host:port/database.'],
     ['postgresql:me:s3cret@db/demo', 'DEMO_STORE begins with postgresql:, but names no server: write postgresql://user:password@host:port/database.'],
     ['postgresql://me:s3cret@db:many/demo', 'DEMO_STORE begins with postgresql:, but names no server: write postgresql://user:password@host:port/database.'],
-  ])('is refused if it is %s, without what may be a password', (text, message) => {
+  ])('is refused if it is %s, and the error contains no password', (text, message) => {
     expect(() => choose(text)).toThrow(new SettingsError(message))
   })
 })

@@ -19,7 +19,7 @@ async function serverOf({ url }: DemoProcess): Promise<number> {
   return pid
 }
 
-describe('a demo that runs', { timeout: 60_000 }, () => {
+describe('a running demo', { timeout: 60_000 }, () => {
   let dataFolder: string
   let demo: DemoProcess
 
@@ -37,7 +37,7 @@ describe('a demo that runs', { timeout: 60_000 }, () => {
     expect(demo.output().match(/http:/g)).toHaveLength(1)
   })
 
-  it('D2: what it prints and serves names no other host', async () => {
+  it('D2: its output and its pages name no other host', async () => {
     const { url, output } = demo
     const page = await (await fetch(url)).text()
     const scripts = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path)
@@ -55,14 +55,14 @@ describe('a demo that runs', { timeout: 60_000 }, () => {
     expect(written).toEqual(expect.arrayContaining(['data.db', 'docs-index.json', 'page-token']))
   })
 
-  it('refuses a second server on the same data, and says so', async () => {
+  it('refuses a second server on the same data, with a clear message', async () => {
     const { code, output } = await run(dataFolder, [])
     expect(code).toBe(1)
     expect(output).toContain('store-locked')
     expect(output).not.toContain('next one starts')
   })
 
-  it('D24: a server that dies is started again and takes its session up', async () => {
+  it('D24: a server that dies is restarted and resumes its session', async () => {
     const { post, request } = await openPage(demo.url)
     const execute = (context: object) =>
       post('/api/agent/execute', { sessionId: 'kept', input: { role: 'user', content: 'hello' }, ...context })
@@ -73,14 +73,14 @@ describe('a demo that runs', { timeout: 60_000 }, () => {
     expect(await lastFrame(await execute({}))).toMatchObject({ status: 'completed' })
   })
 
-  describe('and another one', () => {
+  describe('a second demo', () => {
     let otherFolder: string
     beforeAll(async () => {
       otherFolder = await makeDataFolder()
     })
     afterAll(() => removeDataFolder(otherFolder))
 
-    it('D1, D3: a taken port is a clear message with a free one offered, on which the next start gets ready; SIGTERM ends it with 0', async () => {
+    it('D1, D3: a port in use gives a clear message that offers a free one, on which the next start becomes ready; SIGTERM ends it with 0', async () => {
       const { port } = new URL(demo.url)
       const { code, output } = await run(otherFolder, [], { DEMO_PORT: port })
       expect(code).toBe(1)
@@ -131,7 +131,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     expect(output).not.toContain('next one starts')
   })
 
-  it('refuses a store that a newer version has made, and leaves it as it is', async () => {
+  it('refuses a store from a newer version, and leaves it unchanged', async () => {
     await run(dataFolder, ['--cli', '--once', 'hi'])
     const database = new DatabaseSync(join(dataFolder, 'data.db'))
     database.exec("update meta set value = '99' where name = 'schema'")
@@ -144,7 +144,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     }
   })
 
-  it('leaves no server behind when it is killed itself', async () => {
+  it('leaves no server running when it is killed itself', async () => {
     const demo = await startDemo(dataFolder)
     const pid = await serverOf(demo)
     demo.child.kill('SIGKILL')
@@ -165,7 +165,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     expect(code).toBe(1)
   })
 
-  it('says how it is used when the arguments make no sense', async () => {
+  it('prints its usage if the arguments are invalid', async () => {
     for (const args of [['--once', 'hi'], ['--cli', '--dev'], ['--nonsense']]) {
       const { code, output } = await run(dataFolder, args)
       expect(code).toBe(2)

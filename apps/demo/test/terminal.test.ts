@@ -66,7 +66,7 @@ describe('the terminal, through a pipe', { timeout: 60_000 }, () => {
     expect(stdout + stderr).not.toContain('\u001B')
   })
 
-  it('D35: an approval with changed arguments, something else in its place, a fork, a denial; ends with 1 and the status if somebody is still waited for', async () => {
+  it('D35: an approval with changed arguments, another message instead, a fork, a denial; exits with 1 and the status if a question is still open', async () => {
     const { stdout, stderr, code } = await pipe([
       ...['delete the report', '{"report":"../x","forever":true}', '{"report":', '{"report":"q1-final","forever":false}'],
       ...['delete the report', 'tell me a story', '/fork', 'delete the report', 'n', '/stop', 'delete the report'],
@@ -83,7 +83,7 @@ describe('the terminal, through a pipe', { timeout: 60_000 }, () => {
     expect(code).toBe(1)
   })
 
-  it('D36: once, with the answer alone on stdout, also where the demo is open: then in the same sessions', async () => {
+  it('D36: once, with the answer alone on stdout, also while the demo is open: then in the same sessions', async () => {
     const demo = await startDemo(dataFolder)
     onTestFinished(() => demo.stop().then(() => undefined))
     const { port } = new URL(demo.url)
@@ -97,7 +97,7 @@ describe('the terminal, through a pipe', { timeout: 60_000 }, () => {
 })
 
 describe.skipIf(!hasScript)('the terminal, at a pseudo terminal (by script of util-linux)', { timeout: 60_000 }, () => {
-  it('D35, D43: streams in colours, asks, edits, and leaves at the second Ctrl+C', async () => {
+  it('D35, D43: streams in colours, asks, edits, and exits at the second Ctrl+C', async () => {
     const { sees, types, output, ended } = sit()
     await sees(/> /)
     types('index the docs\r')
@@ -121,7 +121,7 @@ describe.skipIf(!hasScript)('the terminal, at a pseudo terminal (by script of ut
     expect(output()).toMatch(colour)
   })
 
-  it('D35: Ctrl+C stops a slow answer and stays; NO_COLOR has no colours; Ctrl+D leaves', async () => {
+  it('D35: Ctrl+C stops a slow answer and stays; NO_COLOR has no colours; Ctrl+D exits', async () => {
     const { sees, types, output, ended } = sit({ DEMO_SPEED: '0.5', NO_COLOR: '1' })
     await sees(/> /)
     types('be slow\r')
@@ -136,7 +136,7 @@ describe.skipIf(!hasScript)('the terminal, at a pseudo terminal (by script of ut
     expect(output()).not.toMatch(colour)
   })
 
-  it('D24, D26: the server is killed in a payment and comes back; a person says what became of it', async () => {
+  it('D24, D26: the server is killed in a payment and comes back; a person reports the outcome', async () => {
     const { sees, types, ended } = sit({ DEMO_SPEED: '0.1' })
     await sees(/> /)
     types('/kill in-tool\r')
@@ -152,14 +152,14 @@ describe.skipIf(!hasScript)('the terminal, at a pseudo terminal (by script of ut
   })
 })
 
-describe('what stands on the screen', () => {
+describe('the text on the screen', () => {
   function screenOf(isTTY: boolean) {
     const [out, notes]: [string[], string[]] = [[], []]
     const output = (to: string[]) => Object.assign(new Writable({ decodeStrings: false, write: (written: string, _encoding, done) => (to.push(written), done()) }), { isTTY })
     return { screen: new Screen(output(out), output(notes)), out: () => out.join(''), notes: () => notes.join('') }
   }
 
-  it('holds no command that a model or a tool has written for the terminal', () => {
+  it('contains no terminal command from a model or a tool', () => {
     for (const isTTY of [true, false]) {
       const { screen, out, notes } = screenOf(isTTY)
       const evil = 'a\u001B]0;title\u0007\u001B[2J\u009Bb\r\n'
@@ -175,7 +175,7 @@ describe('what stands on the screen', () => {
     }
   })
 
-  it('is a whole answer in a pipe, and its pieces on a terminal; progress takes the place of itself', () => {
+  it('is a whole answer in a pipe, and its pieces on a terminal; new progress replaces the old', () => {
     const [pipe, terminal] = [screenOf(false), screenOf(true)]
     for (const { screen } of [pipe, terminal]) {
       screen.delta('One')

@@ -44,7 +44,7 @@ describeRecorded('bad input', (recording) => {
       expect(await harm()).toEqual([])
     }))
 
-  it('D11: half a tag, half a link and half a mark are never shown while they are written', () =>
+  it('D11: incomplete tags, links and Markdown marks are never shown while they are written', () =>
     visit(async (tab) => {
       const harm = await watch(tab)
       await tab.show('pieces')
@@ -63,7 +63,7 @@ describeRecorded('bad input', (recording) => {
       expect(await harm()).toEqual([])
     }))
 
-  it('events and parts of messages that the page does not know are left out, and all others shown', () =>
+  it('unknown events and parts of messages are left out, and all others shown', () =>
     visit(async (tab) => {
       await tab.show('unknown')
       await tab.main.getByText('A known part beside it.').waitFor()
@@ -75,7 +75,7 @@ describeRecorded('bad input', (recording) => {
       await tab.page.getByTestId('past').waitFor()
     }))
 
-  it('D54: what came after a change of branch is in the timeline and the past, also after a reload', () =>
+  it('D54: events after a change of branch are in the timeline and the past, also after a reload', () =>
     visit(async (tab) => {
       await tab.show('branches')
       await tab.equalsServer()
@@ -94,7 +94,7 @@ describeRecorded('bad input', (recording) => {
       await tab.page.getByRole('button', { name: 'Share this place' }).waitFor()
     }))
 
-  it('D33: a panel that throws says so with “Try again”, the others stay, and then it is drawn', () =>
+  it('D33: a panel that throws shows an error with “Try again”, the others stay, and “Try again” draws it', () =>
     visit(async (tab) => {
       const { page } = tab
       await tab.show('story')
@@ -125,7 +125,7 @@ describeRecorded('bad input', (recording) => {
       expect(tab.complaints.splice(0).join()).toContain('No times today.')
     }))
 
-  it('D33: an error outside of the panels does not leave an empty page, and “Try again” draws it anew', () =>
+  it('D33: an error outside the panels does not leave an empty page, and “Try again” draws it anew', () =>
     visit(async (tab) => {
       const { page } = tab
       await tab.show('story')

@@ -15,7 +15,7 @@ async function heldModel() {
 describeWithServer('a model that takes its time', heldModel, (stage) => {
   afterAll(() => model.close())
 
-  it.concurrent('D27: a tab that is closed in the middle of an answer and opened again shows all of it, and nothing twice', () =>
+  it.concurrent('D27: a tab that is closed in the middle of an answer and opened again shows all of it, without duplicates', () =>
     stage().visit(async (empty) => {
       const tab = await empty.beside()
       await tab.say('hold the closed tab')
@@ -34,7 +34,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
     }),
   )
 
-  it.concurrent('D27: a reload in the middle of an answer goes on where the answer is', () =>
+  it.concurrent('D27: a reload in the middle of an answer continues at the current position', () =>
     stage().visit(async (tab) => {
       await tab.say('hold the reload')
       await tab.open('The first half')
@@ -65,7 +65,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
     }),
   )
 
-  it.concurrent('D17, D27: what is typed steers the run by Enter, waits by Ctrl+Shift+Enter, and both show where they landed', () =>
+  it.concurrent('D17, D27: text typed with Enter steers the run, text with Ctrl+Shift+Enter waits, and both show where they were used', () =>
     stage().visit(async (tab) => {
       const { keyboard } = tab.page
       await tab.say('hold the steered run')
@@ -117,7 +117,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
     }),
   )
 
-  it.concurrent('D17, D14: what is typed while the run waits for an answer is kept over a reload and read after the answer', () =>
+  it.concurrent('D17, D14: text typed while the run waits for an answer is kept over a reload and read after the answer', () =>
     stage().visit(async (tab) => {
       await tab.say('where am I')
       await tab.reaches('waiting-for-user')
@@ -161,7 +161,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       expect(await tab.announced('polite')).toEqual([])
     }),
   )
-  it.concurrent('D23, D30: retries are told with attempt, reason and time, also after a reload, and what was withdrawn is no answer', () =>
+  it.concurrent('D23, D30: retries are shown with attempt, reason and time, also after a reload, and a withdrawn attempt is no answer', () =>
     stage().visit(async (tab) => {
       const attempts = tab.page.getByTestId('retries').getByRole('listitem')
       await tab.say('fail twice')
@@ -188,7 +188,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
     }),
   )
 
-  it.concurrent('D23: attempts that are used up stand before the error, in the order in which they failed', () =>
+  it.concurrent('D23: failed attempts are shown before the error, in the order in which they failed', () =>
     stage().visit(async (tab) => {
       await tab.say('give up')
       await tab.reaches('failed')
@@ -200,7 +200,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
     }),
   )
 
-  it.concurrent('D9: a refused key is told in the conversation with code and variable, and the session stays usable', () =>
+  it.concurrent('D9: a refused key is reported in the conversation with code and variable, and the session stays usable', () =>
     stage().visit(async (tab) => {
       expect(await tab.page.getByTestId('model').textContent()).toBe('openai-compatible · held')
       await tab.say('wrong key')
@@ -218,8 +218,8 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
   )
 })
 
-describeWithServer('a key that is missing', { DEMO_MODEL: 'anthropic:claude-opus-5' }, (stage) => {
-  it('D9: is told above the page by its name, and the offline model answers', () =>
+describeWithServer('a missing key', { DEMO_MODEL: 'anthropic:claude-opus-5' }, (stage) => {
+  it('D9: is reported above the page by its name, and the offline model answers', () =>
     stage().visit(async (tab) => {
       await tab.page.getByRole('alert').getByText('ANTHROPIC_API_KEY is missing').waitFor()
       await tab.say('hello')
@@ -229,7 +229,7 @@ describeWithServer('a key that is missing', { DEMO_MODEL: 'anthropic:claude-opus
 })
 
 describeInBrowser('two tabs', ({ visit }) => {
-  it('D14: a reload keeps the remote call pending, and of two tabs one answers for both', () =>
+  it('D14: a reload keeps the remote call pending, and one of two tabs answers for both', () =>
     visit(async (one) => {
       await one.say('where am I')
       await one.reaches('waiting-for-user')

@@ -13,7 +13,7 @@ const slow = { DEMO_SPEED: '4' }
 
 /** Speed at which the two tools of the first screen end one after the other. */
 describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
-  it('D58: one click on the first screen shows a run that is killed and goes on, and tells what became of it', () =>
+  it('D58: one click on the first screen shows a run that is killed and resumes, and reports the outcome', () =>
     stage().visit(
       async (tab) => {
         await tab.page.getByRole('button', { name: 'Crash a run' }).click()
@@ -33,7 +33,7 @@ describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
       { killed: true },
     ))
 
-  it('D24: a moment that was set for an input counts no more if the input is refused', () =>
+  it('D24: a kill set for an input is cancelled if the input is refused', () =>
     stage().visit(async (tab) => {
       const refusal = { status: 403, contentType: 'application/problem+json', body: JSON.stringify({ code: 'scope-missing', title: 'Not allowed', status: 403, detail: 'Not now.' }) }
       await tab.page.route('**/api/agent/execute', (route) => route.fulfill(refusal), { times: 1 })
@@ -49,7 +49,7 @@ describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
 })
 
 describeWithServer('a server in the middle of its work', slow, (stage) => {
-  it('D18: stop answers within 200 ms on screen and shows what became of each call', () =>
+  it('D18: stop is visible within 200 ms and shows the outcome of each call', () =>
     stage().visit(async (tab) => {
       await tab.say('index the docs')
       await tab.page.getByRole('progressbar').waitFor()
@@ -77,7 +77,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       expect(await tab.page.getByTestId('receipt').textContent()).toContain('researcher: stopped')
     }))
 
-  it.concurrent('D16: a subagent in the background is stopped from its card, after the run that sent it has ended', () =>
+  it.concurrent('D16: a background subagent can be stopped from its card after its parent run has ended', () =>
     stage().visit(async (tab) => {
       await tab.say('research knots')
       await tab.reaches('completed')
@@ -139,7 +139,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await Promise.all(visits)
     })
 
-    it.concurrent('D24: in the middle of a slow tool the run is taken up, and the finished tool does not run again', async () => {
+    it.concurrent('D24: in the middle of a slow tool the run resumes, and the finished tool does not run again', async () => {
       await weather.page.locator('[data-word=resumed]').waitFor()
       await weather.reaches('completed')
       expect((await words()).join(' ')).toMatch(/connected lost (waiting )?resumed/)
@@ -152,14 +152,14 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await weather.equalsServer()
     })
 
-    it.concurrent('D24: in the middle of an answer the answer is given anew and stands there once', async () => {
+    it.concurrent('D24: in the middle of an answer the answer is given anew and appears once', async () => {
       await story.reaches('completed')
       expect(await story.page.getByTestId('assistant').count()).toBe(1)
       await story.main.getByText('came loose with one pull').waitFor()
       await story.equalsServer()
     })
 
-    it.concurrent('D26: in the middle of a payment nothing is chosen, and a decision is recorded only after it was shown', async () => {
+    it.concurrent('D26: in the middle of a payment no option is preselected, and a decision is recorded only after it was shown', async () => {
       await paid.reaches('needs-recovery')
       await paid.equalsServer()
       const { page } = paid
@@ -202,7 +202,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       expect(await payments()).toBe(2)
     })
 
-    it.concurrent('D26: not to know is an answer too, on a phone, and never pays twice', async () => {
+    it.concurrent('D26: “unknown” is a possible answer too, on a phone, and never pays twice', async () => {
       await unsure.reaches('needs-recovery')
       for (const choice of ['It happened', 'It failed', 'Run it again', 'I do not know']) await unsure.page.getByTestId('recovery').getByText(choice).waitFor()
       await unsure.page.getByLabel('I do not know').check()

@@ -59,7 +59,7 @@ testInBrowser('V99: the EventSource of Chromium reads a log as it is written', a
   }
 })
 
-testInBrowser('V99, V33: it comes back behind what it has seen, and stops when nothing is left', async (browser) => {
+testInBrowser('V99, V33: it reconnects after the last frame it has seen, and stops when nothing is left', async (browser) => {
   const running = await startServer()
   try {
     await say(running.url, { context: {} })

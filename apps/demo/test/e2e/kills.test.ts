@@ -20,8 +20,8 @@ const longestDelayMs = 900
 /** Window that shows only the conversation. */
 const phone = { width: 390, height: 844 }
 
-describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed }, (stage) => {
-  it(`D39, D40: ${deaths} deaths hit five intents; tabs, reloaded and opened as it dies, show what undisturbed ones show, and each payment is made once`, { timeout: rounds({ short: 150_000, long: 1_500_000 }) }, () =>
+describeWithServer('a server that dies at random moments', { DEMO_SPEED: speed }, (stage) => {
+  it(`D39, D40: ${deaths} deaths hit five intents; tabs, reloaded and opened during a death, show the same as undisturbed ones, and each payment is made once`, { timeout: rounds({ short: 150_000, long: 1_500_000 }) }, () =>
     inTabs(stage().visit, async (tabs) => {
       const { demo } = stage()
       const undisturbed = await begin(tabs)

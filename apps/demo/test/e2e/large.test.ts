@@ -71,7 +71,7 @@ describeWithServer(
   'a page with a lot to show',
   pacedModel,
   (stage) => {
-    it('D32, D54: a session of 2,000 messages and 10,000 events opens with the requests of a short one, and only what is in sight is in the page', () =>
+    it('D32, D54: a session of 2,000 messages and 10,000 events opens with the requests of a short one, and the page contains only visible entries', () =>
       stage().visit(async (tab) => {
         const { page } = tab
         let requests: string[] = []
@@ -105,7 +105,7 @@ describeWithServer(
         expect(requests).toHaveLength(3)
       }))
 
-    it('D32: the newest messages of a session come before its log, and the page can be used', () =>
+    it('D32: the newest messages of a session come before its log, and the page is usable', () =>
       stage().visit(async (tab) => {
         const { page } = tab
         const held = Promise.withResolvers<void>()
@@ -123,7 +123,7 @@ describeWithServer(
         held.resolve()
       }, { killed: true }))
 
-    it('D10: a delta draws the end of its own message and nothing else, at most once in a frame', () =>
+    it('D10: a delta redraws only the end of its own message, at most once per frame', () =>
       stage().visit(async (tab) => {
         // This loads the code that renders Markdown and highlights code.
         await say(tab, { atOnce: 600, deltas: 0, perSecond: 1, characters: 0 })
@@ -174,7 +174,7 @@ describeWithServer(
         await tab.reaches('completed')
       }))
 
-    it('a message of 1 MB leaves the page usable, by whomever it is, and all of it is there', () =>
+    it('a message of 1 MB leaves the page usable, from user or model, and all of it is shown', () =>
       stage().visit(async (tab) => {
         for (const [sessionId, role] of [['long-answer', 'assistant'], ['long-question', 'user']] as const) {
           await open(tab, sessionId)
@@ -187,7 +187,7 @@ describeWithServer(
         }
       }))
 
-    it('an answer of 1 MB that streams leaves the page usable, and stays as it is when it is complete', () =>
+    it('a streaming answer of 1 MB leaves the page usable, and does not change when it is complete', () =>
       stage().visit(async (tab) => {
         await say(tab, { atOnce: megabyte, deltas: 1200, perSecond: 300, characters: 6 })
         await tab.page.locator('[data-testid=assistant] h2').first().waitFor()

@@ -64,7 +64,7 @@ describeRecorded('how the page looks', (recording) => {
     }),
   )
 
-  it.concurrent('D42: a panel that has moved is noticed, and the edge of a letter is not', () =>
+  it.concurrent('D42: a moved panel is detected, and the edge of a letter is not', () =>
     visit({}, async (tab) => {
       await tab.useTestFonts()
       await tab.show('approval')

@@ -9,8 +9,8 @@ const minuteMs = 60_000
 /** Maximum wait between two tries of the client. */
 const longestWaitMs = 10_000
 
-describeInBrowser('a server that is gone', ({ visit }) => {
-  it.concurrent('D24: as the page is loaded: it says that it waits, and fills itself when the server is back', () =>
+describeInBrowser('a server that is down', ({ visit }) => {
+  it.concurrent('D24: while the page loads: it says that it waits, and loads its content when the server is back', () =>
     visit(
       async (tab) => {
         const { page } = tab
@@ -30,8 +30,8 @@ describeInBrowser('a server that is gone', ({ visit }) => {
   )
 })
 
-describeWithServer('a server that is gone for a minute', {}, (stage) => {
-  it('D24: the page says that it waits, sends what was typed when it is back, and nothing stands twice', () =>
+describeWithServer('a server that is down for a minute', {}, (stage) => {
+  it('D24: the page says that it waits, sends typed text when the server is back, and shows nothing twice', () =>
     stage().visit(
       async (tab) => {
         const { page } = tab

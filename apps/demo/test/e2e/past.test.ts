@@ -3,7 +3,7 @@ import { describeInBrowser } from './browser.ts'
 import { eventually } from './eventually.ts'
 
 describeInBrowser('time travel', ({ visit }) => {
-  it.concurrent('D54: the past shows conversation, ledger and questions as of an event, and the present comes back', () =>
+  it.concurrent('D54: the past shows conversation, ledger and questions as of an event, and the page returns to the present', () =>
     visit(async (tab) => {
       await tab.say('what is the weather in Oslo and Lima')
       await tab.reaches('completed')
@@ -33,7 +33,7 @@ describeInBrowser('time travel', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D55: an event is shown whole with its commit, its claim and its process, and the call with what the model was sent', () =>
+  it.concurrent('D55: an event is shown in full with its commit, its claim and its process, and the call with the request to the model', () =>
     visit(async (tab) => {
       await tab.say('what is the weather in Oslo and Lima')
       await tab.reaches('completed')
@@ -53,7 +53,7 @@ describeInBrowser('time travel', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D56, D19: a fork begins at the event that is shown, runs nothing again, and stands in the tree', () =>
+  it.concurrent('D56, D19: a fork begins at the shown event, runs nothing again, and appears in the tree', () =>
     visit(async (tab) => {
       const { page } = tab
       await tab.say('where am I')
@@ -79,7 +79,7 @@ describeInBrowser('time travel', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D29: commands are found by typing, the keys are listed, and the focus comes back', () =>
+  it.concurrent('D29: commands are found by typing, the keys are listed, and the focus returns', () =>
     visit(async (tab) => {
       const { page } = tab
       await page.getByRole('button', { name: 'Commands' }).press('Enter')
@@ -99,7 +99,7 @@ describeInBrowser('time travel', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D28: the colours follow the reader, over a reload', () =>
+  it.concurrent('D28: the colours follow the setting of the reader, over a reload', () =>
     visit(async (tab) => {
       const scheme = (): Promise<string> => tab.page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)
       await tab.page.getByRole('button', { name: 'Colours: system' }).click()
@@ -111,7 +111,7 @@ describeInBrowser('time travel', ({ visit }) => {
     }),
   )
 
-  it.concurrent('a session is found by its title and deleted after a question', () =>
+  it.concurrent('a session is found by its title and deleted after a confirmation', () =>
     visit(async (tab) => {
       await tab.say('a knot of its own')
       await tab.reaches('completed')

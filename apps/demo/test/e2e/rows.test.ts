@@ -40,7 +40,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D38: "where am I" waits for the browser and goes on with its answer', () =>
+  it.concurrent('D38: "where am I" waits for the browser and continues with its answer', () =>
     visit(async (tab) => {
       await tab.say('where am I')
       await tab.reaches('waiting-for-user')
@@ -82,7 +82,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D15: D denies what the agent asks, outside of fields only', () =>
+  it.concurrent('D15: the key D denies the agent\'s question, but not while the focus is in a field', () =>
     visit(async (tab) => {
       await tab.say('delete the report')
       await tab.reaches('waiting-for-user')
@@ -97,7 +97,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D15: what is typed instead of a decision interrupts the run', () =>
+  it.concurrent('D15: a message typed instead of a decision interrupts the run', () =>
     visit(async (tab) => {
       await tab.say('delete the report')
       await tab.reaches('waiting-for-user')
@@ -110,7 +110,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D38, D16: "research knots" has a card for its child, whose conversation opens, and tells what it found', () =>
+  it.concurrent('D38, D16: "research knots" has a card for its child, whose conversation opens and reports its findings', () =>
     visit(async (tab) => {
       await tab.say('research knots')
       await tab.main.getByText('The researcher is back.').waitFor()
@@ -127,7 +127,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D38: "ask the worker" shows the agent that the work was handed to, and its answer', () =>
+  it.concurrent('D38: "ask the worker" shows the agent that got the work, and its answer', () =>
     visit(async (tab) => {
       await tab.say('ask the worker')
       await tab.main.getByText('The worker says:').waitFor()
@@ -137,7 +137,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D38, D21: "make a plan" shows its steps as a track, with the tools of the step that is active', () =>
+  it.concurrent('D38, D21: "make a plan" shows its steps as a track, with the tools of the active step', () =>
     visit(async (tab) => {
       await tab.say('make a plan')
       await tab.main.getByText('cast off at high water').first().waitFor()
@@ -151,7 +151,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D38, D20: "long talk" ends with a compaction that folds out, and the messages before it stay', () =>
+  it.concurrent('D38, D20: "long talk" ends with a compaction that can be expanded, and the messages before it stay', () =>
     visit(async (tab) => {
       await tab.say('long talk')
       const note = tab.page.getByTestId('compaction')
@@ -163,7 +163,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D38, D22: "fail" tells of two retries and of the spare model; what was thrown away is an estimate', () =>
+  it.concurrent('D38, D22: "fail" shows two retries and the fallback model; the cost of discarded attempts is an estimate', () =>
     visit(async (tab) => {
       await tab.say('fail')
       await tab.reaches('completed')
@@ -184,7 +184,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D6, D8: anything else is answered with what can be asked; every phrase is a chip; the header says offline', () =>
+  it.concurrent('D6, D8: any other text is answered with the list of known phrases; every phrase is a chip; the header says offline', () =>
     visit(async (tab) => {
       const badge = tab.page.getByTestId('model')
       expect(await badge.textContent()).toBe('Offline model, no key needed')
@@ -198,7 +198,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D14: a place that is kept private is an answer too', () =>
+  it.concurrent('D14: refusing to share the location is an answer too', () =>
     visit(async (tab) => {
       await tab.say('where am I')
       await tab.page.getByRole('button', { name: 'Keep it private' }).click()
@@ -209,7 +209,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('tells a message over the limit with its code, gives the text back, and the session stays usable', () =>
+  it.concurrent('reports a message over the limit with its code, gives the text back, and the session stays usable', () =>
     visit(async (tab) => {
       await tab.say('hello')
       await tab.reaches('completed')
@@ -226,7 +226,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('lists the sessions and goes from one to another by address, and back to the first page', () =>
+  it.concurrent('lists the sessions and switches between them by address, and back to the first page', () =>
     visit(async (tab) => {
       await tab.say('tell me a story')
       await tab.reaches('completed')
@@ -257,7 +257,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }, { fresh: true }),
   )
 
-  it.concurrent('D24: the kill can wait, and can be called off', () =>
+  it.concurrent('D24: the kill can be delayed, and cancelled', () =>
     visit(async (tab) => {
       await tab.page.getByRole('button', { name: 'Kill the server', exact: true }).click()
       await tab.page.getByLabel('When').selectOption('in 1 s')

@@ -21,10 +21,10 @@ async function ownerShown(tab: DemoPage, names = 'AB'): Promise<string> {
   return /^Server (\w)runs this session/.exec(text ?? '')?.[1] ?? ''
 }
 
-describeWithServer('a page before two servers', heldModelOnPostgres, (stage) => {
+describeWithServer('a page with two servers', heldModelOnPostgres, (stage) => {
   afterAll(() => model.close())
 
-  it('D24: the server that runs the session is killed in the middle of an answer: the other one gives it, once, and the page stays', () =>
+  it('D24: when the server that runs the session is killed in the middle of an answer, the other one gives the answer, once, and the page stays', () =>
     stage().visit(
       async (tab) => {
         const { page } = tab

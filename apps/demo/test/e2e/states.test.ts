@@ -21,7 +21,7 @@ describeRecorded('every state of the page', (recording) => {
     return stageAt(url).visit(test, { now, viewport: phone })
   }
 
-  it.concurrent.each(groups)('D41, D28, D31: in those %s axe finds nothing on a phone, in light and in dark; each has its word, and all is in reach in every window', (_, members) =>
+  it.concurrent.each(groups)('D41, D28, D31: in the states %s axe finds nothing on a phone, in light and in dark; each has its word, and all is reachable in every window', (_, members) =>
     visit(async (tab) => {
       for (const { id, words } of members) {
         const isFirst = id === members[0]?.id
@@ -43,7 +43,7 @@ describeRecorded('every state of the page', (recording) => {
     }),
   )
 
-  it.concurrent.each(openings)('D41, D31: axe finds nothing in $name, on a phone, in light and in dark, and all of it is in reach', ({ id, panel, open }) =>
+  it.concurrent.each(openings)('D41, D31: axe finds nothing in $name, on a phone, in light and in dark, and all of it is reachable', ({ id, panel, open }) =>
     visit(async (tab) => {
       await tab.show(id)
       if (panel) await showPanel(tab, panel)

@@ -19,7 +19,7 @@ import { eventually } from './eventually.ts'
 const read = ['agents:read', 'sessions:read'] as const
 const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = { reader: read, writer: [...read, 'sessions:write', 'approvals', 'requests:read'], sender: [...read, 'sessions:write'], decider: [...read, 'approvals'] }
 
-describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server elsewhere'), () => {
+describe.skipIf(isChromiumMissing)(titleInBrowser('the studio with a server elsewhere'), () => {
   let dataFolder: string
   let demo: Demo
   let api: RunningServer
@@ -52,7 +52,7 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
     await removeDataFolder(dataFolder)
   })
 
-  it('D57: shows and does what its token may, with the public API alone; one that may only read offers nothing', async () => {
+  it('D57: shows and does what its token allows, with the public API alone; a read-only token gets no actions', async () => {
     const writer = await studio('writer')
     let sessionId = ''
     await stageAt(writer).visit(async (tab) => {
@@ -79,7 +79,7 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
     })
   })
 
-  it('D57: says before a click what a token may not do: who may not decide sees the question, who may not send decides it', async () => {
+  it('D57: says before a click what a token may not do: without the right to decide it shows the question, without the right to send it still decides', async () => {
     let sessionId = ''
     const sender = await studio('sender')
     await stageAt(sender).visit(async (tab) => {
@@ -136,7 +136,7 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
     })
   })
 
-  it('D57, D5: lends its token to no other page, and gives it to none', async () => {
+  it('D57, D5: lets no other page use its token, and reveals it to none', async () => {
     const url = await studio('writer')
     expect((await fetch(`${url}/api/me`)).status).toBe(200)
     expect((await fetch(`${url}/api/me`, { headers: { origin: 'http://evil.example' } })).status).toBe(403)

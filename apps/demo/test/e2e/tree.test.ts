@@ -4,7 +4,7 @@ import type { DemoPage } from './demo-page.ts'
 import { eventually } from './eventually.ts'
 
 describeInBrowser('marks and branches', ({ visit }) => {
-  it.concurrent('D13, D23: parallel tools have cards and marks of their own; a mark that is pointed at lights up its card or answer', () =>
+  it.concurrent('D13, D23: parallel tools have separate cards and marks; pointing at a mark highlights its card or answer', () =>
     visit(async (tab) => {
       const { page } = tab
       await tab.say('what is the weather in Oslo and Lima')
@@ -30,7 +30,7 @@ describeInBrowser('marks and branches', ({ visit }) => {
     }),
   )
 
-  it.concurrent('D19: the tree shows the branches with the active one, and goes from one to the other, over a reload', () =>
+  it.concurrent('D19: the tree shows the branches with the active one, and switches between them, over a reload', () =>
     visit(async (tab) => {
       const { page } = tab
       await tab.say('hello there')
