@@ -15,7 +15,7 @@ const port = 8788
 const studioBefore = (server: string) => createStudioFetch({ server, token: 'secret', port, pageFolder: import.meta.dirname })
 const ask = (studio: ReturnType<typeof createStudioFetch>, path: string, init?: RequestInit) => studio(new Request(`http://127.0.0.1:${port}${path}`, init))
 
-it.each([301, 302, 303, 307, 308])('D57: follows no redirect (%i), so no other server gets the token or what was sent', async (status) => {
+it.each([301, 302, 303, 307, 308])('D57: follows no redirect (%i), so no other server gets the token or the request', async (status) => {
   const reached: string[] = []
   const other = await listening((request, response) => {
     reached.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -35,7 +35,7 @@ it.each([301, 302, 303, 307, 308])('D57: follows no redirect (%i), so no other s
   expect(reached).toEqual([])
 })
 
-it('D57: sends the server neither cookies nor the origin of the page, and below the path of its address', async () => {
+it('D57: sends the server neither cookies nor the origin of the page, and uses paths below its address', async () => {
   const seen: object[] = []
   const server = await listening(({ url, headers: { cookie, origin, authorization } }, response) => {
     seen.push({ url, cookie, origin, authorization })
@@ -46,7 +46,7 @@ it('D57: sends the server neither cookies nor the origin of the page, and below 
   expect(seen).toEqual([{ url: '/bowline/api/me?x=1', cookie: undefined, origin: undefined, authorization: 'Bearer secret' }])
 })
 
-it('D57: says that a server is out of reach, so that the page tries again', async () => {
+it('D57: reports a server out of reach, so that the page tries again', async () => {
   const response = await ask(studioBefore('http://127.0.0.1:1'), '/api/me')
   expect([response.status, await response.json()]).toMatchObject([503, { code: 'server-unreachable' }])
 })

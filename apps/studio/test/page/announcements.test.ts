@@ -17,7 +17,7 @@ const answer = (text: string, stopReason: string) => ({
   message: { role: 'assistant', id: 'm1', content: [{ type: 'text', text }], stopReason, usage: {} },
 })
 
-it('D30: says nothing for a delta and the whole answer at its end', () => {
+it('D30: announces nothing for a delta and the whole answer at its end', () => {
   const events = log().commit(0, ...begun)
   const start = heard(events.events)
   events.delta(1, { type: 'text-start', messageId: 'm1', index: 0 }).delta(1, { type: 'text-delta', messageId: 'm1', index: 0, delta: 'Hi' })
@@ -28,7 +28,7 @@ it('D30: says nothing for a delta and the whole answer at its end', () => {
   expect(announcementsBetween(end, end)).toEqual([])
 })
 
-it('D30: says nothing of what was there when the page came, but what waits for the reader', () => {
+it('D30: announces nothing that was there when the page loaded, except questions for the reader', () => {
   const waiting = [{ toolCallId: 'a', toolName: 'pay_invoice', input: {}, unknown: true }]
   const events = log().commit(0, ...begun).commit(1, answer('I pay.', 'tool-calls'))
   expect(announcementsBetween(undefined, heard(events.events))).toEqual([])
@@ -40,7 +40,7 @@ it('D30: says nothing of what was there when the page came, but what waits for t
   expect(announcementsBetween(asked, asked)).toEqual([])
 })
 
-it('D30: an answer that failed or was stopped is not read out as one', () => {
+it('D30: an answer that failed or was stopped is not announced as an answer', () => {
   const events = log().commit(0, ...begun)
   const before = heard(events.events)
   const failed = heard(events.commit(1, answer('half of', 'error')).events)

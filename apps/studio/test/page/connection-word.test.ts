@@ -8,7 +8,7 @@ function story(...signals: readonly ConnectionSignal[]): ConnectionWord[] {
 }
 
 describe('the connection in words', () => {
-  it('D24: tells a lost connection as lost, waiting, resumed', () => {
+  it('D24: shows a lost connection as lost, waiting, resumed', () => {
     expect(story('connecting', 'open', 'waiting', 'time-passed', 'connecting', 'open', 'time-passed')).toEqual([
       'idle',
       'connected',
@@ -20,7 +20,7 @@ describe('the connection in words', () => {
     ])
   })
 
-  it('says resumed also when the server is back before "lost" could be read', () => {
+  it('shows resumed also if the server is back before "lost" could be read', () => {
     expect(story('open', 'waiting', 'connecting', 'open')).toEqual(['connected', 'lost', 'lost', 'resumed'])
   })
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { entryOf, withEntry } from '../../src/page/parts/growing.ts'
 import type { Growing } from '../../src/page/parts/growing.ts'
 
-it('D32: a new entry copies no more than one part, and what was there before stays as it was', () => {
+it('D32: a new entry copies at most one part, and earlier entries stay unchanged', () => {
   let record: Growing<number> = []
   for (let count = 0; count < 1000; count++) {
     const before = record

@@ -12,7 +12,7 @@ function session(sessionId: string, hoursAgo: number, more: Partial<SessionSumma
 }
 
 describe('the list of sessions', () => {
-  it('D19: groups by day, with forks below what they come from', () => {
+  it('D19: groups by day, with forks below their origin', () => {
     const sessions = [
       session('fork', 1, { forkedFrom: { sessionId: 'old', entryId: 'm1' } }),
       session('new', 2),
@@ -50,11 +50,11 @@ describe('two requests', () => {
     expect(rows[3]).toEqual({ before: { role: 'user', content: 'd' }, same: false })
   })
 
-  it('D55: the first one of a session has nothing to differ from', () => {
+  it('D55: the first one of a session has nothing to compare with', () => {
     expect(compareRequests(request(['a'], ['one'], { seed: 1 }), undefined)).toMatchObject({ shared: 0, toolsAdded: [], toolsRemoved: [], settingsChanged: [] })
   })
 })
 
-it('a tool without a label is called by its name in words', () => {
+it('a tool without a label is shown by its name in words', () => {
   expect(['get_location', 'delegate-to-researcher', 'x', '__'].map(toolLabel)).toEqual(['Get location', 'Delegate to researcher', 'X', '__'])
 })

@@ -15,7 +15,7 @@ const retryStart = (attempt: number, more: object = {}): Facts => ({
 const discarded: Facts = { type: 'message-discarded', messageId: 'm1', reason: 'retry' }
 const messageStart = (messageId: string): Facts => ({ type: 'message-start', messageId, attempt: 2, model: { provider: 'offline', modelId: 'x' } })
 
-describe('what stands beside the messages', () => {
+describe('content beside the messages', () => {
   it('D18: a stopped turn leaves its receipt under the last message', () => {
     const receipt = [{ toolCallId: 'a', toolName: 'index_docs', status: 'cancelled' }]
     const { events } = log()
@@ -25,7 +25,7 @@ describe('what stands beside the messages', () => {
     expect(fold(events).notes).toEqual({ m1: { status: 'aborted', reason: 'abort', receipt, agents: [] } })
   })
 
-  it('D16: with the subagents that were at work for it, and no other', () => {
+  it('D16: with the subagents that were running for it, and no other', () => {
     const child = (type: 'child-start' | 'child-end', childRunId: string, more: object = {}): Facts => ({ type, childRunId, ...more })
     const { events } = log()
       .commit(0, ...opening)
@@ -35,7 +35,7 @@ describe('what stands beside the messages', () => {
     expect(fold(events).notes['u1']?.agents).toEqual(['stopped', 'at-work'])
   })
 
-  it('D23: a retry stands below the message that was to be answered, through wait, attempt and end', () => {
+  it('D23: a retry appears below the message to be answered, through wait, attempt and end', () => {
     const events = log().commit(0, ...opening).commit(5, discarded, retryStart(2))
     const stateOf = () => fold(events.events).retries['u1']?.map((retry) => [retry.attempt, retry.state])
     expect(stateOf()).toEqual([[2, 'announced']])
@@ -51,7 +51,7 @@ describe('what stands beside the messages', () => {
     expect(stateOf()).toEqual([[2, 'failed'], [3, 'answered']])
   })
 
-  it('D23: says which attempt comes when, and which model takes over', () => {
+  it('D23: shows which attempt comes when, and which model takes over', () => {
     const { retries } = fold(log().commit(0, ...opening).commit(5, retryStart(2, { cause: 'fallback', model: { provider: 'p', modelId: 'spare' } })).events)
     const [retry] = retries['u1'] ?? []
     expect(retry && describeNext(retry)).toMatch(/^Attempt 2 of 4 with spare starts at \d\d:\d\d:\d\d, after 2\.0 s\.$/)
@@ -71,7 +71,7 @@ describe('what stands beside the messages', () => {
     expect(fold(events.events).queued).toEqual([])
   })
 
-  it('D17, S126: an input that is stopped before its run starts is shown as not sent behind the message before it, which is not marked as stopped', () => {
+  it('D17, S126: an input that is stopped before its run starts is shown as not sent after the message before it, which is not marked as stopped', () => {
     const events = log()
     const stopped = (runId: string, text: string) =>
       events.commit(1, { type: 'run-queued', runId, kind: 'user', input: text }).commit(1, { type: 'turn-end', runId, turn: 0, status: 'aborted', reason: 'abort' })
@@ -82,7 +82,7 @@ describe('what stands beside the messages', () => {
     expect(fold(events.events)).toMatchObject({ queued: [], notes: {}, withdrawn: { '': ['first'], u1: ['next', 'later'] } })
   })
 
-  it('D27: the same log gives the same with records that come twice', () => {
+  it('D27: the same log gives the same result with repeated records', () => {
     const { events } = log().commit(0, ...opening).commit(5, retryStart(2)).commit(5, { type: 'run-queued', runId: 'run_2', kind: 'user', input: 'next' })
     expect(fold([...events, ...events])).toEqual(fold(events))
   })

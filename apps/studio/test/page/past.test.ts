@@ -32,7 +32,7 @@ function durable(build: ReturnType<typeof log>): readonly DurableEvent[] {
 const idsAt = (events: readonly DurableEvent[], count = events.length): readonly (string | undefined)[] => createHistory().at(events, count).view.messages.map(({ id }) => id)
 
 describe('the past', () => {
-  it('D54: a thousand events are looked at in any order, each as by a fresh fold', () => {
+  it('D54: a thousand events are shown in any order, each as by a fresh fold', () => {
     const build = log().commit(0, ...opening)
     for (let turn = 0; turn < 250; turn++) build.commit(1, user(`u${turn}`), answer(`m${turn}`)).commit(1, { type: 'settled' }, { type: 'save-point' })
     const events = durable(build)
@@ -56,12 +56,12 @@ describe('the past', () => {
     expect(idsAt(events)).toEqual([])
   })
 
-  it('D54: a log whose beginning is not here is no gap', () => {
+  it('D54: a log whose beginning is not loaded is no gap', () => {
     const events = durable(log().commit(0, ...opening, answer('m1')).commit(1, user('a'), answer('b'))).slice(4)
     expect(createHistory().at(events, 2).view).toMatchObject({ gap: false, messages: [{ id: 'a' }, { id: 'b' }] })
   })
 
-  it('D22: a part whose cost is not known makes the sum unknown; what is estimated stays so', () => {
+  it('D22: a part with unknown cost makes the sum unknown; an estimate stays marked', () => {
     const known = { inputTokens: 1, outputTokens: 1, cost: 0.5, currency: 'USD', estimated: false }
     expect(sumSpent([known, known])).toEqual({ inputTokens: 2, outputTokens: 2, cost: 1, currency: 'USD', estimated: false })
     expect(sumSpent([known, { inputTokens: 1, outputTokens: 1, estimated: true }, known])).toEqual({ inputTokens: 3, outputTokens: 3, currency: 'USD', estimated: true })
@@ -88,7 +88,7 @@ describe('a jump', () => {
     ['crash', 0, 7],
     ['crash', 7, undefined],
     ['tool', 6, undefined],
-  ] as const)('D54: to the next %s behind event %i shows %s events', (target, from, to) => {
+  ] as const)('D54: to the next %s after event %i shows %s events', (target, from, to) => {
     expect(jump(events, from, target)).toBe(to)
   })
 })
@@ -102,7 +102,7 @@ describe('a crash', () => {
     .commit(1, started('Lima', 2))
     .commit(10, ended('Lima'))
 
-  it('D58: tells what was kept, what ran again under which key, and when, below the message that stood last', () => {
+  it('D58: shows what was kept, what ran again under which key, and when, below the last message', () => {
     const { byMessage } = createHistory().at(durable(weather), weather.events.length).crashes
     expect(byMessage).toEqual({
       m1: [
@@ -123,7 +123,7 @@ describe('a crash', () => {
     })
   })
 
-  it('D26, D58: a call that may happen once is told as unsure, and an answer that was being written as asked again', () => {
+  it('D26, D58: a once call is shown as unsure, and an answer that was being written as requested again', () => {
     const build = log()
       .commit(0, { type: 'turn-start', resumed: false, attempt: 1 }, user('u'))
       .commit(1, { type: 'message-start', messageId: 'm1', attempt: 1, model: { provider: 'offline', modelId: 'x' } })
@@ -135,7 +135,7 @@ describe('a crash', () => {
     expect(byMessage).toMatchObject({ u: [{ askedAgain: true, kept: [], again: [] }], m2: [{ askedAgain: false, again: [], unsure: [{ toolCallId: 'pay', name: 'Weather' }] }] })
   })
 
-  it('a turn that was resumed for another reason is none, and the next turn begins without its calls', () => {
+  it('a turn that was resumed for another reason is not a crash, and the next turn begins without its calls', () => {
     const build = log()
       .commit(0, { type: 'turn-start', resumed: false, attempt: 1 }, user('u'), answer('m1', [call('a')]), started('a'), ended('a'))
       .commit(1, { type: 'turn-start', resumed: true, attempt: 1, cause: 'answers' })

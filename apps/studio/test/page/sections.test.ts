@@ -40,7 +40,7 @@ function atOnce(text: string): readonly string[] {
 }
 
 describe('sections of Markdown', () => {
-  it('D10: a settled section never changes, and what is open stays short however long the text is', () => {
+  it('D10: a finished section never changes, and the open one stays short however long the text is', () => {
     const text = chapters(400)
     const sectionsOf = createSections()
     let before: readonly string[] = []
@@ -54,19 +54,19 @@ describe('sections of Markdown', () => {
     expect(before.length).toBeGreaterThan(20)
   })
 
-  it('D10: the sections are the same whether the text came in pieces or whole, and joined they are the text', () => {
+  it('D10: the sections are the same whether the text came in pieces or whole, and joined they equal the text', () => {
     const text = chapters(60)
     const whole = atOnce(text)
     expect(whole.join('')).toBe(text)
     for (const characters of [1, 7, 64, 5000]) expect(growing(text, characters)).toEqual(whole)
   })
 
-  it('D11: a section ends between blocks: no list, table or code is torn', () => {
+  it('D11: a section ends between blocks: no list, table or code is split', () => {
     for (const section of atOnce(chapters(60)).slice(1)) expect(section).toMatch(/^(##|A paragraph|- one|1\. first|\||```ts)/)
     for (const section of atOnce(chapters(60))) expect(section.split('```').length % 2).toBe(1)
   })
 
-  it('D11: code that is longer than a frame can draw is closed and opened again', () => {
+  it('D11: code that is too long for one frame is closed and opened again', () => {
     const lines = Array.from({ length: 4000 }, (_, number) => `line ${number}`).join('\n')
     const sections = atOnce(`~~~ts\n${lines}\n~~~\n`)
     expect(sections.length).toBeGreaterThan(3)
@@ -85,14 +85,14 @@ describe('sections of Markdown', () => {
     expect(atOnce(oneLine).join('')).toBe(oneLine)
   })
 
-  it('a text that begins anew is read anew, and line ends of Windows are taken as one', () => {
+  it('a text that starts anew is read anew, and line ends of Windows count as one', () => {
     const sectionsOf = createSections()
     sectionsOf(chapters(60))
     expect(sectionsOf('short')).toEqual({ settled: [], open: 'short' })
     expect(atOnce(chapters(60).replaceAll('\n', '\r\n'))).toEqual(atOnce(chapters(60)))
   })
 
-  it('knows a text whose parts need each other', () => {
+  it('detects a text whose parts depend on each other', () => {
     expect(hasDefinitions('see [a]\n\n[a]: https://example.com')).toBe(true)
     expect(hasDefinitions('a note[^1]\n\n[^1]: below')).toBe(true)
     expect(hasDefinitions(chapters(3))).toBe(false)

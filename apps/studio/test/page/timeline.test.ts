@@ -34,7 +34,7 @@ describe('the timeline', () => {
     expect(timeline.turns).toEqual([{ runId: 'run_1', turn: 1, startAt: 1000, status: 'completed' }])
   })
 
-  it('draws how long an approval and a compaction took', () => {
+  it('draws the duration of an approval and a compaction', () => {
     const { events } = log()
       .commit(0, ...opening)
       .commit(100, { type: 'approval-requested', toolCallId: 'a', toolName: 'get_weather', approvalId: 'ap1' })
@@ -49,7 +49,7 @@ describe('the timeline', () => {
     ])
   })
 
-  it('puts calls that overlap side by side, and later ones back on a free track', () => {
+  it('puts overlapping calls side by side, and later ones back on a free track', () => {
     const { events } = log()
       .commit(0, ...opening)
       .commit(100, started('a'), started('b'))
@@ -66,7 +66,7 @@ describe('the timeline', () => {
     expect(count).toBe(2)
   })
 
-  it('D24: a takeover marks the gap from the last commit of the dead process, and crosses out what was lost', () => {
+  it('D24: a takeover marks the gap from the last commit of the dead process, and crosses out lost work', () => {
     const { events } = log()
       .commit(0, ...opening)
       .commit(100, started('a'))
@@ -91,7 +91,7 @@ describe('the timeline', () => {
     expect(fold([...events, ...durable])).toEqual(fold(events))
   })
 
-  it('keeps the order of moments and cuts long waits short', () => {
+  it('keeps the order of moments and shortens long waits', () => {
     const { events } = log()
       .commit(0, ...opening)
       .commit(1, started('a'))
