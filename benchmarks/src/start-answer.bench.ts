@@ -35,7 +35,7 @@ export const bench: Bench = {
     }),
 }
 
-/** What a new user has: a home folder that knows the registries, and Node. */
+/** Environment of a new user: a home folder that knows the registries, and Node. */
 function environment(home: string, ownNpmrc: string): NodeJS.ProcessEnv {
   mkdirSync(home, { recursive: true })
   const setting = (name: string): string => execFileSync('npm', ['config', 'get', name], { encoding: 'utf8' }).trim()

@@ -54,7 +54,7 @@ export class ClientError extends Error {
 }
 
 export function readingAborted(cause?: unknown): ClientError {
-  return new ClientError('reading-aborted', 'The reading was aborted by the caller; the run continues on the server.', { cause })
+  return new ClientError('reading-aborted', 'The caller stopped reading; the run continues.', { cause })
 }
 
 export function isReadingAborted(error: unknown): boolean {

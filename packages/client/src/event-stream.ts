@@ -112,7 +112,7 @@ class Follower {
       // The server ended the stream as planned. Backoff is needed if it is draining or if it ends every stream at once.
       if (progress && decoded.reason !== 'drained') return 'again'
     }
-    return new ClientError('network', 'The connection of the stream was lost.', { retryable: true })
+    return new ClientError('network', 'The stream was cut off.', { retryable: true })
   }
 
   /** Reads only on demand, so that a slow consumer slows down the socket. */
@@ -173,7 +173,7 @@ class Follower {
 function bodyOf(response: Response): ReadableStream<Uint8Array> {
   const type = response.headers.get('content-type') ?? ''
   if (response.body && type.startsWith('text/event-stream')) return response.body
-  throw new ClientError('invalid-answer', `The answer must be an event stream; received the content type "${type}". Check baseUrl.`, { status: response.status })
+  throw new ClientError('invalid-answer', `The answer is "${type}", not an event stream. Check baseUrl.`, { status: response.status })
 }
 
 function errorOf({ problem }: StreamError): ClientError {

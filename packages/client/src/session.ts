@@ -121,7 +121,7 @@ class SessionHandle implements ClientSession {
 
   async state(options?: CallOptions & PageOptions): Promise<SessionView> {
     checkPageOptions(options)
-    if (this.#parts.unsent.has(this.id)) throw new ClientError('session-missing', 'The session does not exist before its first input. Send one first.')
+    if (this.#parts.unsent.has(this.id)) throw new ClientError('session-missing', 'The session has no input yet: send one first.')
     return this.#get('', checkPageOptions, options)
   }
 

@@ -176,7 +176,7 @@ it.each([
   ['aborted', { reason: 'abort', receipt: [] }, ['data-usage', 'data-stopped', 'abort'], {}],
   ['error', { reason: 'model-error', error: { kind: 'rate-limit' } }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('in a moment') as string }],
   ['halted', { reason: 'guardrail' }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('rule') as string }],
-  ['needs-recovery', { reason: 'unknown-outcome' }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('Somebody') as string }],
+  ['needs-recovery', { reason: 'unknown-outcome' }, ['data-usage', 'data-error', 'error'], { errorText: expect.stringContaining('An operator') as string }],
 ])('V48: a turn that ends as %s %o', async (status, more, types, last) => {
   const frames = await framesOf(log(turnStart, turnEnd(status, more)))
   expect(chunkTypes(frames)).toEqual(['start', ...types, '[DONE]'])

@@ -22,7 +22,7 @@ it('V73, V79: four files are fetched at once, a thousand wait, and one more is r
   await expect(download(address, never, 1)).rejects.toMatchObject({ code: 'rate-limited', retryAfterMs: 1000 })
   // A waiting caller that aborts makes room for the next.
   leaving.abort()
-  await expect(left).rejects.toThrow('Nobody waits')
+  await expect(left).rejects.toThrow('The request for the file was aborted')
   fetches.push(download(address, never, 1))
   hold.open()
   expect(await Promise.all(fetches)).toHaveLength(1004)
