@@ -8,7 +8,7 @@ Usage: bowline-bridge [flags] [check | ask AGENT TEXT]
 
   --config FILE         Default: bowline.bridge.ts, .js or .json in this folder
   --worker ID=COMMAND   An agent in a process of its own; may be given several times
-  --default-agent ID    Who works when nobody is named
+  --default-agent ID    Agent for requests that name none
   --http HOST:PORT      Serve http://HOST:PORT/mcp. Without HOST: 127.0.0.1
   --allow-host NAME     A further name under which it may be asked over HTTP; several times
   --log-level LEVEL     info, warn, error or silent (info; of ask: error)

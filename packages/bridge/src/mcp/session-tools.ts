@@ -62,7 +62,7 @@ export const sessionsClose = tool({
   description: 'Ends a session. A running request is cancelled first.',
   input: closeInputSchema,
   output: z.looseObject({
-    closed: z.literal(true).describe('It is closed, whoever closed it.'),
+    closed: z.literal(true).describe('The session is closed.'),
     sessionId: z.string().describe('The session.'),
     existed: z.boolean().describe('True if this call closed it.'),
   }),

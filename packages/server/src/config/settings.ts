@@ -48,7 +48,7 @@ export const settings = {
   basePath: text({ group: 'Where', about: 'In front of every route', default: '' }, 'PATH', basePathSchema),
   drainMs: milliseconds({ group: 'Where', about: 'What open streams have to finish at the end', default: defaultDrainMs }, { min: 0 }),
   auth: text(
-    { group: 'Who may call', about: 'none: everybody on this machine. Tokens and JWT are set in the file', default: undefined },
+    { group: 'Who may call', about: 'none: every caller on this machine. Tokens and JWT are set in the file', default: undefined },
     'none',
     z.literal('none', 'can only be none here: tokens and JWT are set in the file'),
   ),

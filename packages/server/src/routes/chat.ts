@@ -54,7 +54,7 @@ function historyRoute(services: Services): Route {
     scope: 'sessions:read',
     rate: 'control',
     query: messagesQuery,
-    answers: [{ status: 200, description: 'The messages, oldest first. Nobody has begun a conversation that has none.', schema: chatHistory }],
+    answers: [{ status: 200, description: 'The messages, oldest first. An unknown conversation has none.', schema: chatHistory }],
     problems: ['session-expired', 'session-deleted', 'unknown-entry'],
     async handle(call) {
       const owned = await knownSession(services, call)

@@ -19,7 +19,7 @@ export function createInstruments(registry: Registry, tenants: boolean) {
     requests: counter('bowline_http_requests_total', 'Requests that were answered.', 'method', 'route', 'status', ...tenant),
     requestSeconds: histogram('bowline_http_duration_seconds', 'From a request to the headers of its answer.', answerSeconds, 'method', 'route'),
     rateLimited: counter('bowline_rate_limited_total', 'Requests that hit a limit.', 'route', 'code', ...tenant),
-    streamsOpen: gauge('bowline_streams_open', 'Streams that somebody reads.'),
+    streamsOpen: gauge('bowline_streams_open', 'Open event streams.'),
     streamFrames: counter('bowline_stream_frames_total', 'Frames that were sent, counted when their stream is closed.'),
     streamEnds: counter('bowline_stream_end_total', 'Streams that were closed, by the reason.', 'reason'),
     readerLag: histogram('bowline_reader_lag_events', 'The most that one reader was behind, in events.', lagEvents),
