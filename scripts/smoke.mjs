@@ -1,8 +1,10 @@
 // Installs the packed packages into an empty project like a user, and uses them there on a real Node.
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { docsPrograms } from './docs-programs.mjs'
 import { publishedPackages, studioTarball } from './packages.mjs'
 import { runInWorker } from './run-in-worker.mjs'
 import { run } from './run.mjs'
@@ -19,6 +21,7 @@ try {
   copyFileSync(fileURLToPath(new URL('smoke/use-packages.mjs', import.meta.url)), join(project, 'use-packages.mjs'))
   const entries = packages.flatMap((entry) => entry.entries)
   process.stdout.write(run(nodeBinary, ['use-packages.mjs', ...entries], { cwd: project }))
+  runDocsPrograms()
   // D50: what runs without Node, and what needs its compatible modules.
   await runInWorker(fileURLToPath(new URL('smoke/worker.mjs', import.meta.url)), { project, flags: [] })
   await runInWorker(fileURLToPath(new URL('smoke/worker-sessions.mjs', import.meta.url)), { project, flags: ['nodejs_compat'] })
@@ -36,6 +39,20 @@ try {
   rmSync(project, { recursive: true, force: true })
 }
 
+/** D44: runs the programs of the documentation with the packed packages. */
+function runDocsPrograms() {
+  const programs = docsPrograms().filter(({ mode }) => mode === 'run')
+  for (const { name, code } of programs) {
+    const file = join(project, `${name}.mts`)
+    writeFileSync(file, code.replaceAll('.bowline/', `.bowline/${name}/`))
+    const { OPENAI_API_KEY: _key, ...env } = process.env
+    const printed = execFileSync(nodeBinary, [file], { cwd: project, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trimEnd()
+    const expected = [...code.matchAll(/\/\/ → (.*)/g)].map(([, line]) => line).join('\n')
+    if (printed !== expected) throw new Error(`The program ${name} must print:\n${expected}\nIt printed:\n${printed}`)
+  }
+  console.log(`${programs.length} programs of the documentation print the expected output with the packed packages.`)
+}
+
 function tarballs() {
   return Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`]))
 }
@@ -46,14 +63,15 @@ function versionOfServer() {
 
 /** Returns the peer dependencies in the versions with which this repository is tested. */
 function peers() {
-  return { ai: versionOf('ai', 'demo'), zod: versionOf('zod', 'demo'), react: versionOf('react', 'studio') }
+  const ofDemo = ['ai', 'zod', '@ai-sdk/anthropic', '@ai-sdk/openai'].map((name) => [name, versionOf(name, 'apps/demo')])
+  return { ...Object.fromEntries(ofDemo), react: versionOf('react', 'apps/studio'), '@ai-sdk/react': versionOf('@ai-sdk/react', 'examples') }
 }
 
 /**
  * @param {string} name
- * @param {string} app that uses it
+ * @param {string} user folder of the package that uses it
  */
-function versionOf(name, app) {
-  const manifest = join(root, 'apps', app, 'node_modules', name, 'package.json')
+function versionOf(name, user) {
+  const manifest = join(root, user, 'node_modules', name, 'package.json')
   return JSON.parse(readFileSync(manifest, 'utf8')).version
 }
