@@ -212,6 +212,8 @@ export class DemoPage {
     await eventually(async () => expect(await this.conversation()).toEqual(stored))
     await this.page.reload()
     await eventually(async () => expect(await this.conversation()).toEqual(stored))
+    // The messages come before the log.
+    await this.page.locator('[data-testid=conversation]:not([data-status=loading])').waitFor()
   }
 
   log(): Promise<readonly LogEvent[]> {

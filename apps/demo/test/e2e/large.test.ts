@@ -5,6 +5,7 @@ import { eventually } from './eventually.ts'
 import { writeSessions } from './long-sessions.ts'
 import { markdownOf, startPacedModel } from './paced-model.ts'
 import type { PacedAnswer, PacedModel } from './paced-model.ts'
+import { readUpdatedAt } from './session-state.ts'
 
 const turns = 1000
 /** The story of the offline model has one question, one answer, and ten events. */
@@ -131,6 +132,9 @@ describeWithServer(
         await tab.reaches('completed')
         await say(tab, { atOnce: 0, deltas: 2400, perSecond: 600, characters: 8 })
         await tab.page.locator('[data-open=true] .markdown h2').first().waitFor()
+        // The list of sessions is read again when the run starts.
+        const row = tab.page.locator('[aria-label=Sessions] [aria-current=page]')
+        await eventually(async () => expect(await row.textContent()).toContain(`running · ${new Date(await readUpdatedAt(tab.page, tab.sessionId)).toLocaleTimeString('en-GB')}`))
         const seen = await tab.page.evaluate(async () => {
           const message = document.querySelector('[data-open=true] .markdown')
           if (!message) throw new Error('There is no open message.')

@@ -64,6 +64,46 @@ describeRecorded('how the page looks', (recording) => {
     }),
   )
 
+  it.concurrent('D42: when the space for a conversation shrinks, its end stays in view, and so does an earlier place', () =>
+    visit({}, async (tab) => {
+      await tab.show('plan')
+      const { page } = tab
+      const box = page.locator('.conversation-scroll')
+      const toEnd = (): Promise<number> => box.evaluate(({ scrollHeight, clientHeight, scrollTop }) => scrollHeight - clientHeight - scrollTop)
+      const shrink = async (height: number): Promise<void> => {
+        await page.setViewportSize({ width: 1440, height })
+        await tab.rests()
+      }
+      expect(await toEnd()).toBeLessThan(2)
+      await shrink(800)
+      expect(await toEnd()).toBeLessThan(2)
+      await toTheTop(tab)
+      await shrink(700)
+      expect(await box.evaluate(({ scrollTop }) => scrollTop)).toBe(0)
+    }),
+  )
+
+  it.concurrent('D42: when the window gets narrower, the end of the timeline stays in view, and so does an earlier place', () =>
+    visit(phone, async (tab) => {
+      await tab.show('crash')
+      await showPanel(tab, 'Timeline')
+      const box = tab.page.getByRole('group', { name: 'Drawing of the timeline' })
+      const toEnd = (): Promise<number> => box.evaluate(({ scrollWidth, clientWidth, scrollLeft }) => scrollWidth - clientWidth - scrollLeft)
+      const narrow = async (width: number): Promise<void> => {
+        await tab.page.setViewportSize({ ...phone.viewport, width })
+        await tab.rests()
+      }
+      await tab.rests()
+      expect(await toEnd()).toBeLessThan(2)
+      await narrow(360)
+      expect(await toEnd()).toBeLessThan(2)
+      await box.evaluate((element) => void (element.scrollLeft = 20))
+      await tab.rests()
+      await narrow(330)
+      expect(await box.evaluate(({ scrollLeft }) => scrollLeft)).toBe(20)
+    }),
+  )
+
   it.concurrent('D42: a moved panel is detected, and the edge of a letter is not', () =>
     visit({}, async (tab) => {
       await tab.useTestFonts()

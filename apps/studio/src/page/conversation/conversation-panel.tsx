@@ -1,4 +1,4 @@
-import { createContext, useCallback, useContext } from 'react'
+import { createContext, useCallback, useContext, useEffect } from 'react'
 import { isEnded, toolCallOf } from '@bowline/agent-loop/events'
 import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
 import { StickToBottom, useStickToBottomContext } from 'use-stick-to-bottom'
@@ -157,13 +157,24 @@ function Talk(props: ConversationProps) {
         </div>
       </StickToBottom.Content>
       <div aria-hidden="true" className="pointer-events-none absolute inset-x-0 bottom-0 h-5 bg-linear-to-t from-paper to-transparent" />
-      <ToTheEnd />
+      <End />
     </StickToBottom>
   )
 }
 
-function ToTheEnd() {
-  const { isAtBottom, scrollToBottom } = useStickToBottomContext()
+/** Keeps the end in view when the space for the conversation shrinks, and offers the way there from elsewhere. */
+function End() {
+  const { isAtBottom, scrollToBottom, scrollRef, state } = useStickToBottomContext()
+  useEffect(() => {
+    const box = scrollRef.current
+    if (!box) return
+    // The library observes only the content.
+    const observer = new ResizeObserver(() => {
+      if (state.isAtBottom) void scrollToBottom('instant')
+    })
+    observer.observe(box)
+    return () => observer.disconnect()
+  }, [scrollToBottom, scrollRef, state])
   if (isAtBottom) return null
   return (
     <button type="button" className="button absolute bottom-3 left-1/2 -translate-x-1/2 shadow-md" onClick={() => void scrollToBottom()}>

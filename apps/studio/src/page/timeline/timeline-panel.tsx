@@ -1,5 +1,5 @@
 import { ZoomIn, ZoomOut } from 'lucide-react'
-import { memo, useEffect, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
 import { formatDuration, formatTime } from '../parts/duration.ts'
 import type { Span, Timeline } from './fold.ts'
@@ -80,7 +80,7 @@ const Drawing = memo(function Drawing({ timeline, zoom, shownAt, onLight, onGo }
     [timeline.spans],
   )
   const [from, to] = useWindow(box, scale.width)
-  useFollowing(box, scale.width, shownAt === undefined ? undefined : scale.at(shownAt))
+  useFollowing(box, { drawing: scale.width, box: width }, shownAt === undefined ? undefined : scale.at(shownAt))
   return (
     <div className="flex min-h-0 flex-1 overflow-y-auto">
       <div className="sticky left-0 w-20 shrink-0 pt-6 pl-4 text-xs text-ink-soft" aria-hidden="true">
@@ -170,8 +170,8 @@ function useWidth(box: React.RefObject<HTMLElement | null>): number {
   return width
 }
 
-/** Keeps the end visible while it grows, unless the user has scrolled back. A moment in the past is scrolled into view. */
-function useFollowing(box: React.RefObject<HTMLDivElement | null>, width: number, shown: number | undefined): void {
+/** Keeps the end visible while it grows or the box shrinks, unless the user has scrolled back. A moment in the past is scrolled into view. */
+function useFollowing(box: React.RefObject<HTMLDivElement | null>, widths: { readonly drawing: number; readonly box: number }, shown: number | undefined): void {
   const atEnd = useRef(true)
   useEffect(() => {
     const element = box.current
@@ -180,7 +180,8 @@ function useFollowing(box: React.RefObject<HTMLDivElement | null>, width: number
     element.addEventListener('scroll', onScroll, { passive: true })
     return () => element.removeEventListener('scroll', onScroll)
   }, [box])
-  useEffect(() => {
+  // Before the next scroll event, which would otherwise find the old place in the new width.
+  useLayoutEffect(() => {
     const element = box.current
     if (!element) return
     if (shown === undefined) {
@@ -189,7 +190,7 @@ function useFollowing(box: React.RefObject<HTMLDivElement | null>, width: number
     }
     const { scrollLeft, clientWidth } = element
     if (shown < scrollLeft + 40 || shown > scrollLeft + clientWidth - 40) element.scrollLeft = shown - clientWidth / 2
-  }, [box, width, shown])
+  }, [box, widths.drawing, widths.box, shown])
 }
 
 function summary(timeline: Timeline): string {
