@@ -4,7 +4,7 @@ import type { AgentEvent, DeltaEvent, DurableEvent } from '../events/agent-event
 import { isBoundary, isDelta, isDurable } from '../events/kinds.ts'
 import type { TurnEndEvent } from '../events/turn-events.ts'
 import { callRules } from './grammar/call-rules.ts'
-import { move, startOfLog } from './grammar/log-state.ts'
+import { move, notAllowedHere, notOpenApproval, startOfLog, wrongTurn } from './grammar/log-state.ts'
 import type { GrammarOptions, LogState, Must, Rule, Rules } from './grammar/log-state.ts'
 import { messageRules } from './grammar/message-rules.ts'
 import { turnRules } from './grammar/turn-rules.ts'
@@ -31,14 +31,14 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
   for (const [place, event] of events.entries()) {
     const say = (problem: string): void => void problems.push(`${place} ${event.type}: ${problem}`)
     if (!isDelta(event) && !isDurable(event)) {
-      say('unknown type')
+      say('the event type is unknown')
       continue
     }
-    if (isDelta(event) && event.seq !== undefined) say('a delta has a seq')
+    if (isDelta(event) && event.seq !== undefined) say(`has seq ${event.seq}, but a delta must have none`)
     // An error of a failing journal cannot be stored.
     if (isDurable(event) && !(event.type === 'error' && event.source === 'journal')) {
-      if (event.seq === undefined) say('a durable event has no seq')
-      else if (seq !== undefined && event.seq !== seq + 1) say(`seq ${event.seq} follows ${seq}`)
+      if (event.seq === undefined) say('has no seq, but a durable event must have one')
+      else if (seq !== undefined && event.seq !== seq + 1) say(`has seq ${event.seq}, expected ${seq + 1}`)
       seq = event.seq ?? seq
     }
     isKnown ??= !(event.type === 'turn-start' && event.resumed)
@@ -48,7 +48,7 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
     if (isDelta(event)) takeDelta(log, event, must)
     else takeDurable(log, event, must, { allDeltas: options.allDeltas ?? false })
   }
-  if (!options.unfinished && log.place !== 'outside') problems.push(`end: the log stops at ${log.previous ?? 'its start'}`)
+  if (!options.unfinished && log.place !== 'outside') problems.push(`end: the log stops in state "${log.place}" after ${log.previous ?? 'no event'}, expected state "outside"`)
   return problems
 }
 
@@ -79,9 +79,9 @@ function findPlace(log: LogState, event: AgentEvent): boolean {
 
 function takeDelta(log: LogState, event: DeltaEvent, must: Must): void {
   if (event.type === 'tool-execution-delta') {
-    return must(log.calls.get(event.toolCallId)?.running === true, `${event.toolCallId} is not running`)
+    return must(log.calls.get(event.toolCallId)?.running === true, `the call ${event.toolCallId} is not running`)
   }
-  if (log.message?.id !== event.messageId || log.message.lost) return must(false, `message ${event.messageId} is not open`)
+  if (log.message?.id !== event.messageId || log.message.lost) return must(false, `the message ${event.messageId} is not open`)
   const problem = log.message.blocks.check(event)
   must(problem === undefined, problem ?? '')
 }
@@ -89,11 +89,11 @@ function takeDelta(log: LogState, event: DeltaEvent, must: Must): void {
 /** Requests of background runs, and their ends, may come anywhere. */
 function takeBackground(log: LogState, event: DurableEvent, must: Must): void {
   if (event.type === 'approval-requested') {
-    must(!log.usedIds.has(event.approvalId), `the id ${event.approvalId} is used`)
+    must(!log.usedIds.has(event.approvalId), `the approval id ${event.approvalId} is already used`)
     log.usedIds.add(event.approvalId)
     log.asked.add(event.approvalId)
   }
-  if (event.type === 'approval-resolved') must(log.asked.delete(event.approvalId), `${event.approvalId} was not requested`)
+  if (event.type === 'approval-resolved') must(log.asked.delete(event.approvalId), notOpenApproval(event.approvalId))
 }
 
 function takeDurable(log: LogState, event: DurableEvent, must: Must, options: GrammarOptions): void {
@@ -104,8 +104,8 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   }
   leaveLostCompaction(log, event)
   const rule = rules[event.type] as Rule<DurableEvent>
-  must(rule.at.includes(log.place), `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
-  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'stands between awaiting-tools and turn-end')
+  must(rule.at.includes(log.place), notAllowedHere(log))
+  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'is not allowed between awaiting-tools and turn-end')
   if (!ofChildren.has(event.type)) checkPosition(log, event, must)
   rule.take(log, event, must, options)
   if (anywhere.has(event.type) || ofChildren.has(event.type)) return
@@ -116,7 +116,7 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
 /** Checks the end of a run that never began: it was stopped, or could not be executed. */
 function endUnbegun(log: LogState, { runId, status, steps }: TurnEndEvent, must: Must): void {
   log.queued.delete(runId)
-  must((status === 'aborted' || status === 'error') && steps === 0, `belongs to run ${runId}, not to ${log.runId ?? 'any'}`)
+  must((status === 'aborted' || status === 'error') && steps === 0, `names the run ${runId}, expected ${log.runId ?? 'no turn-end'}: another run may end here only as aborted or error with 0 steps`)
   if (log.place === 'outside') log.previous = 'turn-end'
 }
 
@@ -131,7 +131,8 @@ function checkPosition(log: LogState, event: DurableEvent, must: Must): void {
   const begins = event.type === 'user-message' || event.type === 'turn-start'
   if (begins || log.place === 'outside' || log.compaction?.from === 'outside' || !('runId' in event) || event.type === 'run-queued') return
   const inside = log.place !== 'input'
-  must(event.runId === log.runId && (!inside || event.turn === log.turn), `belongs to turn ${event.turn} of run ${event.runId}`)
+  const isOfTurn = event.runId === log.runId && (!inside || event.turn === log.turn)
+  must(isOfTurn, inside ? wrongTurn(log, event) : `names the run ${event.runId}, expected ${log.runId ?? 'none'}`)
   if (!('step' in event) || withoutStep.has(event.type)) return
-  must(event.step === log.step, `belongs to step ${event.step}, not ${log.step}`)
+  must(event.step === log.step, `names step ${event.step}, expected ${log.step}`)
 }

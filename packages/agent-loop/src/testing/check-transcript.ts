@@ -16,19 +16,19 @@ export function checkTranscript(messages: readonly Message[], options: CheckTran
   checkKeys('checkTranscript.options', options, ['openCalls'])
   checkBoolean('openCalls', options.openCalls)
   const problems = [...notJson(messages), ...repeatedIds(messages)]
-  let expected: { id: string; name: string; broken: boolean }[] = []
+  let expected: { id: string; name: string; brokenBy: string | undefined }[] = []
   for (const [place, message] of messages.entries()) {
     if (message.role !== 'tool-result') {
-      problems.push(...expected.map(({ id }) => `${place}: follows the open call ${id}`))
-      const broken = message.role === 'assistant' && ['error', 'aborted', 'length'].includes(message.stopReason)
+      problems.push(...expected.map(({ id }) => `${place}: the call ${id} has no result before this message`))
+      const brokenBy = message.role === 'assistant' && ['error', 'aborted', 'length'].includes(message.stopReason) ? message.stopReason : undefined
       const calls = message.role === 'assistant' ? clientCalls(message) : []
-      expected = calls.map((call) => ({ id: call.toolCallId, name: call.toolName, broken }))
+      expected = calls.map((call) => ({ id: call.toolCallId, name: call.toolName, brokenBy }))
       continue
     }
     const next = expected.shift()
-    if (next?.id !== message.toolCallId) problems.push(`${place}: result of ${message.toolCallId} where ${next?.id ?? 'none'} is next`)
-    else if (next.name !== message.toolName) problems.push(`${place}: result of ${next.name} names ${message.toolName}`)
-    else if (next.broken && 'status' in message && message.status === 'result') problems.push(`${place}: a broken call has a result`)
+    if (next?.id !== message.toolCallId) problems.push(`${place}: is the result of the call ${message.toolCallId}, ${next ? `expected the call ${next.id}` : 'but no call is open'}`)
+    else if (next.name !== message.toolName) problems.push(`${place}: has toolName ${message.toolName}, but the call ${next.id} has ${next.name}`)
+    else if (next.brokenBy && 'status' in message && message.status === 'result') problems.push(`${place}: has status "result", but the answer with the call ${next.id} has stopReason "${next.brokenBy}"`)
   }
   if (!options.openCalls) problems.push(...expected.map(({ id }) => `end: the call ${id} has no result`))
   return problems

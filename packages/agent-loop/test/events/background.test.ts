@@ -53,7 +53,7 @@ describe('questions of background tasks', () => {
   })
 
   it('A35: finds a question that comes twice, and an answer without a question', async () => {
-    expect(checkEvents(await logWith(['message-end', asks], ['message-end', asks]))).toEqual([expect.stringContaining('is used')])
-    expect(checkEvents(await logWith(['message-end', decided]))).toEqual([expect.stringContaining('was not requested')])
+    expect(checkEvents(await logWith(['message-end', asks], ['message-end', asks]))).toEqual([expect.stringContaining('the approval id far_1 is already used')])
+    expect(checkEvents(await logWith(['message-end', decided]))).toEqual([expect.stringContaining('is not open: it was not requested or is already resolved')])
   })
 })

@@ -1,5 +1,5 @@
 import type { AwaitingToolsEvent, ChildEndEvent, ChildUpdateEvent } from '../../events/tool-events.ts'
-import { inTurn } from './log-state.ts'
+import { inTurn, notOpenApproval, notOpenCall, noRetryEnd, openApprovals } from './log-state.ts'
 import type { CallState, ChildState, LogState, Must, Place, Rules } from './log-state.ts'
 
 const at: readonly Place[] = ['calls']
@@ -14,10 +14,10 @@ export const callRules: Rules<
     at,
     take(log, { toolCallId, attempt }, must) {
       const call = log.calls.get(toolCallId)
-      if (!call || call.ended || call.running) return must(false, `${toolCallId} cannot start`)
-      must(attempt === call.attempts + 1, `attempt ${attempt} follows ${call.attempts}`)
-      must(call.approval === undefined || call.approval === 'approve', `${toolCallId} is not approved`)
-      must(log.retry === undefined, 'the retry has no end')
+      if (!call || call.ended || call.running) return must(false, call?.running ? `the call ${toolCallId} is already running` : notOpenCall(log, toolCallId))
+      must(attempt === call.attempts + 1, `has attempt ${attempt}, expected ${call.attempts + 1}`)
+      must(call.approval === undefined || call.approval === 'approve', `the approval of the call ${toolCallId} is "${call.approval}", expected "approve"`)
+      must(log.retry === undefined, noRetryEnd(log))
       call.attempts = attempt
       call.running = true
     },
@@ -26,10 +26,10 @@ export const callRules: Rules<
     at,
     take(log, { toolCallId, executed, message }, must) {
       const call = log.calls.get(toolCallId)
-      if (!call) return must(false, `${toolCallId} was not asked for`)
-      must(!call.ended, `${toolCallId} has ended already`)
-      must(executed !== 'here' || call.attempts > 0, `${toolCallId} never started`)
-      must(message.toolCallId === toolCallId && message.index === call.index, 'its result belongs to another call')
+      if (!call) return must(false, notOpenCall(log, toolCallId))
+      must(!call.ended, notOpenCall(log, toolCallId))
+      must(executed !== 'here' || call.attempts > 0, `has executed "here", but the call ${toolCallId} never started`)
+      must(message.toolCallId === toolCallId && message.index === call.index, `its message is for the call ${message.toolCallId} with index ${message.index}, expected ${toolCallId} with index ${call.index}`)
       log.messages.add(message.id)
       for (const [approvalId, root] of log.approvals) if (root === toolCallId) log.approvals.delete(approvalId)
       call.ended = true
@@ -44,12 +44,13 @@ export const callRules: Rules<
       if (about !== undefined && path.length === 0) return askAboutStep(log, { approvalId, toolCallId }, must)
       const root = path[0] ?? toolCallId
       const call = openCall(log, root)
-      must(call !== undefined, `${root} is not open`)
-      must(!log.usedIds.has(approvalId), `the id ${approvalId} is used`)
+      must(call !== undefined, notOpenCall(log, root))
+      must(!log.usedIds.has(approvalId), `the approval id ${approvalId} is already used`)
       log.usedIds.add(approvalId)
       log.approvals.set(approvalId, root)
       if (!call || path.length > 0) return
-      must(call.attempts === 0 && call.approval === (replaces === undefined ? undefined : 'approve'), `${toolCallId} has started, or was asked about before`)
+      const expected = replaces === undefined ? undefined : 'approve'
+      must(call.attempts === 0 && call.approval === expected, notAskable(call, toolCallId, expected))
       call.approval = 'requested'
     },
   },
@@ -58,7 +59,7 @@ export const callRules: Rules<
     take(log, { approvalId, toolCallId, decision }, must) {
       const call = log.calls.get(toolCallId)
       const root = log.approvals.get(approvalId)
-      must(log.approvals.delete(approvalId), `${approvalId} was not requested`)
+      must(log.approvals.delete(approvalId), notOpenApproval(approvalId))
       if (call && root === toolCallId && call.approval === 'requested') call.approval = decision
     },
   },
@@ -67,8 +68,8 @@ export const callRules: Rules<
     take(log, event, must) {
       const { toolCallId, childRunId, subagent } = event
       const call = openCall(log, toolCallId)
-      must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
-      must(!log.children.has(childRunId), `${childRunId} has started already`)
+      must(call !== undefined && call.attempts > 0, call ? `the call ${toolCallId} has not started` : notOpenCall(log, toolCallId))
+      must(!log.children.has(childRunId), `the subagent run ${childRunId} has already started`)
       log.children.set(childRunId, { toolCallId, subagent, step: 0, isTask: event.taskId !== undefined, ended: false })
     },
   },
@@ -79,7 +80,7 @@ export const callRules: Rules<
       const child = openChild(log, event, must)
       if (!child) return
       // The child repeats a step when it starts to wait, and when it resumes.
-      must(event.step >= child.step, `step ${event.step} of ${event.childRunId} follows ${child.step}`)
+      must(event.step >= child.step, `the subagent run ${event.childRunId} has step ${event.step}, expected at least ${child.step}`)
       child.step = event.step
     },
   },
@@ -93,21 +94,29 @@ export const callRules: Rules<
   },
 }
 
+/** Returns why no approval of the call can be requested. */
+function notAskable({ attempts, approval }: CallState, toolCallId: string, expected: 'approve' | undefined): string {
+  if (attempts > 0) return `the call ${toolCallId} has already started`
+  if (expected === undefined) return `the approval of the call ${toolCallId} was already requested`
+  return `has replaces, but the approval of the call ${toolCallId} is ${approval ? `"${approval}"` : 'not requested'}, expected "approve"`
+}
+
 function askAboutStep(log: LogState, { approvalId, toolCallId }: { readonly approvalId: string; readonly toolCallId: string }, must: Must): void {
-  must(log.place === 'step', 'the step has its answer')
-  must(log.approvals.size === 0, 'the question before has no answer')
-  must(!log.usedIds.has(approvalId), `the id ${approvalId} is used`)
+  must(log.place === 'step', 'asks about a step that already has its answer')
+  must(log.approvals.size === 0, openApprovals(log))
+  must(!log.usedIds.has(approvalId), `the approval id ${approvalId} is already used`)
   log.usedIds.add(approvalId)
   log.approvals.set(approvalId, toolCallId)
 }
 
 function awaitTools(log: LogState, { pendingToolCalls }: AwaitingToolsEvent, must: Must): void {
   const listed = pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/'))
-  must(listed.length > 0, 'nothing waits')
-  must(new Set(listed).size === listed.length, 'lists a call twice')
+  must(listed.length > 0, 'pendingToolCalls is empty')
+  const repeated = listed.find((id, index) => listed.indexOf(id) < index)
+  must(repeated === undefined, `pendingToolCalls has the call ${repeated} twice`)
   for (const { path, toolCallId } of pendingToolCalls) {
     const root = path[0] ?? toolCallId
-    must(openCall(log, root) !== undefined, `${root} is not open`)
+    must(openCall(log, root) !== undefined, notOpenCall(log, root))
   }
 }
 
@@ -118,7 +127,7 @@ function openCall(log: LogState, toolCallId: string): CallState | undefined {
 
 function openChild(log: LogState, { childRunId, subagent }: ChildUpdateEvent | ChildEndEvent, must: Must): ChildState | undefined {
   const child = log.children.get(childRunId)
-  must(!child || child.subagent === subagent, `${childRunId} started as ${child?.subagent}, and this names ${subagent}`)
-  must(log.isPartial || child?.ended === false, `${childRunId} is not open`)
+  must(!child || child.subagent === subagent, `the subagent run ${childRunId} has subagent ${subagent}, expected ${child?.subagent}`)
+  must(log.isPartial || child?.ended === false, `the subagent run ${childRunId} ${child ? 'has already ended' : 'has not started'}`)
   return child
 }

@@ -91,6 +91,32 @@ export function startOfLog(): LogState {
   }
 }
 
+export function notAllowedHere({ place, previous }: LogState): string {
+  return `is not allowed here: the log is in state "${place}" and the event before is ${previous ?? 'none'}`
+}
+
+export function wrongTurn(log: LogState, { runId, turn }: { readonly runId: string; readonly turn: number }): string {
+  return `names turn ${turn} of the run ${runId}, expected turn ${log.turn} of the run ${log.runId ?? 'none'}`
+}
+
+/** Returns why a call of the latest answer is not open. */
+export function notOpenCall({ calls }: LogState, toolCallId: string): string {
+  return calls.has(toolCallId) ? `the call ${toolCallId} has already ended` : `the latest answer has no call ${toolCallId}`
+}
+
+export function notOpenApproval(approvalId: string): string {
+  return `the approval ${approvalId} is not open: it was not requested or is already resolved`
+}
+
+/** Returns the problem of approvals without a decision. */
+export function openApprovals({ approvals }: LogState): string {
+  return `the approval ${[...approvals.keys()].join(', ')} is still open`
+}
+
+export function noRetryEnd({ retry }: LogState): string {
+  return `the retry with attempt ${retry} has no retry-end`
+}
+
 export function move(log: LogState, change: Partial<LogState>): void {
   Object.assign(log, change)
 }
@@ -121,7 +147,7 @@ export class BlockGrammar {
   /** Returns what is wrong with the event as the next one. */
   check(event: BlockEvent): string | undefined {
     if (event.type === 'content-part') return this.#checkPart(event.index)
-    if (event.type === 'output-delta') return this.#open.has(event.index) ? undefined : `no block ${event.index} is open`
+    if (event.type === 'output-delta') return this.#open.has(event.index) ? undefined : `no content block ${event.index} is open`
     const place = event.type.lastIndexOf('-')
     const [kind, stage] = [event.type.slice(0, place), event.type.slice(place + 1)]
     if (stage === 'start') return this.#checkStart(event.index, kind)
@@ -136,7 +162,7 @@ export class BlockGrammar {
   }
 
   #checkStart(index: number, kind: string): string | undefined {
-    if (index !== this.#count) return `block ${index} begins where ${this.#count} is next`
+    if (index !== this.#count) return `the content block has index ${index}, expected ${this.#count}`
     this.#count++
     this.#open.set(index, kind)
     return undefined
@@ -144,7 +170,7 @@ export class BlockGrammar {
 
   /** A part may replace an earlier one of its index. */
   #checkPart(index: number): string | undefined {
-    if (index > this.#count) return `part ${index} stands where ${this.#count} is next`
+    if (index > this.#count) return `the content part has index ${index}, expected at most ${this.#count}`
     if (index === this.#count) this.#count++
     return undefined
   }
