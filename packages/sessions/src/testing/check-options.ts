@@ -88,7 +88,7 @@ const checkSetup = record<Setup>({
   ),
 })
 
-const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-behind', 'lost', 'lost-behind', 'outage', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
+const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-after', 'lost', 'lost-after', 'outage', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
 
 /** Checks the outer structure of a program only, because the kit prints the rest. */
 export const checkProgram = record<Program>({

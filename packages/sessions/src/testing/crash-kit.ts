@@ -94,7 +94,7 @@ class Exploration {
     const fail = (invariant: string, problems: readonly string[]): void => {
       if (problems.length > 0) this.#failures.push({ point, mode, invariant, problems, trace })
     }
-    fail('the scenario comes to its end', end.stuck === undefined ? [] : [end.stuck])
+    fail('the scenario ends', end.stuck === undefined ? [] : [end.stuck])
     for (const { name, check } of this.#scenario.invariants ?? standardInvariants) fail(name, check(seen))
   }
 }

@@ -12,7 +12,7 @@ describe('planted faults', () => {
       expect.objectContaining({
         mode: 'kill',
         point: expect.stringContaining('tool-end pay') as string,
-        invariant: 'a tool with the effect once takes effect at most once',
+        invariant: 'a call with effect once takes effect at most once',
       }),
     )
   })
@@ -31,14 +31,14 @@ describe('planted faults', () => {
   it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input or a task notification that is taken too early is found (%s)', async (name) => {
     const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
     expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
-    const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'every accepted input is found again, and accepted once'
+    const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'each accepted input is stored, and is accepted once'
     expect(new Set(failures.map((failure) => failure.invariant))).toContain(invariant)
   })
 
   it.each(['text', 'tools', 'remote'] as const)('S36, S179: a commit without its fence is found (%s)', async (name) => {
     const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: withoutFence }, { modes: ['zombie'] })
     const invariants = new Set(failures.map((failure) => failure.invariant))
-    expect(invariants).toContain('an owner that lost its run writes nothing more')
-    expect(invariants).toContain('the log has the grammar of events')
+    expect(invariants).toContain('a process that lost a run writes nothing more for it')
+    expect(invariants).toContain('the log follows the event grammar')
   })
 })

@@ -24,7 +24,7 @@ describe('a crash report', () => {
     const deep = await exploreCrashes(scenario, { modes: ['kill'], only: `1 before-commit session-start+run-queued > ${failure?.point}` })
     expect(deep.runs).toBe(3)
     expect(deep.failures[0]?.trace.filter((line) => line.includes('is struck'))).toHaveLength(2)
-    expect(deep.failures[0]?.invariant).toBe('a tool with the effect once takes effect at most once')
+    expect(deep.failures[0]?.invariant).toBe('a call with effect once takes effect at most once')
   })
 
   it('S179: an unknown point is refused with a list of the known points', async () => {
@@ -42,9 +42,9 @@ describe('a crash report', () => {
 
   it('S179: a client that fails or never ends is reported', async () => {
     const failing = await exploreCrashes({ ...crashScenarios.text, drive: () => Promise.reject(new Error('no way')) })
-    expect(failing.failures).toMatchObject([{ invariant: 'the scenario comes to its end', problems: [expect.stringContaining('Error: no way')] }])
+    expect(failing.failures).toMatchObject([{ invariant: 'the scenario ends', problems: [expect.stringContaining('Error: no way')] }])
     const waiting = await exploreCrashes({ ...crashScenarios.text, drive: () => new Promise(() => undefined) }, { restWithinMs: 5_000 })
-    expect(waiting.failures).toMatchObject([{ invariant: 'the scenario comes to its end', problems: [expect.stringContaining('5000 ms')] }])
+    expect(waiting.failures).toMatchObject([{ invariant: 'the scenario ends', problems: [expect.stringContaining('5000 ms')] }])
   })
 
   it('S179: a scenario that differs from run to run is refused', async () => {
@@ -61,24 +61,24 @@ describe('a crash report', () => {
     expect(new Set(names).size).toBe(names.length)
     expect(names).toMatchInlineSnapshot(`
       [
-        "no run is running at rest",
-        "every accepted input has a run that ended or waits",
-        "every accepted input is found again, and accepted once",
-        "nothing that a run should take is left in a session without one",
+        "at rest no run is running or due",
+        "each accepted input has a run that has ended or waits",
+        "each accepted input is stored, and is accepted once",
+        "a session without an open run has no unread inbox rows",
         "an accepted answer is kept until it is used",
-        "an owner that lost its run writes nothing more",
-        "a tool with the effect once takes effect at most once",
-        "a call has one idempotency key, and no other call has it",
-        "an effect has an outcome, or somebody is told that nobody knows it",
+        "a process that lost a run writes nothing more for it",
+        "a call with effect once takes effect at most once",
+        "each call has one idempotency key of its own",
+        "each effect has a recorded outcome, or its outcome is reported as unknown",
         "a call has one outcome",
         "the transcript is valid",
-        "the log is numbered without gaps",
+        "the events of a log are numbered without gaps",
         "each event belongs to a commit, and each claim to one process",
         "a turn ends once",
-        "a compaction is made once",
-        "the log has the grammar of events",
+        "a compaction run compacts once",
+        "the log follows the event grammar",
         "a session without an open run has settled",
-        "the log folds to the transcript",
+        "the view folded from the log has the messages of the transcript",
       ]
     `)
   })

@@ -19,7 +19,7 @@ describe('histories that contradict the model', () => {
     const last = written.commit('a', written.batch(...end(1)), [4, 7, 8])
     const read = written.operation('b', reads, seen(3, 7, 'message-1'))
     const problem = rejected(written)
-    expect(problem).toMatchObject({ session: 'default/room:1', rule: 'read', message: 'b#1: it saw version 3, and that stands at 4' })
+    expect(problem).toMatchObject({ session: 'default/room:1', rule: 'read', message: 'b#1 returns version 3, expected 4' })
     expect(idsOf(problem)).toEqual([last, read])
     expect(problem.text).toContain('b#1 [11 … 12] readSession {key:room:1} → {status:found')
   })
@@ -46,20 +46,20 @@ describe('histories that contradict the model', () => {
     const written = answered()
     const again: Parameters<WrittenHistory['batch']>[1] = [{ op: 'event.append', events: [{ type: 'turn-end', runId: 'run-1', status: 'completed' }] }]
     written.commit('b', written.batch([{ that: 'session', id: 'session-1' }], again), [5, 9, 9])
-    expect(rejected(written)).toMatchObject({ rule: 'answered-once', message: 'b#1: it ends the turn of run-1, which has ended before' })
+    expect(rejected(written)).toMatchObject({ rule: 'answered-once', message: 'b#1 ends the turn of the run run-1, which has already ended' })
   })
 
   it('S197: an input that becomes two runs is found', () => {
     const written = answered()
     written.commit('b', written.batch(...acceptAgain('run-2', 'input-1')), [5, 9, 9])
-    expect(rejected(written)).toMatchObject({ rule: 'answered-once', message: 'b#1: it accepts the input input-1 as run-2, and run-1 is its run already' })
+    expect(rejected(written)).toMatchObject({ rule: 'answered-once', message: 'b#1 accepts the input input-1 as the run run-2, but the run run-1 already has it' })
   })
 
   it('S197: two writers in one epoch are found', () => {
     const written = begun()
     const other = written.commit('b', written.batch(...step(1)), [4, 7, 8])
     const problem = rejected(written)
-    expect(problem).toMatchObject({ rule: 'one-writer', message: 'b#1: it writes for run-1, and epoch 1 belongs to a' })
+    expect(problem).toMatchObject({ rule: 'one-writer', message: 'b#1 writes for the run run-1, but its epoch 1 belongs to the process a' })
     expect(idsOf(problem)).toEqual(['a#3', other])
   })
 
@@ -68,7 +68,7 @@ describe('histories that contradict the model', () => {
     const takeover = written.operation('b', claims, claimed(2, 4, 'running'))
     const late = written.commit('a', written.batch(...step(1)), [5, 7, 8])
     const problem = rejected(written)
-    expect(problem).toMatchObject({ rule: 'fence', message: 'a#5: it writes under epoch 1 of run-1, which is running under epoch 2 of b' })
+    expect(problem).toMatchObject({ rule: 'fence', message: 'a#5 writes under epoch 1 of the run run-1, but the run is running with epoch 2 of b' })
     expect(idsOf(problem)).toEqual([takeover, late])
   })
 
@@ -76,13 +76,13 @@ describe('histories that contradict the model', () => {
     const written = begun()
     written.operation('b', claims, claimed(2, 4, 'running'))
     written.commit('a', written.batch([{ that: 'session', id: 'session-1' }], step(1)[1]), [5, 7, 8])
-    expect(rejected(written)).toMatchObject({ rule: 'one-writer', message: 'a#5: it writes for run-1, and epoch 2 belongs to b' })
+    expect(rejected(written)).toMatchObject({ rule: 'one-writer', message: 'a#5 writes for the run run-1, but its epoch 2 belongs to the process b' })
   })
 
   it('S197: a gap in the numbers of events is found', () => {
     const written = begun()
     written.commit('a', written.batch(...end(1)), [4, 8, 9])
-    expect(rejected(written)).toMatchObject({ rule: 'seq', message: 'a#5: it has the events 8 to 9, and 7 to 8 come next' })
+    expect(rejected(written)).toMatchObject({ rule: 'seq', message: 'a#5 returns the events 8 to 9, expected 7 to 8' })
   })
 
   it('S197: a log that a reader got with a gap is found', () => {
@@ -91,7 +91,7 @@ describe('histories that contradict the model', () => {
     written.operation('b', { what: 'readEvents', key, after: 6, limit: 10 }, page([7, 8]))
     accepted(written.history())
     written.operation('b', { what: 'readEvents', key, after: 6, limit: 10 }, page([8]))
-    expect(rejected(written)).toMatchObject({ rule: 'seq', message: 'b#2: it saw the event 8 in the place of 7' })
+    expect(rejected(written)).toMatchObject({ rule: 'seq', message: 'b#2 returns the event 8, expected 7' })
   })
 
   it('S197: an acknowledged input that is missing is found', () => {
@@ -108,14 +108,14 @@ describe('histories that contradict the model', () => {
     written.commit('b', written.batch(...acceptAgain('run-2', 'input-2')), [5, 9, 9])
     send.answer({ runId: 'run-2', accepted: 'queued' })
     accepted(written.history())
-    expect(rejected(written, { atRest: true })).toMatchObject({ rule: 'lost-input', message: 'run-2 was accepted, and at rest it is queued' })
+    expect(rejected(written, { atRest: true })).toMatchObject({ rule: 'lost-input', message: 'the run run-2 was accepted, but is still queued at rest' })
   })
 
   it('S197: a claim that does not raise the epoch is found', () => {
     const written = begun()
     const takeover = written.operation('b', claims, claimed(1, 4, 'running'))
     const problem = rejected(written)
-    expect(problem).toMatchObject({ rule: 'epoch', message: 'b#1: it claims run-1 with epoch 1, and epoch 2 comes next' })
+    expect(problem).toMatchObject({ rule: 'epoch', message: 'b#1 claims the run run-1 with epoch 1, expected 2' })
     expect(idsOf(problem)).toEqual(['a#3', takeover])
   })
 
@@ -134,7 +134,7 @@ describe('histories that contradict the model', () => {
     request.answer({ runId: 'run-1', state: 'pending' })
     const ignoring = written.commit('a', written.batch(...step(1)), [5, 7, 8])
     const problem = rejected(written)
-    expect(problem).toMatchObject({ rule: 'stop', message: 'a#5: it starts something of run-1, for which a stop request is stored' })
+    expect(problem).toMatchObject({ rule: 'stop', message: 'a#5 starts a model call, tool or subagent of the run run-1, which has a stop request' })
     expect(idsOf(problem)).toEqual(['b#2', ignoring])
   })
 
@@ -152,7 +152,7 @@ describe('histories that contradict the model', () => {
   it('S197: an acknowledged stop that is not stored is found', () => {
     const written = begun()
     written.operation('b', { what: 'stop', key }, { runId: 'run-1', state: 'pending' })
-    expect(rejected(written)).toMatchObject({ rule: 'stop', message: 'b#1: it is told that run-1 is being stopped, and no stop request is stored' })
+    expect(rejected(written)).toMatchObject({ rule: 'stop', message: 'b#1 returns pending for the run run-1, but no stop request is stored' })
   })
 
   it('S197: a commit without an answer that is partly visible is found', () => {
@@ -207,7 +207,7 @@ describe('histories that contradict the model', () => {
   it('S36, S197: a write that is refused as fenced although its fence is valid is found', () => {
     const written = begun()
     written.operation('a', written.batch(fence(1), []), { ok: false, reason: 'fenced' })
-    expect(rejected(written)).toMatchObject({ rule: 'fence', message: 'a#5: it is refused as fenced, and its fence holds' })
+    expect(rejected(written)).toMatchObject({ rule: 'fence', message: 'a#5 is refused as fenced, but its fence is valid' })
   })
 
   it('S197: a search that takes too long is given up, and the error says so', () => {

@@ -38,7 +38,7 @@ describe('programs', () => {
         { do: 'steer', to: 'a', name: 'second', turns: 3 },
         { do: 'follow-up', to: 'a', name: 'third', plan: [] },
       ],
-      crashes: [{ at: 40, how: 'kill' }, { at: 90, how: 'lost-behind' }],
+      crashes: [{ at: 40, how: 'kill' }, { at: 90, how: 'lost-after' }],
     }
     expect(await runProgram(program, options)).toEqual(await runProgram(program, options))
   })
@@ -100,7 +100,7 @@ describe('programs', () => {
       steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [], background: true }] }], turns: 9 }],
     }
     const { failures, points } = await runProgram(program, { faults: [fault('a notification that keeps its rows')] })
-    expect(failures[0]).toMatchObject({ invariant: 'what a program makes is bounded by its size' })
+    expect(failures[0]).toMatchObject({ invariant: 'the work of a program is limited by its size' })
     expect(points).toBeLessThan(2_000)
   })
 

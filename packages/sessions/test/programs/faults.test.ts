@@ -7,12 +7,12 @@ const programs = rounds({ short: 25, long: 2_000 })
 /** Seeds for a short search, a little before a program that finds the fault. A long search starts at 1. */
 const nearby: Readonly<Record<string, number>> = {
   'a notification that keeps its rows': 50,
-  'a place order in the claim of lost runs': 160,
-  "a reader that asks for today's state": 10,
+  'lost runs claimed in queue order only': 160,
+  'a reader that checks the current state': 10,
   'an outcome stored before its call': 60,
   'a lost steer': 40,
   'a fence left out': 40,
-  'a TTL that reading prolongs': 30,
+  'a TTL extended by reads': 30,
 }
 
 describe('what programs can detect', () => {

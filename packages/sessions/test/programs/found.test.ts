@@ -179,7 +179,7 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
         { do: 'kill', to: 'a' },
       ],
       seed: 82161,
-      crashes: [{ at: 91, how: 'kill-behind' }, { at: 130, how: 'kill' }],
+      crashes: [{ at: 91, how: 'kill-after' }, { at: 130, how: 'kill' }],
     },
   ],
   [
@@ -205,7 +205,7 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
         { do: 'send', to: 'a', name: 'in0', plan: [] },
       ],
       seed: 25049,
-      crashes: [{ at: 36, how: 'kill-behind' }, { at: 73, how: 'kill-behind' }],
+      crashes: [{ at: 36, how: 'kill-after' }, { at: 73, how: 'kill-after' }],
     },
   ],
   [
@@ -220,7 +220,7 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
         { do: 'set-clock', byMs: 90_000 },
       ],
       seed: 8273,
-      crashes: [{ at: 50, how: 'kill-behind' }],
+      crashes: [{ at: 50, how: 'kill-after' }],
     },
   ],
   [

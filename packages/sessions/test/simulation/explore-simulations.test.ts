@@ -41,7 +41,7 @@ describe('a simulation', () => {
     expect(hash).toBe(createHash('sha256').update(traces.join('\n')).digest('hex'))
   })
 
-  it.each(['kill', 'kill-behind', 'pause', 'lost', 'lost-behind', 'cut', 'outage'] as const satisfies readonly DisturbanceKind[])('S198: %s at each store operation breaks nothing', async (how) => {
+  it.each(['kill', 'kill-after', 'pause', 'lost', 'lost-after', 'cut', 'outage'] as const satisfies readonly DisturbanceKind[])('S198: %s at each store operation breaks nothing', async (how) => {
     const stride = rounds({ short: 4, long: 1 })
     for (let at = 1; at <= points; at += stride) {
       const { failures, trace } = await runSimulation({ ...calm, disturbances: [{ at, how }] })

@@ -6,7 +6,7 @@ import { rounds } from '../../../../scripts/test-length.ts'
 const nearby: Readonly<Record<string, number>> = {
   'stop not stored': 20,
   'clock of the process trusted': 35,
-  'full tenant kept in front': 130,
+  'full tenant blocks other tenants': 130,
   'gap in live deltas hidden': 15,
 }
 
@@ -22,9 +22,9 @@ const withinSeeds: Readonly<Record<string, number>> = {
   'delivery doubled': 10,
   'epoch not raised': 10,
   'ticket completed before the commit': 10,
-  'tenant counted by each process alone': 10,
-  'full tenant kept in front': 10,
-  'outage taken for a renewal': 10,
+  'tenant counted per process': 10,
+  'full tenant blocks other tenants': 10,
+  'failed renewal counted as renewed': 10,
   'batch repeated under another id': 10,
   'gap in live deltas hidden': 10,
 }

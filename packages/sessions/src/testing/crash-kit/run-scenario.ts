@@ -14,7 +14,7 @@ import { watchedStore } from './watched-store.ts'
 
 const stepMs = 250
 const notTheSame =
-  'The scenario did not come to the point where it was to be disturbed: it depends on something that is not given to it, like the time of the machine.'
+  'The scenario did not reach the crash point again because its steps differ between runs. Use only the given clock, ids and world, not the time of the machine.'
 
 export interface ScenarioRun {
   readonly end: CrashEnd
@@ -76,7 +76,7 @@ class Stage {
       if (this.#scene.isStruck) await this.#replaceStruck()
       else if (await this.#isOver()) return this.#firstFailure()
     }
-    return this.#firstFailure() ?? `after ${this.#restWithinMs} ms something still runs, or a client still waits`
+    return this.#firstFailure() ?? `the scenario is not at rest after ${this.#restWithinMs} ms: a run is still active or a client still waits`
   }
 
   async look(stuck: string | undefined): Promise<CrashEnd> {

@@ -34,7 +34,7 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     const result = (await go()) as CommitResult
     scene.log(process, `commit ${name}: ${printResult(result)}`)
     if (!result.ok) return result
-    scene.staleWrites.push(...stale.map((runId) => `${process.name} wrote ${name} for ${runId}, which it had lost`))
+    scene.staleWrites.push(...stale.map((runId) => `${process.name} wrote ${name} for the run ${runId} after another process had claimed it`))
     if (await scene.point(process, 'after-commit', name)) throw unavailable('commit')
     return result
   }

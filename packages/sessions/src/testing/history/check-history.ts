@@ -46,18 +46,18 @@ function judge(session: string, steps: readonly Step[], { atRest = false, maxTri
   const { verdict, path, tries } = linearize(steps, options)
   if (verdict === 'yes') return []
   if (verdict === 'undecided') {
-    const message = `no order was found in ${tries} tries; ${path.length} of ${steps.length} steps have their place`
+    const message = `the search for an order stopped after ${tries} tries with ${path.length} of ${steps.length} steps placed; raise maxTries`
     return [{ session, rule: 'undecided', message, operations: [], text: `${session}: ${message}` }]
   }
   const { contradiction, operations, state } = explain(steps, options)
-  const text = [`${session} (${contradiction.rule}): ${contradiction.text}`, ...operations.map((each) => `  ${printOperation(each)}`), `  where ${state}`].join('\n')
+  const text = [`${session} (${contradiction.rule}): ${contradiction.text}`, ...operations.map((each) => `  ${printOperation(each)}`), `  state of the session: ${state}`].join('\n')
   return [{ session, rule: contradiction.rule, message: contradiction.text, operations, text }]
 }
 
 /** Checks that each run is answered, waits, or is queued after a run that waits. */
 function isAtRest(model: SessionModel): Contradiction | undefined {
   const first = model.first()
-  if (first?.status === 'queued' || first?.status === 'running') return { rule: 'lost-input', text: `${first.id} was accepted, and at rest it is ${first.status}` }
+  if (first?.status === 'queued' || first?.status === 'running') return { rule: 'lost-input', text: `the run ${first.id} was accepted, but is still ${first.status} at rest` }
   const unanswered = [...model.runs.values()].find(({ id, kind, hasEnded }) => kind !== 'compaction' && !hasEnded && !model.openRuns.has(id))
-  return unanswered && { rule: 'lost-input', text: `${unanswered.id} is ${unanswered.status}, and no turn-end says so` }
+  return unanswered && { rule: 'lost-input', text: `the run ${unanswered.id} is ${unanswered.status}, but the log has no turn-end of it` }
 }

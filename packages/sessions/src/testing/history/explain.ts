@@ -24,7 +24,7 @@ const mostTries = 10_000
 export function explain(steps: readonly Step[], options: SearchOptions): Explanation {
   const first = shortestWrong(steps, options)
   const search = linearize(first.steps, { ...options, maxTries: Math.min(options.maxTries, mostTries) })
-  const { contradiction, state } = standsAt(search, first.steps)
+  const { contradiction, state } = stateAtEnd(search, first.steps)
   const kept = first.last ? leaveOut(search, first.steps, first.last) : []
   const made = first.steps.filter(({ operation }) => operation.id === contradiction.since)
   const operations = [...new Set([...kept, ...made].map(({ operation }) => operation))].sort((a, b) => a.calledAt - b.calledAt)
@@ -82,7 +82,7 @@ function leaveOut({ path }: Search, steps: readonly Step[], last: Step): readonl
 }
 
 /** Returns the state of the session at the end of the longest order, and the contradiction with the remaining steps. */
-function standsAt({ path, atEnd }: Search, steps: readonly Step[]): { readonly contradiction: Contradiction; readonly state: string } {
+function stateAtEnd({ path, atEnd }: Search, steps: readonly Step[]): { readonly contradiction: Contradiction; readonly state: string } {
   const model = new SessionModel()
   for (const step of path) step.apply(model)
   const placed = new Set(path)
@@ -91,7 +91,7 @@ function standsAt({ path, atEnd }: Search, steps: readonly Step[]): { readonly c
   for (const step of left) {
     const contradiction = step.apply(model)
     model.tracked.backTo(mark)
-    if (contradiction) return { contradiction: { ...contradiction, text: `${step.operation.id}: ${contradiction.text}` }, state: model.describe() }
+    if (contradiction) return { contradiction: { ...contradiction, text: `${step.operation.id} ${contradiction.text}` }, state: model.describe() }
   }
   return { contradiction: atEnd ?? { rule: 'write', text: 'no order of the steps agrees with the model' }, state: model.describe() }
 }

@@ -16,7 +16,7 @@ export function commit(model: SessionModel, process: string, batch: BatchFacts, 
   if (answer?.existing !== undefined) return isKnownInput(model, batch, answer)
   const before = model.applied.get(batch.id)
   if (before && (!answer || isLast(model, batch) || isSame(before, answer))) {
-    return answer && isSame(before, answer) ? undefined : { rule: 'version', text: `the batch ${batch.id} was applied before, with version ${before.version}` }
+    return answer && isSame(before, answer) ? undefined : { rule: 'version', text: `applies the batch ${batch.id}, which was already applied with version ${before.version}` }
   }
   return apply(model, process, batch, answer)
 }
@@ -40,10 +40,10 @@ function noteApplied(model: SessionModel, batch: BatchFacts, result: Applied): v
 }
 
 function compare(expected: Applied, { sessionId, version, firstSeq, lastSeq }: Applied): Contradiction | undefined {
-  if (version !== expected.version) return { rule: 'version', text: `it makes version ${version}, and version ${expected.version} comes next` }
-  if (sessionId !== expected.sessionId) return { rule: 'write', text: `it wrote to the session ${sessionId}, and there is ${expected.sessionId}` }
+  if (version !== expected.version) return { rule: 'version', text: `returns version ${version}, expected ${expected.version}` }
+  if (sessionId !== expected.sessionId) return { rule: 'write', text: `returns the session id ${sessionId}, expected ${expected.sessionId}` }
   if (firstSeq === expected.firstSeq && lastSeq === expected.lastSeq) return undefined
-  return { rule: 'seq', text: `it has the events ${firstSeq} to ${lastSeq}, and ${expected.firstSeq} to ${expected.lastSeq} come next` }
+  return { rule: 'seq', text: `returns the events ${firstSeq} to ${lastSeq}, expected ${expected.firstSeq} to ${expected.lastSeq}` }
 }
 
 function isSame(a: Applied, b: Applied): boolean {
@@ -62,12 +62,12 @@ function runsNamedBy({ expect, writes }: BatchFacts): readonly string[] {
 /** Checks a refusal: its reason must be true in the model. */
 function refused(model: SessionModel, process: string, { expect }: BatchFacts, reason: string): Contradiction | undefined {
   const broken = expect.filter((each) => brokenBy(model, each) !== undefined)
-  if (reason === 'fenced' && !broken.some(({ that }) => that === 'fence')) return { rule: 'fence', text: 'it is refused as fenced, and its fence holds' }
-  if (reason === 'missing' && model.record.id !== null) return { rule: 'read', text: 'it is refused as missing, and the session is there' }
+  if (reason === 'fenced' && !broken.some(({ that }) => that === 'fence')) return { rule: 'fence', text: 'is refused as fenced, but its fence is valid' }
+  if (reason === 'missing' && model.record.id !== null) return { rule: 'read', text: 'is refused as missing, but the session exists' }
   if (reason !== 'stopping') return undefined
   const told = broken.flatMap((each) => (each.that === 'run' ? (model.runs.get(each.runId) ?? []) : []))
   for (const run of told) tell(model, process, run)
-  return told.some(({ stop }) => stop) ? undefined : { rule: 'read', text: 'it is refused as stopping, and no stop request is stored' }
+  return told.some(({ stop }) => stop) ? undefined : { rule: 'read', text: 'is refused as stopping, but no stop request is stored' }
 }
 
 /** Notes that the owner of the run knows of the stop request. */
@@ -77,10 +77,10 @@ export function tell(model: SessionModel, process: string, run: ModelRun): void 
 
 /** Checks an answer that says that the input was accepted before. */
 function isKnownInput(model: SessionModel, { writes }: BatchFacts, { existing, version }: Applied): Contradiction | undefined {
-  if (version !== model.record.version) return { rule: 'read', text: `it is told version ${version}, and the session has version ${model.record.version}` }
+  if (version !== model.record.version) return { rule: 'read', text: `returns version ${version}, expected ${model.record.version}` }
   const named = writes.flatMap((write) => (write.op === 'run.insert' ? (write.inputId ?? []) : write.op === 'inbox.put' ? write.rows.flatMap(({ inputId }) => inputId ?? []) : []))
   const isKnown = named.some((inputId) => model.inputs.get(inputId) === existing || [...model.inbox.values()].some((row) => row.inputId === inputId))
-  return isKnown || model.isPruned ? undefined : { rule: 'answered-once', text: `it is told that the input is known as ${existing}, and it is not` }
+  return isKnown || model.isPruned ? undefined : { rule: 'answered-once', text: `returns ${existing} as the run of its input, but the input was not accepted before` }
 }
 
 /** Checks that the process that claimed the run makes all writes under its epoch, and all writes that only an owner makes. */
@@ -91,8 +91,8 @@ function checkWriter(model: SessionModel, process: string, { expect, writes }: B
   for (const runId of new Set([...fenced, ...owned])) {
     const run = model.runs.get(runId)
     if (!run || run.owner === process) continue
-    if (run.owner === undefined) return { rule: 'one-writer', text: `it writes for ${runId}, which no process has claimed` }
-    return { rule: 'one-writer', text: `it writes for ${runId}, and epoch ${run.epoch} belongs to ${run.owner}`, since: run.claimedIn }
+    if (run.owner === undefined) return { rule: 'one-writer', text: `writes for the run ${runId}, which no process has claimed` }
+    return { rule: 'one-writer', text: `writes for the run ${runId}, but its epoch ${run.epoch} belongs to the process ${run.owner}`, since: run.claimedIn }
   }
   return undefined
 }
@@ -111,15 +111,15 @@ function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts)
 function checkStop(model: SessionModel, batch: BatchFacts): Contradiction | undefined {
   const run = stoppedRunIn(model, batch)
   if (!run) return undefined
-  if (!run.isTold) return { rule: 'stop', text: `it starts something of ${run.id}, for which a stop request is stored`, since: run.stoppedIn }
-  if (run.startedStopped) return { rule: 'stop', text: `it starts something more of ${run.id}, whose owner knows of the stop request`, since: run.stoppedIn }
+  if (!run.isTold) return { rule: 'stop', text: `starts a model call, tool or subagent of the run ${run.id}, which has a stop request`, since: run.stoppedIn }
+  if (run.startedStopped) return { rule: 'stop', text: `starts another model call, tool or subagent of the run ${run.id}, whose owner knows of the stop request`, since: run.stoppedIn }
   model.patchRun(run, { startedStopped: true })
   return undefined
 }
 
 /** Applies a delivery of a batch of another session. A broken expectation drops the delivery. Returns why it was dropped. */
 export function deliver(model: SessionModel, delivery: DeliveryFacts): Contradiction | undefined {
-  if (model.delivered.has(delivery.id)) return { rule: 'version', text: `the delivery ${delivery.id} came before` }
+  if (model.delivered.has(delivery.id)) return { rule: 'version', text: `repeats the delivery ${delivery.id}` }
   const mark = model.tracked.mark
   const contradiction = checkExpectations(model, delivery.when ?? []) ?? knownInput(model, delivery.writes) ?? applyWrites(model, delivery.writes)
   if (contradiction || model.record.id === null) model.tracked.backTo(mark)
@@ -130,25 +130,25 @@ export function deliver(model: SessionModel, delivery: DeliveryFacts): Contradic
 
 function knownInput(model: SessionModel, writes: readonly WriteFacts[]): Contradiction | undefined {
   const known = writes.some((write) => write.op === 'run.insert' && write.inputId !== undefined && model.inputs.has(write.inputId))
-  return known ? { rule: 'answered-once', text: 'the input is known' } : undefined
+  return known ? { rule: 'answered-once', text: 'delivers an input that was already accepted' } : undefined
 }
 
 /** Claims the first open run. Without an answer, claims as the model predicts. */
 export function claim(model: SessionModel, process: string, wanted: string | undefined, answer: ClaimFacts | undefined): Contradiction | undefined {
   const first = model.first()
   const runId = answer?.runId ?? wanted ?? first?.id ?? ''
-  if (!first || first.id !== runId) return { rule: 'claim', text: `it claims ${runId}, and ${first ? `${first.id} comes first` : 'no run is open'}` }
-  if (first.status !== 'queued' && first.status !== 'running') return { rule: 'claim', text: `it claims ${runId}, which is ${first.status}` }
+  if (!first || first.id !== runId) return { rule: 'claim', text: `claims the run ${runId}, but ${first ? `the run ${first.id} is first` : 'no run is open'}` }
+  if (first.status !== 'queued' && first.status !== 'running') return { rule: 'claim', text: `claims the run ${runId} with status ${first.status}, expected queued or running` }
   const version = model.record.version + 1
   model.patchRecord({ version })
   const { isTold: _told, startedStopped: _started, ...run } = first
   model.setRun({ ...run, status: 'running', epoch: run.epoch + 1, owner: process, claimedIn: model.operation, ...(run.stop && { isTold: true }) })
   if (!answer) return undefined
-  if (answer.epoch !== first.epoch + 1) return { rule: 'epoch', text: `it claims ${runId} with epoch ${answer.epoch}, and epoch ${first.epoch + 1} comes next`, since: first.claimedIn }
-  if (answer.version !== version) return { rule: 'version', text: `it makes version ${answer.version}, and version ${version} comes next` }
-  if (answer.previous !== first.status) return { rule: 'claim', text: `it says that ${runId} was ${answer.previous}, and it was ${first.status}` }
+  if (answer.epoch !== first.epoch + 1) return { rule: 'epoch', text: `claims the run ${runId} with epoch ${answer.epoch}, expected ${first.epoch + 1}`, since: first.claimedIn }
+  if (answer.version !== version) return { rule: 'version', text: `returns version ${answer.version}, expected ${version}` }
+  if (answer.previous !== first.status) return { rule: 'claim', text: `returns ${answer.previous} as the previous status of the run ${runId}, expected ${first.status}` }
   const waiting = [...model.inbox.keys()].filter((id) => model.inbox.get(id)?.kind !== 'taken')
   const unseen = waiting.find((id) => !answer.inbox.includes(id)) ?? answer.inbox.find((id) => !waiting.includes(id))
-  if (unseen !== undefined) return { rule: 'read', text: `it brings ${answer.inbox.join(', ') || 'no row'} of the inbox, where ${waiting.join(', ') || 'none'} waits` }
-  return Boolean(answer.stop) === Boolean(run.stop) ? undefined : { rule: 'stop', text: `it ${answer.stop ? 'says' : 'does not say'} that ${runId} is to be stopped` }
+  if (unseen !== undefined) return { rule: 'read', text: `returns the inbox rows [${answer.inbox.join(', ')}], expected [${waiting.join(', ')}]` }
+  return Boolean(answer.stop) === Boolean(run.stop) ? undefined : { rule: 'stop', text: `returns ${answer.stop ? 'a' : 'no'} stop request for the run ${runId}, but ${run.stop ? 'one' : 'none'} is stored` }
 }

@@ -20,18 +20,18 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
   const { record } = model
   switch (expect.that) {
     case 'session':
-      if (expect.id === null) return record.id === null ? undefined : 'it expects no session, and there is one'
-      if (record.id !== expect.id) return `it expects the session ${expect.id}, and there is ${record.id ?? 'none'}`
-      return (expect.version ?? record.version) === record.version ? undefined : `it expects version ${expect.version}, and the session has version ${record.version}`
+      if (expect.id === null) return record.id === null ? undefined : 'expects no session, but the session exists'
+      if (record.id !== expect.id) return `expects the session id ${expect.id}, but ${record.id === null ? 'the session does not exist' : `it is ${record.id}`}`
+      return (expect.version ?? record.version) === record.version ? undefined : `expects version ${expect.version}, but the session has version ${record.version}`
     case 'fence': {
       const run = model.runs.get(expect.runId)
       if (run?.status === 'running' && run.epoch === expect.epoch) return undefined
-      return `it writes under epoch ${expect.epoch} of ${expect.runId}, which ${run ? `is ${run.status} under epoch ${run.epoch} of ${run.owner ?? 'nobody'}` : 'is not there'}`
+      return `writes under epoch ${expect.epoch} of the run ${expect.runId}, ${run ? `but the run is ${run.status} with epoch ${run.epoch} of ${run.owner ?? 'no process'}` : 'which does not exist'}`
     }
     case 'run': {
       const run = model.runs.get(expect.runId)
-      if (!run || !expect.status.some((status) => modelStatus(status) === run.status)) return `it expects that ${expect.runId} is ${expect.status.join(' or ')}, and it is ${run?.status ?? 'not there'}`
-      return expect.notStopping && run.stop ? `it expects that ${expect.runId} is not to be stopped, and it is` : undefined
+      if (!run || !expect.status.some((status) => modelStatus(status) === run.status)) return `expects the run ${expect.runId} to be ${expect.status.join(' or ')}, but it ${run ? `is ${run.status}` : 'does not exist'}`
+      return expect.notStopping && run.stop ? `expects no stop request for the run ${expect.runId}, but one is stored` : undefined
     }
     case 'idle':
     case 'none-queued':
@@ -39,11 +39,11 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
     case 'queue-below':
       return brokenByQueue(model, expect)
     case 'leaf':
-      return record.leaf === expect.entryId ? undefined : `it expects the leaf ${expect.entryId ?? 'none'}, and the leaf is ${record.leaf ?? 'none'}`
+      return record.leaf === expect.entryId ? undefined : `expects the leaf ${expect.entryId ?? 'none'}, but the leaf is ${record.leaf ?? 'none'}`
     case 'inbox-empty':
-      return countInbox(model, expect.kinds) === 0 ? undefined : `it expects that no ${expect.kinds.join(' or ')} waits, and one does`
+      return countInbox(model, expect.kinds) === 0 ? undefined : `expects no ${expect.kinds.join(' or ')} row in the inbox, but the inbox has ${countInbox(model, expect.kinds)}`
     case 'inbox-below':
-      return countInbox(model, [expect.kind]) < expect.max ? undefined : `it expects that fewer than ${expect.max} rows wait, and more do`
+      return countInbox(model, [expect.kind]) < expect.max ? undefined : `expects fewer than ${expect.max} ${expect.kind} rows in the inbox, but the inbox has ${countInbox(model, [expect.kind])}`
     case 'timer':
       return undefined
     default: {
@@ -55,16 +55,21 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
 
 function brokenByQueue(model: SessionModel, expect: Extract<Expect, { that: 'idle' | 'none-queued' | 'some-queued' | 'queue-below' }>): string | undefined {
   const open = model.open()
+  const count = (): number => open.filter(({ status }) => status === 'queued').length
   switch (expect.that) {
     case 'idle':
-      return open.every(({ kind }) => expect.exceptCompaction && kind === 'compaction') ? undefined : 'it expects that no run is open, and one is'
+      return open.every(({ kind }) => expect.exceptCompaction && kind === 'compaction') ? undefined : `expects no open run, but ${idsOf(open)} is open`
     case 'none-queued':
-      return open.every(({ id }) => id === expect.except) ? undefined : `it expects that no run but ${expect.except} is open, and one is`
+      return open.every(({ id }) => id === expect.except) ? undefined : `expects no open run except ${expect.except}, but ${idsOf(open.filter(({ id }) => id !== expect.except))} is open`
     case 'some-queued':
-      return open.some(({ id }) => id !== expect.except) ? undefined : `it expects that a run besides ${expect.except} is open, and none is`
+      return open.some(({ id }) => id !== expect.except) ? undefined : `expects an open run besides ${expect.except}, but the session has none`
     default:
-      return open.filter(({ status }) => status === 'queued').length < expect.max ? undefined : `it expects that fewer than ${expect.max} runs are queued, and more are`
+      return count() < expect.max ? undefined : `expects fewer than ${expect.max} queued runs, but the session has ${count()}`
   }
+}
+
+function idsOf(runs: readonly { readonly id: string }[]): string {
+  return runs.map(({ id }) => id).join(', ')
 }
 
 function countInbox({ inbox }: SessionModel, kinds: readonly string[]): number {

@@ -22,14 +22,14 @@ const apply: Apply = {
     return undefined
   },
   leaf(model, { leaf }) {
-    if (leaf !== null && !model.entries.has(leaf)) return wrong(`the leaf ${leaf} is no entry of the session`)
+    if (leaf !== null && !model.entries.has(leaf)) return wrong(`sets the leaf ${leaf}, which is not an entry of the session`)
     model.patchRecord({ leaf })
     return undefined
   },
   'entry.append'(model, { entries }) {
     for (const { id, parentId, isMessage } of entries) {
-      if (parentId !== null && !model.entries.has(parentId)) return wrong(`the entry ${id} has the parent ${parentId}, which is not there`)
-      if (model.entries.has(id)) return wrong(`the entry ${id} is there already`)
+      if (parentId !== null && !model.entries.has(parentId)) return wrong(`appends the entry ${id} with the parent ${parentId}, which does not exist`)
+      if (model.entries.has(id)) return wrong(`appends the entry ${id}, which already exists`)
       model.entries.put(id, { parentId, isMessage })
       model.patchRecord({ leaf: id })
     }
@@ -43,9 +43,9 @@ const apply: Apply = {
     return undefined
   },
   'run.insert'(model, { id, kind, lane, inputId }) {
-    if (model.runs.has(id)) return wrong(`the run ${id} is there already`)
+    if (model.runs.has(id)) return wrong(`inserts the run ${id}, which already exists`)
     const same = inputId === undefined ? undefined : model.inputs.get(inputId)
-    if (same !== undefined && !model.isPruned) return { rule: 'answered-once', text: `it accepts the input ${inputId} as ${id}, and ${same} is its run already` }
+    if (same !== undefined && !model.isPruned) return { rule: 'answered-once', text: `accepts the input ${inputId} as the run ${id}, but the run ${same} already has it` }
     const { nextRun } = model.record
     model.setRun({ id, kind, place: placeOf(kind, lane, nextRun), status: 'queued', epoch: 0 })
     model.patchRecord({ nextRun: nextRun + 1 })
@@ -56,8 +56,8 @@ const apply: Apply = {
   'call.put'(model, { calls }) {
     for (const { runId, step, toolCallId, state } of calls) {
       const key = callKey(runId, step, toolCallId)
-      if (!model.runs.has(runId)) return wrong(`the call ${key} belongs to a run that is not there`)
-      if (model.calls.get(key) === 'settled') return wrong(`the call ${key} has its outcome already`)
+      if (!model.runs.has(runId)) return wrong(`stores the call ${key} of a run that does not exist`)
+      if (model.calls.get(key) === 'settled') return wrong(`stores the call ${key}, which already has an outcome`)
       model.calls.put(key, state)
       model.openCalls.put(key, state === 'settled' ? undefined : true)
     }
@@ -65,7 +65,7 @@ const apply: Apply = {
   },
   'inbox.put'(model, { rows }) {
     for (const { id, ...row } of rows) {
-      if (model.inbox.has(id)) return wrong(`the inbox row ${id} is there already`)
+      if (model.inbox.has(id)) return wrong(`puts the inbox row ${id}, which already exists`)
       model.inbox.put(id, row)
     }
     return undefined
@@ -83,7 +83,7 @@ const apply: Apply = {
 /** Applies writes in order, up to the first one that contradicts the model. */
 export function applyWrites(model: SessionModel, writes: readonly WriteFacts[]): Contradiction | undefined {
   for (const write of writes) {
-    if (write.op !== 'session.ensure' && model.record.id === null) return wrong('there is no session to write to')
+    if (write.op !== 'session.ensure' && model.record.id === null) return wrong('writes to a session that does not exist')
     const contradiction = apply[write.op](model, write as never)
     if (contradiction) return contradiction
   }
@@ -105,11 +105,11 @@ function takeEvent(model: SessionModel, event: Omit<EventFacts, 'seq'>): Contrad
   const run = model.runs.get(event.runId ?? '')
   if (!run) return undefined
   if (event.type === 'turn-start' && !event.resumed) {
-    if (run.hasBegun) return { rule: 'answered-once', text: `it begins ${run.id}, which has begun before` }
+    if (run.hasBegun) return { rule: 'answered-once', text: `begins the run ${run.id}, which has already begun` }
     model.patchRun(run, { hasBegun: true })
   }
   if (event.type === 'turn-end' && isTerminal(event.status)) {
-    if (run.hasEnded) return { rule: 'answered-once', text: `it ends the turn of ${run.id}, which has ended before` }
+    if (run.hasEnded) return { rule: 'answered-once', text: `ends the turn of the run ${run.id}, which has already ended` }
     model.patchRun(run, { hasEnded: true })
   }
   return undefined
@@ -117,13 +117,13 @@ function takeEvent(model: SessionModel, event: Omit<EventFacts, 'seq'>): Contrad
 
 function patchRun(model: SessionModel, { runId, status, stop }: Extract<WriteFacts, { op: 'run.patch' }>): Contradiction | undefined {
   const run = model.runs.get(runId)
-  if (!run) return wrong(`the run ${runId} is not there`)
+  if (!run) return wrong(`changes the run ${runId}, which does not exist`)
   const next = status === undefined ? run.status : modelStatus(status)
-  if (status !== undefined && !moves[run.status]?.includes(next)) return wrong(`${runId} moves from ${run.status} to ${next}`)
+  if (status !== undefined && !moves[run.status]?.includes(next)) return wrong(`changes the run ${runId} from ${run.status} to ${next}, which is not allowed`)
   const other = model.open().find(({ id, status: held }) => id !== runId && isHolding(held))
-  if (isHolding(next) && other) return wrong(`${runId} holds the session, which ${other.id} holds already`)
+  if (isHolding(next) && other) return wrong(`sets the run ${runId} to ${next} while the run ${other.id} is ${other.status}`)
   const openCall = isTerminal(next) && !isTerminal(run.status) ? callWithoutOutcome(model, runId) : undefined
-  if (openCall !== undefined) return wrong(`${runId} ends, and its call ${openCall} has no outcome`)
+  if (openCall !== undefined) return wrong(`ends the run ${runId}, but its call ${openCall} has no outcome`)
   model.patchRun(run, { status: next, ...(stop && { stop, stoppedIn: model.operation }), ...(status === 'queued' && run.hasBegun && { place: firstPlace }) })
   return undefined
 }

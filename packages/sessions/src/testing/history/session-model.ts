@@ -31,6 +31,7 @@ export type HistoryRule =
 
 export interface Contradiction {
   readonly rule: HistoryRule
+  /** The fault of an operation, without its id: `returns version 5, expected 6`. For the end of a history it is a whole sentence. */
   readonly text: string
   /** The operation that caused the contradicted state. */
   readonly since?: string | undefined
@@ -176,7 +177,7 @@ export class SessionModel {
   describe(): string {
     const { id, isDeleted, version, nextSeq, leaf } = this.record
     if (id === null) return isDeleted ? 'the session is deleted' : 'there is no session'
-    const runs = this.open().map(({ id: runId, status, epoch, owner, stop }) => `${runId} is ${status}, epoch ${epoch}${owner === undefined ? '' : ` of ${owner}`}${stop ? ', to be stopped' : ''}`)
+    const runs = this.open().map(({ id: runId, status, epoch, owner, stop }) => `${runId} is ${status} with epoch ${epoch}${owner === undefined ? '' : ` of ${owner}`}${stop ? ' and a stop request' : ''}`)
     const what = `version ${version}, last event ${nextSeq - 1}, leaf ${leaf ?? 'none'}`
     return [what, ...(runs.length > 0 ? runs : ['no run is open'])].join('; ')
   }

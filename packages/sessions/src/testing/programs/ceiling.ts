@@ -36,7 +36,7 @@ export class Ceiling {
 
   problems(): readonly string[] {
     const names = Object.keys(perUnit) as Counted[]
-    return names.filter((name) => this.counts[name] > this.limits[name]).map((name) => `${this.counts[name]} ${name}, of at most ${this.limits[name]}`)
+    return names.filter((name) => this.counts[name] > this.limits[name]).map((name) => `the program made ${this.counts[name]} ${name}, expected at most ${this.limits[name]}`)
   }
 }
 

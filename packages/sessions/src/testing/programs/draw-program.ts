@@ -23,7 +23,7 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
 }
 
-const ways = ['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed'] as const
+const ways = ['kill', 'kill', 'kill-after', 'kill-after', 'lost', 'lost-after', 'freeze', 'unrenewed', 'never-renewed'] as const
 
 /** Most programs have some hundred operations and few effects. A crash after the last operation never happens. */
 function drawCrashes(draw: Draw, has: (feature: Feature) => boolean, steps: number): readonly ProgramCrash[] {

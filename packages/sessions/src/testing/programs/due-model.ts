@@ -30,11 +30,11 @@ export class DueModel {
   /** Compares the report of the store with this model. */
   async compare(store: SessionStore, now: number): Promise<void> {
     const { timers, expired, unread, nextAt } = await store.due(limit)
-    const said = { timers: timers.map(({ id }) => id), expired, unread: [...unread].sort(), nextAt }
+    const reported = { timers: timers.map(({ id }) => id), expired, unread: [...unread].sort(), nextAt }
     const sessions = await readPendingWork(store)
-    const meant = this.#due(sessions, now)
-    if (JSON.stringify(said) === JSON.stringify(meant)) return
-    this.problems.push(`at ${now} the store says ${JSON.stringify(said)}, and it should say ${JSON.stringify(meant)}`)
+    const expected = this.#due(sessions, now)
+    if (JSON.stringify(reported) === JSON.stringify(expected)) return
+    this.problems.push(`at ${now} the store reports ${JSON.stringify(reported)}, expected ${JSON.stringify(expected)}`)
   }
 
   #noteWrite(key: string, write: Write): void {

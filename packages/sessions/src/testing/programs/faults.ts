@@ -42,8 +42,8 @@ const intentComesLate = writing('an outcome stored before its call', (batch) =>
 const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
 
 /** A lost run is claimed only if it is also the next one in the queue. */
-const placeOrderInClaims: ProgramFault = {
-  name: 'a place order in the claim of lost runs',
+const queueOrderInClaims: ProgramFault = {
+  name: 'lost runs claimed in queue order only',
   store: (store) =>
     aroundStore(store, async (operation, args, go) => {
       if (operation !== 'claim') return go()
@@ -64,8 +64,8 @@ function firstByPlace(runs: readonly RunRecord[]): RunRecord | undefined {
 }
 
 /** An ended execution keeps its slot. */
-const slotIsKept: ProgramFault = {
-  name: 'a slot not given back',
+const slotIsNotReleased: ProgramFault = {
+  name: 'a slot not released',
   runtime(options) {
     const aroundRun: AroundRun = async (run, execute) => {
       const value = await execute()
@@ -75,8 +75,8 @@ const slotIsKept: ProgramFault = {
   },
 }
 
-const readingProlongs: ProgramFault = {
-  name: 'a TTL that reading prolongs',
+const readsExtendTtl: ProgramFault = {
+  name: 'a TTL extended by reads',
   store(store) {
     let reads = 0
     return aroundStore(store, async (operation, args, go) => {
@@ -89,8 +89,8 @@ const readingProlongs: ProgramFault = {
 }
 
 /** At a save-point the reader checks the present state of the run, not its state at the save-point. */
-const readerAsksForToday: ProgramFault = {
-  name: "a reader that asks for today's state",
+const readerChecksCurrentState: ProgramFault = {
+  name: 'a reader that checks the current state',
   runtime(options) {
     const runtime = createRuntime(options)
     const session: typeof runtime.session = (key, given) => {
@@ -132,13 +132,13 @@ function hasRest(run: RunInfo | null): boolean {
 /** Planted faults that the invariants must find. */
 export const programFaults: readonly ProgramFault[] = [
   notificationKeepsItsRows,
-  placeOrderInClaims,
+  queueOrderInClaims,
   deadlineIsDropped,
-  readerAsksForToday,
+  readerChecksCurrentState,
   steerIsLost,
   fenceIsLeftOut,
   intentComesLate,
   wakeIsLost,
-  slotIsKept,
-  readingProlongs,
+  slotIsNotReleased,
+  readsExtendTtl,
 ]

@@ -134,15 +134,15 @@ export type ProgramStep = (ClientStep | WorldStep) & {
 }
 
 /**
- * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before the operation, or
- * (`-behind`) after it. `lost`: the operation or (`-behind`) its answer is lost. `outage`: no process reaches the store for
- * `ms`. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of leases by this process fails
- * for a minute; `never-renewed`: forever. `kill-in-tool` and `freeze-in-tool` count effects of tools instead: the process dies
- * or stops right after the n-th effect.
+ * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before the operation;
+ * `kill-after`: after it. `lost`: the operation is lost; `lost-after`: its answer is lost. `outage`: no process reaches the store
+ * for `ms`. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of leases by this process
+ * fails for a minute; `never-renewed`: forever. `kill-in-tool` and `freeze-in-tool` count effects of tools instead: the process
+ * dies or stops right after the n-th effect.
  */
 export interface ProgramCrash {
   readonly at: number
-  readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'outage' | 'freeze' | 'unrenewed' | 'never-renewed' | 'kill-in-tool' | 'freeze-in-tool'
+  readonly how: 'kill' | 'kill-after' | 'lost' | 'lost-after' | 'outage' | 'freeze' | 'unrenewed' | 'never-renewed' | 'kill-in-tool' | 'freeze-in-tool'
   /** Duration in ms. For a freeze without a takeover: default 15,000, longer than the lease of a run. For an outage: default 4,000. */
   readonly ms?: number
 }

@@ -125,8 +125,8 @@ export class StoreGate {
     }
     if (how === 'outage') this.#awayUntil = time.passed + (crash.ms ?? awayMs)
     if (how === 'lost' || how === 'outage') return asked.reject(unavailable('commit'))
-    if (how === 'kill-behind') await this.#perform(asked).catch(() => undefined)
-    if (how === 'lost-behind') {
+    if (how === 'kill-after') await this.#perform(asked).catch(() => undefined)
+    if (how === 'lost-after') {
       await this.#perform(asked).catch(() => undefined)
       return asked.reject(unavailable('commit'))
     }
@@ -158,7 +158,7 @@ export class StoreGate {
     log(process, `commit ${batch.key} ${name}: ${printResult(result)}`)
     ceiling.countCommit(batch, result)
     if (!result.ok || result.existing) return result
-    this.staleWrites.push(...lost.map((runId) => `${process.name} wrote ${name} for ${runId}, which it had lost`))
+    this.staleWrites.push(...lost.map((runId) => `${process.name} wrote ${name} for the run ${runId} after another process had claimed it`))
     onCommit(batch)
     return result
   }

@@ -165,7 +165,7 @@ export class Cluster {
   /** Logs the error. An unavailable store is not a fault of the runtime. */
   #noteFault(process: CrashProcess, during: string, error: unknown): void {
     this.log(process, `fault during ${during}: ${nameOfError(error)}`)
-    if (!SessionError.isInstance(error) || !error.retryable) this.faults.push(`${process.name} during ${during}: ${nameOfError(error)}`)
+    if (!SessionError.isInstance(error) || !error.retryable) this.faults.push(`${process.name} failed during ${during}: ${nameOfError(error)}`)
   }
 }
 

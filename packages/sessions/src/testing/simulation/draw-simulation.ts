@@ -72,7 +72,7 @@ function drawDisturbance(draw: Draw, steps: number): Disturbance {
   // Pauses are drawn more often, because a process that resumes after a long pause is the hardest case.
   const how = draw.oneOf([...disturbanceKinds, 'pause', 'pause'] as const)
   const at = 1 + draw.whole(draw.oneOf([30, 80, 40 + steps * 30]))
-  if (how === 'pause' || how === 'pause-behind') return { at, how, ms: draw.oneOf(pausesMs) }
+  if (how === 'pause' || how === 'pause-after') return { at, how, ms: draw.oneOf(pausesMs) }
   if (how === 'cut' || how === 'outage') return { at, how, ms: draw.oneOf(awayMs) }
-  return how === 'slow' || how === 'slow-behind' ? { at, how, ms: draw.oneOf(delaysMs) } : { at, how }
+  return how === 'slow' || how === 'slow-after' ? { at, how, ms: draw.oneOf(delaysMs) } : { at, how }
 }

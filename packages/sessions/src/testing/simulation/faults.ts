@@ -139,7 +139,7 @@ const ticketFirst: SimulationFault = {
 
 /** A claim ignores the runs of the tenant in other processes. */
 const tenantUncounted: SimulationFault = {
-  name: 'tenant counted by each process alone',
+  name: 'tenant counted per process',
   plant: () => ({
     client: (store) =>
       aroundStore(store, (operation, args, go) => {
@@ -152,7 +152,7 @@ const tenantUncounted: SimulationFault = {
 
 /** A renewal without an answer counts as successful. */
 const silenceRenews: SimulationFault = {
-  name: 'outage taken for a renewal',
+  name: 'failed renewal counted as renewed',
   plant: () => ({
     client: (store) =>
       aroundStore(store, async (operation, args, go) => {
@@ -193,7 +193,7 @@ const gapHidden: SimulationFault = {
 
 const clockTrusted: SimulationFault = { name: 'clock of the process trusted', plant: () => ({ shared: { trustsClocks: true } }) }
 const wakeLost: SimulationFault = { name: 'wake lost', plant: () => ({ shared: { losesWakes: true } }) }
-const tenantFirst: SimulationFault = { name: 'full tenant kept in front', plant: () => ({ shared: { waitsForTenants: true } }) }
+const tenantFirst: SimulationFault = { name: 'full tenant blocks other tenants', plant: () => ({ shared: { waitsForTenants: true } }) }
 
 /** Planted faults that simulations must find. */
 export const simulationFaults: readonly SimulationFault[] = [

@@ -61,25 +61,25 @@ export class Follower implements FollowerEnd {
 
   #see(event: LoggedEvent): void {
     const before = this.events.at(-1)
-    if (before && !isBehind(event, before)) this.problems.push(`${event.type} at ${event.cursor} comes behind ${before.cursor}`)
+    if (before && !isAfter(event, before)) this.problems.push(`${event.type} has the cursor ${event.cursor}, expected one after ${before.cursor}`)
     if (isDelta(event)) return this.#seeDelta(event)
     if (event.type !== 'message-end' && event.type !== 'message-discarded') return
     const { messageId } = event
     const open = this.#open?.messageId === messageId ? this.#open.text : ''
-    if (event.type === 'message-end' && !textOf(event).startsWith(open)) this.problems.push(`it has seen ${JSON.stringify(open)} of ${messageId}, which is ${JSON.stringify(textOf(event))}`)
+    if (event.type === 'message-end' && !textOf(event).startsWith(open)) this.problems.push(`the deltas of the message ${messageId} give ${JSON.stringify(open)}, expected the beginning of ${JSON.stringify(textOf(event))}`)
     this.#closed.add(messageId)
   }
 
   #seeDelta(event: LoggedEvent): void {
     if (event.type !== 'text-delta') return
     const { messageId, delta } = event
-    if (this.#closed.has(messageId)) this.problems.push(`${JSON.stringify(delta)} of ${messageId} comes behind the end of that message`)
+    if (this.#closed.has(messageId)) this.problems.push(`the delta ${JSON.stringify(delta)} of the message ${messageId} comes after the end of that message`)
     if (this.#open?.messageId !== messageId) this.#open = { messageId, text: '' }
     this.#open.text += delta
   }
 }
 
-function isBehind(event: LoggedEvent, before: LoggedEvent): boolean {
+function isAfter(event: LoggedEvent, before: LoggedEvent): boolean {
   const [here, there] = [parseCursor(event.cursor), parseCursor(before.cursor)]
   return here.seq > there.seq || (here.seq === there.seq && here.n > there.n)
 }

@@ -9,12 +9,12 @@ import type { FollowerEnd, SimulationEnd, SimulationInvariant } from './simulati
 export const simulationInvariants: readonly SimulationInvariant[] = [
   { name: 'the history agrees with the model of a session', check: ({ history, rests }) => checkHistory(history, { atRest: rests }).problems.map(({ text }) => text) },
   { name: 'an owner that renews its lease keeps its run', check: ({ leaseProblems }) => leaseProblems },
-  { name: 'a tenant has no more runs at once than it may have', check: ({ tenantProblems }) => tenantProblems },
-  { name: 'what can be claimed is claimed in time', check: ({ waitProblems }) => waitProblems },
+  { name: 'a tenant has no more concurrent runs than its limit', check: ({ tenantProblems }) => tenantProblems },
+  { name: 'a claimable run is claimed in time', check: ({ waitProblems }) => waitProblems },
   { name: 'the simulation comes to rest', check: ({ stuck }) => (stuck === undefined ? [] : [stuck]) },
-  { name: 'clients get an answer', check: ({ surprises }) => surprises },
+  { name: 'each client call gets an answer without an unexpected error', check: ({ surprises }) => surprises },
   { name: 'nothing fails in the background', check: ({ faults }) => faults },
-  { name: 'who follows a session sees what is stored, and of a message its beginning', check: (end) => end.followers.flatMap((follower, index) => problemsOf(end, follower).map((problem) => `reader-${index + 1} of ${follower.session}: ${problem}`)) },
+  { name: 'a client that follows a session reads all stored events, and each message from its beginning', check: (end) => end.followers.flatMap((follower, index) => problemsOf(end, follower).map((problem) => `reader-${index + 1} of ${follower.session}: ${problem}`)) },
   ...standardInvariants,
 ]
 
@@ -24,8 +24,9 @@ function problemsOf({ rests, sessions }: SimulationEnd, { session, events, probl
   const seen = events.filter((event) => !isDelta(event)).map((event) => ('seq' in event ? `${event.seq} ${event.type}` : event.type))
   const stored = log.map(({ seq, type }) => `${seq} ${type}`)
   const place = stored.findIndex((event, index) => event !== seen[index])
-  if (place !== -1 || seen.length > stored.length) return [`behind ${place === -1 ? stored.length : place} events it has seen ${seen[place] ?? 'nothing'} instead of ${stored[place] ?? 'nothing'}`]
-  return foldOf(events) === foldOf(log) ? [] : ['what it makes of the events is not what a fresh reader makes of them']
+  const at = place === -1 ? stored.length : place
+  if (place !== -1 || seen.length > stored.length) return [`event ${at + 1} is ${seen[at] ?? 'missing'}, expected ${stored[at] ?? 'none'}`]
+  return foldOf(events) === foldOf(log) ? [] : ['the view folded from its events differs from the view folded from the log']
 }
 
 function foldOf(events: readonly AgentEvent[]): string {

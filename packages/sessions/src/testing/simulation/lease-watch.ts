@@ -11,7 +11,7 @@ export class LeaseWatch {
     for (const { run, previous } of claims) {
       const lease = this.#until.get(run.id)
       if (previous === 'running' && lease && now < lease.until) {
-        this.problems.push(`${run.id} was taken over ${lease.until - now} ms before the lease of epoch ${lease.epoch} ended`)
+        this.problems.push(`the run ${run.id} was taken over ${lease.until - now} ms before the lease of epoch ${lease.epoch} ended`)
       }
       this.#until.set(run.id, { epoch: run.epoch, until: now + leaseMs })
     }

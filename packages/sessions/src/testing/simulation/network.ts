@@ -155,14 +155,14 @@ export class Network {
     )
     if (process.state === 'dead') return
     switch (disturbance?.how) {
-      case 'kill-behind':
+      case 'kill-after':
         return this.#kill(process)
-      case 'pause-behind':
+      case 'pause-after':
         if (process.state === 'alive') this.#pause(process, disturbance)
         return this.#hear(process, outcome)
-      case 'lost-behind':
+      case 'lost-after':
         return this.#in(timeoutMs, () => this.#hear(process, refuse))
-      case 'slow-behind':
+      case 'slow-after':
         return this.#in(disturbance.ms ?? slowMs, () => this.#hear(process, outcome))
       default:
         return this.#in(this.#delay(), () => this.#hear(process, this.#isAway(process) ? refuse : outcome))

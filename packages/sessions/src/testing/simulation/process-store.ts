@@ -51,7 +51,7 @@ async function watch(parts: ProcessStoreParts, process: CrashProcess, operation:
     case 'commit': {
       const [batch, result] = [args[0] as Batch, answer as CommitResult]
       log(process, `commit ${batch.key} ${nameOfBatch(batch)}: ${printResult(result)}`)
-      if (isApplied(result)) staleWrites.push(...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for ${runId}, which it had lost`))
+      if (isApplied(result)) staleWrites.push(...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for the run ${runId} after another process had claimed it`))
       break
     }
     case 'claim': {
@@ -89,7 +89,7 @@ function deltasOf({ network, hints, log }: ProcessStoreParts, process: CrashProc
     read: (key, after) =>
       network.ask(process, 'read deltas', async () => {
         const batches = await deltas.read(key, after)
-        log(process, `read deltas ${key} behind ${after.base}.${after.n}: ${batches.length}`)
+        log(process, `read deltas ${key} after ${after.base}.${after.n}: ${batches.length}`)
         return batches
       }),
   }

@@ -142,7 +142,7 @@ class Play {
       sessions,
       acknowledged: { runs: accepted.map(({ runId }) => runId), answers: new Map(), inputs: accepted },
       staleWrites,
-      ...(rests || this.#hasFailed ? {} : { stuck: `after ${longestMs} ms something still runs, or a client still waits` }),
+      ...(rests || this.#hasFailed ? {} : { stuck: `the simulation is not at rest after ${longestMs} ms: a run is still active or a client still waits` }),
     }
     return { ...end, simulation: this.#simulation, history: historyOf(history), rests, surprises, faults, followers, leaseProblems: leases.problems, tenantProblems: tenants.problems, waitProblems: this.#waits.problems }
   }

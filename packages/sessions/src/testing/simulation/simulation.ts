@@ -52,9 +52,9 @@ export type SimulationStep = {
 
 /**
  * A disturbance at the n-th operation of the store, counted over all processes. `kill`: the process dies before it sends the
- * operation, or (`-behind`) after the store has executed it. `pause`: the process stops for `ms` instead. `lost`: the
- * operation, or its answer, is lost. `slow`: the operation, or its answer, is delayed by `ms`. `cut`: the process cannot reach
- * the store for `ms`. `outage`: no process can reach it for `ms`.
+ * operation; `kill-after`: after the store has executed it. `pause` and `pause-after`: the process stops for `ms` instead.
+ * `lost`: the operation is lost; `lost-after`: its answer is lost. `slow`: the operation is delayed by `ms`; `slow-after`: its
+ * answer is delayed. `cut`: the process cannot reach the store for `ms`. `outage`: no process can reach it for `ms`.
  */
 export interface Disturbance {
   readonly at: number
@@ -62,6 +62,6 @@ export interface Disturbance {
   readonly ms?: number
 }
 
-export const disturbanceKinds = ['kill', 'kill-behind', 'pause', 'pause-behind', 'lost', 'lost-behind', 'slow', 'slow-behind', 'cut', 'outage'] as const
+export const disturbanceKinds = ['kill', 'kill-after', 'pause', 'pause-after', 'lost', 'lost-after', 'slow', 'slow-after', 'cut', 'outage'] as const
 /** Kind of a disturbance, as `Disturbance` explains them. */
 export type DisturbanceKind = (typeof disturbanceKinds)[number]

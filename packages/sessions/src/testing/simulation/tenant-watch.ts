@@ -19,7 +19,7 @@ export class TenantWatch {
     for (const { run, previous } of claims) {
       const tenant = previous === 'queued' ? tenantOfRun(run.session, run) : null
       const count = tenant === null ? 0 : await this.#runningOf(tenant)
-      if (count > this.#most) this.problems.push(`with ${run.id} ${count} runs of the tenant ${tenant} are running, of at most ${this.#most}`)
+      if (count > this.#most) this.problems.push(`after the claim of ${run.id} the tenant ${tenant} has ${count} running runs, expected at most ${this.#most}`)
     }
   }
 

@@ -31,7 +31,7 @@ export class WaitWatch {
       const waited = this.#waited.get(name)
       const longer = waited === undefined ? 0 : waited + ms
       this.#waited.set(name, longer)
-      if (longer >= longestMs && (waited ?? 0) < longestMs) this.problems.push(`${name} could be claimed for ${longer} ms, and no process has claimed it`)
+      if (longer >= longestMs && (waited ?? 0) < longestMs) this.problems.push(`the run ${name} was claimable for ${longer} ms, but no process claimed it`)
     }
   }
 

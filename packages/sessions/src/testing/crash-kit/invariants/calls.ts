@@ -25,30 +25,30 @@ function nameOf({ name, runId, step, toolCallId }: ToolCallRecord): string {
 }
 
 export const onceIsOnce: Invariant = {
-  name: 'a tool with the effect once takes effect at most once',
+  name: 'a call with effect once takes effect at most once',
   check: (end) =>
     callsOf(end)
       .filter(({ record, effects }) => record.effect === 'once' && effects.length > 1)
-      .map(({ record, effects }) => `${nameOf(record)} took effect ${effects.length} times`),
+      .map(({ record, effects }) => `${nameOf(record)} took effect ${effects.length} times, expected at most 1`),
 }
 
 export const keysAreKept: Invariant = {
-  name: 'a call has one idempotency key, and no other call has it',
+  name: 'each call has one idempotency key of its own',
   check: (end) => {
     const calls = callsOf(end)
     return calls.flatMap(({ record, effects }) => {
       const other = effects.find((effect) => effect.idempotencyKey !== record.idempotencyKey)
       const sharing = calls.filter((call) => call.record.idempotencyKey === record.idempotencyKey)
       return [
-        ...(other ? [`${nameOf(record)} was given the key ${other.idempotencyKey}, not that of the ledger`] : []),
-        ...(sharing.length > 1 ? [`${sharing.length} calls have the key ${record.idempotencyKey}`] : []),
+        ...(other ? [`${nameOf(record)} ran with the idempotency key ${other.idempotencyKey}, but its ledger record has ${record.idempotencyKey}`] : []),
+        ...(sharing.length > 1 ? [`${sharing.length} calls have the idempotency key ${record.idempotencyKey}, expected 1`] : []),
       ]
     })
   },
 }
 
 export const doubtIsSurfaced: Invariant = {
-  name: 'an effect has an outcome, or somebody is told that nobody knows it',
+  name: 'each effect has a recorded outcome, or its outcome is reported as unknown',
   check: (end) => [...callsOf(end).flatMap(hiddenEffect), ...strayEffects(end)],
 }
 
@@ -61,13 +61,13 @@ function hiddenEffect({ record, session, effects }: Call): string[] {
   const run = session.runs.find((each) => each.id === record.runId)
   const asked = run?.status === 'needs-recovery' ? run.pendingToolCalls : []
   const isAsked = asked.some((call) => call.toolCallId === toolCallId && call.unknown)
-  return isAsked ? [] : [`${nameOf(record)} took effect, and its call is ${status ?? state}`]
+  return isAsked ? [] : [`${nameOf(record)} took effect, but its call is recorded as ${status ?? state}`]
 }
 
 function strayEffects({ sessions, world }: CrashEnd): string[] {
   const calls = sessions.flatMap((session) => session.calls)
   const strays = world.effects.filter((effect) => !calls.some((call) => isOf(effect, call)))
-  return strays.map(({ toolName, idempotencyKey }) => `the ledger does not know ${toolName} (${idempotencyKey}), which took effect`)
+  return strays.map(({ toolName, idempotencyKey }) => `${toolName} (${idempotencyKey}) took effect, but the ledger has no such call`)
 }
 
 function isResultOf(message: StoredMessage, { toolCallId }: ToolCallRecord): boolean {
@@ -83,8 +83,8 @@ export const callsHaveOneOutcome: Invariant = {
       const results = session.messages.filter((message) => isResultOf(message, record)).length
       const it = `${nameOf(record)} is ${record.state}`
       return [
-        ...(ends === expected ? [] : [`${it} and has ${ends} ends in the log`]),
-        ...(results <= expected ? [] : [`${it} and has ${results} results in the transcript`]),
+        ...(ends === expected ? [] : [`${it} and has ${ends} tool-execution-end events, expected ${expected}`]),
+        ...(results <= expected ? [] : [`${it} and has ${results} results in the transcript, expected at most ${expected}`]),
       ]
     }),
 }

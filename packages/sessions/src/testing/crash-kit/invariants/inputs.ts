@@ -4,7 +4,7 @@ import type { InboxRecord, RunRecord } from '../../../contract/records.ts'
 import type { AcknowledgedInput, CrashEnd, Invariant, SessionEnd } from '../types.ts'
 
 export const acceptedInputsAreFound: Invariant = {
-  name: 'every accepted input is found again, and accepted once',
+  name: 'each accepted input is stored, and is accepted once',
   check: ({ acknowledged, sessions }) =>
     sessions.flatMap((session) => {
       if (session.record.expiredAt !== undefined) return []
@@ -25,18 +25,18 @@ function problemsOf(session: SessionEnd, name: string, inputs: readonly Acknowle
   const { inputId, method } = first
   if (inputId === undefined) {
     const found = countByContent(session, first)
-    return found < accepted ? [`${session.record.key}: ${name} was accepted ${accepted} times and is found ${found} times`] : []
+    return found < accepted ? [`${session.record.key}: the input (${name}) was accepted ${accepted} times, but is stored ${found} times`] : []
   }
   if (method === 'overlay') return problemsOfOverlay(session, inputId, first.turns ?? 1)
-  const forgotten = accepted > 1 ? [`${session.record.key}: ${name} was accepted as new ${accepted} times`] : []
-  return isNamedIn(session, inputId) ? forgotten : [...forgotten, `${session.record.key}: ${name} was accepted and is gone`]
+  const forgotten = accepted > 1 ? [`${session.record.key}: the input (${name}) was accepted as new ${accepted} times, expected 1`] : []
+  return isNamedIn(session, inputId) ? forgotten : [...forgotten, `${session.record.key}: the input (${name}) was accepted, but is not stored`]
 }
 
 /** Compares the number of turns of an overlay with the turns that have seen it and the turns that are left. */
 function problemsOfOverlay({ record, log, inbox }: SessionEnd, inputId: string, turns: number): readonly string[] {
   const seen = log.filter((event) => event.type === 'runtime-input' && event.inputId === inputId).length
   const left = inbox.flatMap((row) => (row.kind === 'overlay' && row.body.inputId === inputId ? row.body.turns : [])).at(0) ?? 0
-  return seen + left === turns ? [] : [`${record.key}: overlay ${inputId} is for ${turns} turns: ${seen} have seen it, and ${left} are left`]
+  return seen + left === turns ? [] : [`${record.key}: the overlay ${inputId} is for ${turns} turns, but ${seen} turns have used it and ${left} are left`]
 }
 
 function isNamedIn({ runs, log, inbox }: SessionEnd, inputId: string): boolean {
@@ -71,12 +71,12 @@ function textOf(content: AcknowledgedInput['content']): string {
 }
 
 export const nothingIsLeftInTheInbox: Invariant = {
-  name: 'nothing that a run should take is left in a session without one',
+  name: 'a session without an open run has no unread inbox rows',
   check: ({ sessions }: CrashEnd) =>
     sessions.flatMap(({ record, runs, inbox }) => {
       if (record.expiredAt !== undefined || runs.some((run) => run.endedAt === undefined)) return []
       const waitsForTasks = sessions.some((other) => other.runs.some((run) => run.parent?.session === record.key && run.endedAt === undefined))
       const left = inbox.filter(({ kind }) => kind === 'steer' || (kind === 'child-settled' && !waitsForTasks))
-      return left.map(({ id }) => `${record.key}: ${id} is left`)
+      return left.map(({ id }) => `${record.key}: the inbox row ${id} is unread, but no run is open`)
     }),
 }

@@ -16,13 +16,14 @@ function inEach(check: (session: SessionEnd) => readonly string[]): Invariant['c
 }
 
 export const logHasNoGaps: Invariant = {
-  name: 'the log is numbered without gaps',
+  name: 'the events of a log are numbered without gaps',
   check: inEach(({ log, record }) => {
-    const wrong = log.find((event, index) => event.seq !== record.firstSeq + index)
-    const last = record.firstSeq + log.length
+    const index = log.findIndex((event, place) => event.seq !== record.firstSeq + place)
+    const wrong = log[index]
+    const next = record.firstSeq + log.length
     return [
-      ...(wrong ? [`${wrong.type} has the number ${wrong.seq}`] : []),
-      ...(last === record.nextSeq ? [] : [`the log ends before ${last}, and the next number is ${record.nextSeq}`]),
+      ...(wrong ? [`${wrong.type} has seq ${wrong.seq}, expected ${record.firstSeq + index}`] : []),
+      ...(next === record.nextSeq ? [] : [`nextSeq is ${record.nextSeq}, expected ${next} after the last event`]),
     ]
   }),
 }
@@ -35,23 +36,23 @@ export const turnsEndOnce: Invariant = {
       const last = ends.filter((event) => 'status' in event && isTerminal(event.status)).length
       // A compaction has no turn.
       const expected = isTerminal(run.status) && run.kind !== 'compaction' ? 1 : 0
-      return last === expected ? [] : [`${run.id} is ${run.status} and has ${last} ends in the log`]
+      return last === expected ? [] : [`the run ${run.id} is ${run.status} and has ${last} final turn-end events, expected ${expected}`]
     }),
   ),
 }
 
 export const compactionsAreMadeOnce: Invariant = {
-  name: 'a compaction is made once',
+  name: 'a compaction run compacts once',
   check: inEach(({ log, runs }) =>
     runs.flatMap(({ id, kind }) => {
       const made = log.filter((event) => event.type === 'compaction-end' && event.runId === id && event.outcome === 'done').length
-      return kind !== 'compaction' || made <= 1 ? [] : [`${id} made ${made} compactions`]
+      return kind !== 'compaction' || made <= 1 ? [] : [`the run ${id} has ${made} compaction-end events with outcome done, expected at most 1`]
     }),
   ),
 }
 
 export const logIsWellFormed: Invariant = {
-  name: 'the log has the grammar of events',
+  name: 'the log follows the event grammar',
   check: inEach(({ log }) => checkEvents(log)),
 }
 
@@ -62,12 +63,12 @@ export const logSettles: Invariant = {
   check: inEach(({ log, runs }) => {
     const last = log.findLast(({ type }) => ofRuns.has(type))
     if (!last || last.type === 'settled' || runs.some(({ status }) => !isTerminal(status))) return []
-    return [`the last event of a run is ${last.type}`]
+    return [`no run is open, but the last run event is ${last.type}, expected settled`]
   }),
 }
 
 export const logFolds: Invariant = {
-  name: 'the log folds to the transcript',
+  name: 'the view folded from the log has the messages of the transcript',
   check: inEach(({ log, path, messages }) => {
     const view = log.reduce(reduceEvents, emptyView)
     // This log does not have the messages of copies and of other branches.
@@ -77,7 +78,7 @@ export const logFolds: Invariant = {
     const place = stored.findIndex((message, index) => message !== folded[index])
     if (place === -1 && folded.length === stored.length) return []
     const from = place === -1 ? stored.length : place
-    return [`${folded.length} messages of the log against ${stored.length} of the transcript, which differ from ${from} on`]
+    return [`the log gives ${folded.length} messages and the transcript has ${stored.length}, with the first difference at index ${from}`]
   }),
 }
 
@@ -89,15 +90,15 @@ export const commitsAreSigned: Invariant = {
     const owners = new Map<string, string>()
     const epochs = new Map<string, number>()
     const wrong = commits.flatMap(({ firstSeq, owner, runId = '', epoch = 0 }) => {
-      if (owner === undefined) return [`the commit at ${firstSeq} has no owner`]
+      if (owner === undefined) return [`the commit from seq ${firstSeq} has no owner`]
       if (epoch === 0) return []
       const claim = `${runId} ${epoch}`
       const [before = epoch, owned = owner] = [epochs.get(runId), owners.get(claim)]
       epochs.set(runId, epoch)
       owners.set(claim, owner)
       return [
-        ...(before > epoch ? [`the commit at ${firstSeq} is of epoch ${epoch} of ${runId}, after one of ${before}`] : []),
-        ...(owned === owner ? [] : [`the commit at ${firstSeq} is by ${owner}, and epoch ${epoch} of ${runId} belongs to ${owned}`]),
+        ...(before > epoch ? [`the commit from seq ${firstSeq} has epoch ${epoch} of the run ${runId}, but an earlier commit has epoch ${before}`] : []),
+        ...(owned === owner ? [] : [`the commit from seq ${firstSeq} is by ${owner}, but epoch ${epoch} of the run ${runId} belongs to ${owned}`]),
       ]
     })
     return covered === log.length ? wrong : [`${log.length - covered} events are in no commit`, ...wrong]

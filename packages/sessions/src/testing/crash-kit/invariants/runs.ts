@@ -3,17 +3,17 @@ import { isResting } from '../read-end.ts'
 import type { CrashEnd, Invariant } from '../types.ts'
 
 export const nothingRunsAtRest: Invariant = {
-  name: 'no run is running at rest',
+  name: 'at rest no run is running or due',
   check: ({ sessions }) =>
     sessions.flatMap(({ record, runs }) => {
       if (isResting(runs)) return []
       const moving = runs.filter((run) => run.status === 'running' || run.status === 'queued')
-      return [`${record.key}: ${moving.map((run) => `${run.id} is ${run.status}`).join(', ')}`]
+      return [`${record.key}: the session is not at rest: ${moving.map((run) => `${run.id} is ${run.status}`).join(', ')}`]
     }),
 }
 
 export const acceptedInputsAreAnswered: Invariant = {
-  name: 'every accepted input has a run that ended or waits',
+  name: 'each accepted input has a run that has ended or waits',
   check: ({ acknowledged, sessions }) => {
     const runs = new Map(sessions.flatMap((session) => session.runs.map((run) => [run.id, run] as const)))
     return acknowledged.runs.flatMap((runId) => lossOf(runId, runs.get(runId)))
@@ -22,15 +22,15 @@ export const acceptedInputsAreAnswered: Invariant = {
 
 /** A queued run is not a fault here: it waits for another run, which is checked itself. */
 function lossOf(runId: string, run: RunRecord | undefined): string[] {
-  if (!run) return [`${runId} was accepted and is not there`]
-  return run.status === 'running' ? [`${runId} neither ended nor waits`] : []
+  if (!run) return [`the run ${runId} was accepted, but is not stored`]
+  return run.status === 'running' ? [`the run ${runId} was accepted, but is still running`] : []
 }
 
 export const acceptedAnswersAreKept: Invariant = {
   name: 'an accepted answer is kept until it is used',
   check: (end) =>
     [...end.acknowledged.answers].flatMap(([id, times]) => [
-      ...(times > 1 ? [`${id} was accepted ${times} times`] : []),
+      ...(times > 1 ? [`the answer to ${id} was accepted as new ${times} times, expected 1`] : []),
       ...forgotten(end, id),
     ]),
 }
@@ -42,12 +42,12 @@ function forgotten({ sessions }: CrashEnd, id: string): string[] {
       const isAnswer = call.toolCallId === id && call.state !== 'settled' && call.state !== 'pending'
       const isDecision = call.approval?.approvalId === id && call.approval.state === 'requested' && call.state !== 'settled'
       if ((!isAnswer && !isDecision) || inbox.some((row) => row.id.endsWith(`:${id}`))) return []
-      return [`the answer to ${id} was accepted and is gone`]
+      return [`the answer to ${id} was accepted, but the call still waits and the inbox has no such answer`]
     }),
   )
 }
 
 export const lostOwnersWriteNothing: Invariant = {
-  name: 'an owner that lost its run writes nothing more',
+  name: 'a process that lost a run writes nothing more for it',
   check: ({ staleWrites }) => staleWrites,
 }

@@ -7,7 +7,7 @@ type ChildEvent = Extract<StoredEvent, { readonly childRunId: string }>
 
 /** Checks that the log of a session shows each subagent from its start to its end, even if the run that started it has ended. */
 export const childrenAreTold: ProgramInvariant = {
-  name: 'a log tells each subagent: its start and its end once, its steps in order, and how it stands',
+  name: 'the log of a session has the start, the steps, the end and the status of each subagent run',
   check: ({ sessions, firstRest, program }) =>
     // Skipped for deletions, which delete runs and logs one after the other.
     program.steps.some((step) => step.do === 'delete') ? [] : [...faultsIn(firstRest.sessions), ...faultsIn(sessions)],
@@ -19,7 +19,7 @@ function faultsIn(sessions: readonly SessionEnd[]): readonly string[] {
     const children = sessions.flatMap(({ runs, log: own }) => runs.filter(({ parent }) => parent?.session === key).map((run) => ({ run, own })))
     return children.flatMap(({ run, own }) => {
       const child = view.children.find(({ childRunId }) => childRunId === run.id)
-      const shown = !child || child.status === shownAs(run) ? [] : [`the view of ${key} says that ${run.id} is ${child.status}, and it is ${run.status}`]
+      const shown = !child || child.status === shownAs(run) ? [] : [`the view of ${key} shows the subagent run ${run.id} as ${child.status}, but it is ${run.status}`]
       return [...faultsOf(run, log.filter((event) => 'childRunId' in event && event.childRunId === run.id) as ChildEvent[], own), ...shown]
     })
   })
@@ -32,10 +32,11 @@ function faultsOf(run: RunRecord, told: readonly ChildEvent[], own: readonly Sto
   const happened = own.filter((event) => 'runId' in event && event.runId === run.id && isWorthAnUpdate(event)).length
   const ends = hasEnded(run) ? 1 : 0
   return [
-    ...(count('child-start') === 1 ? [] : [`${run.id} has ${count('child-start')} starts`]),
-    ...(isInOrder && steps.length <= happened ? [] : [`${run.id} tells of the steps ${steps.join(', ')}`]),
-    ...(count('child-end') === ends ? [] : [`${run.id} is ${run.status} and has ${count('child-end')} ends`]),
-    ...(told.at(0)?.type === 'child-start' ? [] : [`${run.id} tells of itself before it has started`]),
+    ...(count('child-start') === 1 ? [] : [`the subagent run ${run.id} has ${count('child-start')} child-start events, expected 1`]),
+    ...(isInOrder ? [] : [`the child-update events of the subagent run ${run.id} are out of order: steps ${steps.join(', ')}`]),
+    ...(isInOrder && steps.length > happened ? [`the subagent run ${run.id} has ${steps.length} child-update events, expected at most ${happened}`] : []),
+    ...(count('child-end') === ends ? [] : [`the subagent run ${run.id} is ${run.status} and has ${count('child-end')} child-end events, expected ${ends}`]),
+    ...(told.at(0)?.type === 'child-start' ? [] : [`the first event of the subagent run ${run.id} is ${told.at(0)?.type ?? 'missing'}, expected child-start`]),
   ]
 }
 

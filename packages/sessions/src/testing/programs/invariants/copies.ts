@@ -10,18 +10,18 @@ interface Line {
 const untouched = 'c'
 
 export const copiesAreWhole: ProgramInvariant = {
-  name: 'an imported session has the path of its export, or is missing',
+  name: 'an imported session has the path of its export, or does not exist',
   check: ({ copies, sessions }) => {
     const given = copies.filter(({ key }) => key === untouched)
     const made = sessions.find(({ record }) => record.key === untouched)
-    if (!made) return given.some(({ isMade }) => isMade) ? [`${untouched} was imported and is missing`] : []
+    if (!made) return given.some(({ isMade }) => isMade) ? [`the session ${untouched} was imported, but does not exist`] : []
     const ids = made.path.map(({ id }) => id)
     const isWhole = given.some(({ lines }) => {
       const path = pathOf(lines.map((line) => JSON.parse(line) as Line))
       // An import adds a result to each call without one.
       return path.every((id) => ids.includes(id)) && made.path.every(({ id, type }) => path.includes(id) || type === 'message')
     })
-    return isWhole ? [] : [`${untouched} has the entries ${ids.join(', ')}, as no export has`]
+    return isWhole ? [] : [`the path of the session ${untouched} is that of no export: ${ids.join(', ')}`]
   },
 }
 

@@ -16,22 +16,22 @@ function holds(value: unknown, token: string): boolean {
 const shown: readonly string[] = ['user-message', 'runtime-input']
 
 export const inputsAreShownOnce: ProgramInvariant = {
-  name: 'an accepted input is in the log once',
+  name: 'an accepted input is in the log at most once',
   check: (end) =>
     end.accepted.flatMap(({ token, session: key }) => {
       const session = end.sessions.find(({ record }) => record.key === key)
       const times = session?.log.filter((event) => shown.includes(event.type) && holds(event, token)).length ?? 0
-      return times <= 1 ? [] : [`${token} is ${times} times in the log`]
+      return times <= 1 ? [] : [`the input ${token} is in the log ${times} times, expected at most 1`]
     }),
 }
 
 /** Checks completed runs only, because other runs may have ended before another model call. */
 export const overlaysAreShown: ProgramInvariant = {
-  name: 'an overlay reaches the model',
+  name: 'an accepted overlay reaches the model',
   check: (end) =>
     keptInputs(end).flatMap(({ input: { token, method }, session }) => {
       if (method !== 'overlay' || end.prompts.some((prompt) => holds(prompt, token) || prompt.includes(token))) return []
       if (holds(session.inbox, token) || session.runs.some(({ status }) => status !== 'completed')) return []
-      return [`${token} was accepted, no model has seen it, and it waits nowhere`]
+      return [`the overlay ${token} was accepted, but no prompt and no inbox row has it`]
     }),
 }

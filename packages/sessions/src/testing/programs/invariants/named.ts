@@ -17,7 +17,7 @@ interface Waiting {
 }
 
 export const whatWaitsIsNamed: ProgramInvariant = {
-  name: 'at rest the log and the info of a session name what it waits for, and nothing else',
+  name: 'at rest the log and the info of a session name all open calls, approvals and held runs, and no others',
   check: ({ firstRest: { sessions, infos } }) =>
     sessions.flatMap((root) => {
       const { key, parent, expiredAt } = root.record
@@ -41,7 +41,7 @@ function differences(where: string, named: { readonly questions: readonly string
   return [
     ...open.filter((id) => !named.questions.includes(id)).map((id) => `${where} does not name ${id}, which waits for an answer`),
     ...named.questions.filter((id) => !known.includes(id)).map((id) => `${where} names ${id}, which does not wait for an answer`),
-    ...waiting.flatMap(({ held }) => held.filter((id) => !named.held.includes(id))).map((id) => `${where} does not name ${id}, which is held`),
+    ...waiting.flatMap(({ held }) => held.filter((id) => !named.held.includes(id))).map((id) => `${where} does not name the held run ${id}`),
   ]
 }
 

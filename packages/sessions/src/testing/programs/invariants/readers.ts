@@ -9,7 +9,7 @@ import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
 type Reader = ProgramEnd['readers'][number]
 
 export const readersSeeTheEnd: ProgramInvariant = {
-  name: 'a reader, however slow, sees the end of what it follows, and what a fresh one sees',
+  name: 'a reader reads all events of the log up to the end',
   check: ({ readers, sessions, program }) =>
     readers.flatMap((reader, index) => {
       const session = sessions.find(({ record }) => record.key === reader.session)
@@ -33,10 +33,10 @@ function problemsOfRunReader(reader: Reader, { log, runs }: SessionEnd, runId: s
   if (problems.length > 0) return problems
   const run = runs.find(({ id }) => id === runId)
   if (!run) return []
-  if (reader.endedAt === undefined) return terminalStatuses.some((status) => status === run.status) ? [`${runId} is ${run.status}, and the reader still waits behind ${seen.length} of ${own.length} events`] : []
+  if (reader.endedAt === undefined) return terminalStatuses.some((status) => status === run.status) ? [`the run ${runId} is ${run.status}, but the reader still waits after ${seen.length} of ${own.length} events`] : []
   const missed = own.slice(seen.length).filter(({ seq }) => seq <= (reader.endedAt ?? 0))
   if (missed.length === 0 || asksClient(seen)) return []
-  return [`it has ended behind ${seen.at(-1)?.type ?? 'nothing'}, and ${missed.length} more events were there`]
+  return [`it ended after ${seen.at(-1)?.type ?? 'no event'}, but the log had ${missed.length} more events`]
 }
 
 /** Returns true if the last segment ended with a question to a client. */
@@ -59,7 +59,7 @@ function differences(seen: readonly StoredEvent[], expected: readonly StoredEven
   const place = expected.findIndex((event, index) => seen[index]?.seq !== event.seq || seen[index]?.type !== event.type)
   if (place === -1 && seen.length === expected.length) return []
   const at = place === -1 ? expected.length : place
-  return [`it has seen ${seen.length} events of ${expected.length}; the ${at + 1}th is ${nameOf(seen[at])} instead of ${nameOf(expected[at])}`]
+  return [`it read ${seen.length} of ${expected.length} events, and event ${at + 1} is ${nameOf(seen[at])}, expected ${nameOf(expected[at])}`]
 }
 
 function nameOf(event: StoredEvent | undefined): string {
@@ -68,5 +68,5 @@ function nameOf(event: StoredEvent | undefined): string {
 
 function foldsEqually(seen: readonly AgentEvent[], log: readonly StoredEvent[]): readonly string[] {
   const fold = (events: readonly AgentEvent[]): string => canonicalJson(events.reduce(reduceEvents, emptyView) as unknown as JSONValue)
-  return fold(seen) === fold(log) ? [] : ['its fold is not that of a fresh reader']
+  return fold(seen) === fold(log) ? [] : ['the view folded from its events differs from the view folded from the log']
 }

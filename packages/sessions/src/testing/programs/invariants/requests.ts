@@ -8,7 +8,7 @@ import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
  * `error` event says so.
  */
 export const requestsAreRecorded: ProgramInvariant = {
-  name: 'what models are sent is recorded',
+  name: 'each request to a model is recorded as it was sent',
   check(end) {
     const { program, requests } = end
     if (!program.setup.records) return []
@@ -31,7 +31,7 @@ function deletes({ program }: ProgramEnd): boolean {
 }
 
 function unreadable({ requests }: ProgramEnd): readonly string[] {
-  return requests.flatMap(({ key, unreadable: ids }) => ids.map((id) => `the request ${id} of ${key} is listed and cannot be read`))
+  return requests.flatMap(({ key, unreadable: ids }) => ids.map((id) => `the request ${id} of ${key} is listed, but cannot be read`))
 }
 
 function twice(recorded: readonly RecordedRequest[]): readonly string[] {
@@ -43,7 +43,7 @@ function twice(recorded: readonly RecordedRequest[]): readonly string[] {
 function unlike({ prompts, sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   const answered = new Set(answersIn(sessions))
   const sent = new Set(prompts.map((prompt) => canonicalJson(JSON.parse(prompt) as JSONValue)))
-  return recorded.flatMap(({ id, prompt }) => (answered.has(id) && !sent.has(canonicalJson(prompt)) ? [`the request ${id} was not sent as it is recorded`] : []))
+  return recorded.flatMap(({ id, prompt }) => (answered.has(id) && !sent.has(canonicalJson(prompt)) ? [`the recorded prompt of the request ${id} differs from every prompt that was sent`] : []))
 }
 
 /**
@@ -53,14 +53,14 @@ function unlike({ prompts, sessions }: ProgramEnd, recorded: readonly RecordedRe
 function foreign({ sessions, program }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   if (program.setup.durability === 'turn') return []
   const known = new Set(sessions.flatMap(({ log }) => log.flatMap((event) => (event.type === 'message-start' ? event.messageId : event.type === 'compaction-start' ? event.compactionId : []))))
-  return recorded.flatMap(({ id, purpose }) => (purpose === 'branch-summary' || known.has(id) ? [] : [`the request ${id} belongs to no call of a log`]))
+  return recorded.flatMap(({ id, purpose }) => (purpose === 'branch-summary' || known.has(id) ? [] : [`the request ${id} has no message-start or compaction-start in a log`]))
 }
 
 function lacking({ sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   const told = sessions.flatMap(({ log }) => log.filter((event) => event.type === 'error' && event.source === 'extension' && event.name === 'requests'))
   const ids = new Set(recorded.map(({ id }) => id))
   const missing = answersIn(sessions).filter((id) => !ids.has(id))
-  return missing.length > told.length ? [`${missing.join(', ')} were answered and are not recorded; ${told.length} failures are told`] : []
+  return missing.length > told.length ? [`${missing.length} answered requests are not recorded, but the logs have only ${told.length} errors of the recorder: ${missing.join(', ')}`] : []
 }
 
 function answersIn(sessions: ProgramEnd['sessions']): readonly string[] {

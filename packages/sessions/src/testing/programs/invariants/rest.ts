@@ -7,44 +7,44 @@ import type { ProgramInvariant } from '../program-end.ts'
 const terminal: readonly string[] = terminalStatuses
 
 export const staysBelowItsCeiling: ProgramInvariant = {
-  name: 'what a program makes is bounded by its size',
+  name: 'the work of a program is limited by its size',
   check: ({ ceiling }) => ceiling,
 }
 
 export const comesToRest: ProgramInvariant = {
-  name: 'a program comes to rest',
+  name: 'the program comes to rest',
   check: ({ stuck }) => (stuck === undefined ? [] : [stuck]),
 }
 
 /** Checks that every run has ended. Every named question is answered, so a run that is still open was not named or did not resume. */
 export const everyRunEnds: ProgramInvariant = {
-  name: 'a run ends when all that is asked is answered',
+  name: 'each run ends after all questions are answered',
   check: ({ sessions }) =>
     sessions.flatMap(({ record, runs }) => runs.filter(({ status }) => !terminal.includes(status)).map((run) => `${record.key}: ${nameOf(run)}`)),
 }
 
 function nameOf({ id, kind, status, pendingApprovals, pendingToolCalls, parent }: RunRecord): string {
   const waits = [...pendingApprovals.map(({ approvalId }) => approvalId), ...pendingToolCalls.map(({ toolCallId }) => toolCallId)]
-  return `${id} (${kind}${parent?.taskId === undefined ? '' : ', in the background'}) is ${status}${waits.length > 0 ? ` for ${waits.join(', ')}` : ''}`
+  return `the ${parent?.taskId === undefined ? '' : 'background '}run ${id} (${kind}) has not ended: it is ${status}${waits.length > 0 ? ` and waits for ${waits.join(', ')}` : ''}`
 }
 
 export const nothingIsDue: ProgramInvariant = {
-  name: 'nothing is due at rest',
+  name: 'at rest no work is due',
   check: ({ firstRest: { now, due, sessions } }) => [
-    ...due.timers.map(({ id, dueAt }) => `the timer ${id} was due at ${dueAt}, and it is ${now}`),
-    ...due.expired.map((key) => `${key} has expired, and nobody has marked it`),
-    ...due.unread.filter((key) => !sessions.some(({ record, inbox }) => record.key === key && inbox.every((row) => waitsForItsGroup(row, sessions)))).map((key) => `in the inbox of ${key} waits what starts a run`),
+    ...due.timers.map(({ id, dueAt }) => `the timer ${id} was due at ${dueAt}, but has not fired at ${now}`),
+    ...due.expired.map((key) => `the session ${key} has expired, but is not marked as expired`),
+    ...due.unread.filter((key) => !sessions.some(({ record, inbox }) => record.key === key && inbox.every((row) => waitsForItsGroup(row, sessions)))).map((key) => `the inbox of ${key} has rows that should start a run`),
     ...sessions.flatMap(({ record, calls, runs }) =>
       calls
         .filter(({ state, deadlineAt, runId }) => state !== 'settled' && deadlineAt !== undefined && deadlineAt <= now && !needsRecovery(runs, runId))
-        .map(({ runId, name, deadlineAt }) => `${record.key}: ${name} of ${runId} (${runs.find(({ id }) => id === runId)?.status}) is open, and its deadline was ${deadlineAt}; it is ${now}`),
+        .map(({ runId, name, deadlineAt }) => `${record.key}: the call ${name} of the run ${runId} (${runs.find(({ id }) => id === runId)?.status}) is still open at ${now}, but its deadline was ${deadlineAt}`),
     ),
-    ...sessions.flatMap(({ record, runs }) => (isResting(runs) ? [] : [`${record.key} is not at rest`])),
+    ...sessions.flatMap(({ record, runs }) => (isResting(runs) ? [] : [`${record.key} has runs that are running or due`])),
   ],
 }
 
 export const dueIsAsModelled: ProgramInvariant = {
-  name: 'a store says what is due as a plain model does',
+  name: 'the store reports the same due work as a simple model',
   check: ({ dueProblems }) => dueProblems.slice(0, 3),
 }
 
@@ -61,22 +61,22 @@ function waitsForItsGroup(row: InboxRecord, sessions: readonly SessionEnd[]): bo
 }
 
 export const nothingProlongsLives: ProgramInvariant = {
-  name: 'a session lives no longer than was said after its last change',
+  name: 'a session expires no later than its idle time after its last change',
   check: ({ sessions, writtenAt, program: { setup } }) =>
     sessions.flatMap(({ record: { key, expiredAt, expiresAt = expiredAt } }) => {
       const { idleMs } = setup
       const written = writtenAt.get(key)
       if (idleMs === undefined || written === undefined || expiresAt === undefined || expiresAt <= written + idleMs) return []
-      return [`${key} was changed at ${written} and expires at ${expiresAt}, ${expiresAt - written - idleMs} ms too late`]
+      return [`${key} was changed at ${written} and expires at ${expiresAt}, expected ${written + idleMs} or earlier`]
     }),
 }
 
 export const nothingIsLeftAlone: ProgramInvariant = {
-  name: 'a run whose process is gone is taken over, and a runtime stops, in time',
+  name: 'runs of dead processes are claimed in time, and runtimes stop in time',
   check: ({ faults }) => faults,
 }
 
 export const clientsAreToldWhy: ProgramInvariant = {
-  name: 'clients hear only what is documented',
+  name: 'clients get only documented errors',
   check: ({ surprises }) => surprises,
 }

@@ -3,7 +3,7 @@ import type { ProgramInvariant } from '../program-end.ts'
 
 /** Checks that the usage of each child session is added once to each session above, when it ends. */
 export const spendingAddsUp: ProgramInvariant = {
-  name: 'a session has spent what the sessions below it have spent',
+  name: 'a session counts the usage and cost of the sessions below it',
   check: ({ sessions, program }) =>
     sessions.flatMap(({ record, runs }) => {
       const below = sessions.filter(({ record: { key } }) => key.startsWith(`${record.key}~`))
@@ -14,8 +14,8 @@ export const spendingAddsUp: ProgramInvariant = {
       const booked = record.childUsage.totalTokens ?? 0
       const cost = below.reduce<Cost | undefined>((sum, each) => (sum && each.record.cost ? addCost(sum, each.record.cost) : (sum ?? each.record.cost)), undefined)
       return [
-        ...(tokens === booked ? [] : [`${record.key} has booked ${booked} tokens of subagents, which have used ${tokens}`]),
-        ...(cost?.total === record.childCost?.total ? [] : [`${record.key} has booked ${record.childCost?.total} for subagents, which have cost ${cost?.total}`]),
+        ...(tokens === booked ? [] : [`${record.key} counts ${booked} tokens of subagents, expected ${tokens}`]),
+        ...(cost?.total === record.childCost?.total ? [] : [`${record.key} counts a cost of ${record.childCost?.total ?? 'nothing'} for subagents, expected ${cost?.total ?? 'nothing'}`]),
       ]
     }),
 }
