@@ -14,6 +14,8 @@ export type { Clock, TimerOptions } from './clock.ts'
 export { classifyError } from './errors/classify.ts'
 export type { ErrorContext } from './errors/classify.ts'
 export type { BlockEvent, MessageEvent, WholePart } from './events.ts'
+export { fromModelMessages } from './from-model-messages.ts'
+export type { FromModelMessagesOptions } from './from-model-messages.ts'
 export type {
   ApprovalRequestPart,
   AssistantFilePart,

@@ -175,6 +175,12 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   // An invalid schema is reported as the result.
   findSchemaFault: { names: ['schemas'], good: () => [[{ type: 'object' }]], call: llm.findSchemaFault, data: ['schemas[0]'] },
+  fromModelMessages: {
+    names: ['messages', 'options'],
+    good: () => [[{ role: 'user', content: 'x' }, { role: 'assistant', content: [{ type: 'text', text: 'y' }] }], { provider: 'acme', modelId: 'big', at: 5 }],
+    call: llm.fromModelMessages,
+    data: ['messages'],
+  },
   mergeRuntimeParams: { names: ['layers[0]', 'layers[1]'], good: () => [params(), params()], call: llm.mergeRuntimeParams, open: ['layers[0].providerSpecific', 'layers[1].providerSpecific'], takes: { ...paramsTake('layers[0]'), ...paramsTake('layers[1]') } },
   readEvents: {
     names: ['stream', 'onEvent'],

@@ -48,7 +48,7 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
     if (isDelta(event)) takeDelta(log, event, must)
     else takeDurable(log, event, must, { allDeltas: options.allDeltas ?? false })
   }
-  if (!options.unfinished && log.place !== 'outside') problems.push(`end: the log stops in state "${log.place}" after ${log.previous ?? 'no event'}, expected state "outside"`)
+  if (!options.unfinished && log.place !== 'outside') problems.push(`end: the log stops after ${log.previous ?? 'no event'}, within a ${log.compaction ? 'compaction' : 'turn'}`)
   return problems
 }
 

@@ -1,7 +1,9 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop'
+import { fromModelMessages } from '@bowline/llm'
 import type { Message } from '@bowline/llm'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
+import { convertToModelMessages, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { recordingStore } from '../recording-store.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
@@ -40,6 +42,32 @@ describe.each([
 })
 
 describe('a history', () => {
+  it('may be a conversation of useChat, with calls that ran, failed, were refused and never ended', async () => {
+    const tool = { type: 'tool-look' as const, input: { at: 'pier' } }
+    const pages: UIMessage[] = [
+      { id: '1', role: 'user', parts: [{ type: 'text', text: 'earlier' }, { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AQID' }] },
+      {
+        ...{ id: '2', role: 'assistant' },
+        parts: [
+          { type: 'step-start' },
+          { ...tool, toolCallId: 'a', state: 'output-available', output: 'rain' },
+          { ...tool, toolCallId: 'b', state: 'output-error', errorText: 'no light' },
+          { ...tool, toolCallId: 'c', state: 'output-denied', approval: { id: 'ask', approved: false, reason: 'closed' } },
+          { ...tool, toolCallId: 'd', state: 'input-available' },
+          { type: 'step-start' },
+          { type: 'text', text: 'said' },
+        ],
+      },
+    ]
+    const { runtime, model } = await talk({ store: memoryStore() })
+    const session = runtime.session('room:2', { history: fromModelMessages(await convertToModelMessages(pages)) })
+    await (await session.send('now')).result()
+    const results = model.calls[0]?.prompt.flatMap((message) => (message.role === 'tool' ? message.content.map((part) => part.type === 'tool-result' && [part.toolCallId, part.output.type]) : []))
+    expect(results).toEqual([['a', 'text'], ['b', 'error-text'], ['c', 'error-text'], ['d', 'error-text']])
+    expect((await session.messages()).items.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'tool-result', 'tool-result', 'tool-result', 'assistant', 'user', 'assistant'])
+    await checkLog(session)
+  })
+
   it('is stored in the commit that creates the session, with the input', async () => {
     const store = recordingStore(memoryStore())
     const { runtime } = await talk({ store })

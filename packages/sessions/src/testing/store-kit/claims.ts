@@ -44,7 +44,7 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(await idsOf({}), ['tenant:busy:3', 'tenant:busy:4'])
   })
 
-  it('S186, S55: a claim that looks behind the runs of a full tenant does not take again what it has taken', async (bench) => {
+  it('S186, S55: a claim that skips the runs of a full tenant does not claim a run twice', async (bench) => {
     for (const key of ['tenant:busy:0', 'tenant:busy:1', 'room:1']) await bench.commit([ensure(key), insertRun(key)], { key })
     const claims = await bench.claim({ max: 2, maxRunsPerTenant: 1, holds: [] })
     assert.deepEqual(claims.map(({ run }) => [run.id, run.epoch]), [['tenant:busy:0', 1], ['room:1', 1]])

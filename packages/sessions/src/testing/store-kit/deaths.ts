@@ -129,7 +129,7 @@ export const deaths: Topic = ({ it }) => {
     assert.equal((await bench.store.readEvents(room, 0, 10)).firstSeq, next)
   })
 
-  it('S39: a child session leaves nothing behind, not even its numbers', async (bench) => {
+  it('S39: a deleted child session leaves no data, not even its numbers', async (bench) => {
     await bench.commit([ensure(child, { parent: room }), insertRun('child-1', { parent: parentOf('run-1') }), appendEvents(mark('a'))], { key: child })
     await bench.commit([deleteSession({ leavesNothing: true })], { key: child })
     assert.deepEqual(await bench.store.readSession(child), { status: 'missing' })

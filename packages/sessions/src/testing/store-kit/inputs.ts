@@ -52,7 +52,7 @@ export const inputs: Topic = ({ it }) => {
     assert.deepEqual(await bench.store.readInbox(room, ['taken']), [])
   })
 
-  it('S20: a run that is given back goes before an interrupt if it has begun, and else behind it', async (bench) => {
+  it('S20: a run that is given back is placed before an interrupt if it has begun, and otherwise after it', async (bench) => {
     for (const begun of [true, false]) {
       const key = `room:${String(begun)}`
       const [first, second] = [`${key}-first`, `${key}-second`]

@@ -59,7 +59,7 @@ export const lanes: Topic = ({ it }) => {
     }
   })
 
-  it('S60, S56: a lost run is claimed before all runs that wait behind it', async (bench, stores) => {
+  it('S60, S56: a lost run is claimed before all runs that wait after it', async (bench, stores) => {
     await bench.running('lost')
     const waiting = (['compaction', 'interrupt', 'follow-up', 'queue'] as const).map((lane) => insertRun(`${lane} behind it`, { lane }))
     await bench.commit(waiting)
@@ -70,7 +70,7 @@ export const lanes: Topic = ({ it }) => {
     assert.deepEqual(await again.claim({ owner: 'owner-b' }), [])
   })
 
-  it('S60, S62: behind a lost run that waits for its next takeover nothing is claimed, and its time is the next that is due', async (bench) => {
+  it('S60, S62: no run after a lost run that waits for its next takeover is claimed, and the time of the takeover is the next due time', async (bench) => {
     await bench.running('lost')
     await bench.commit([insertRun('follow-up', { kind: 'follow-up' })])
     await bench.clock.advance(10_000)
@@ -96,7 +96,7 @@ export const lanes: Topic = ({ it }) => {
     assert.ok(nextAt !== null && nextAt <= bench.clock.now() + 2_000)
   })
 
-  it('S33: a run is held until its time, to the millisecond, and the runs behind it', async (bench, stores) => {
+  it('S33: a run and the runs after it are held until its time, to the millisecond', async (bench, stores) => {
     await bench.commit([ensure(), insertRun('run-1', { notBefore: startMs + 500 }), insertRun('run-2')])
     assert.equal((await bench.run('run-1')).notBefore, startMs + 500)
     assert.deepEqual(await bench.claim(), [])

@@ -161,7 +161,7 @@ export const runs: Topic = ({ it }) => {
     assert.deepEqual([await status(), (await bench.session()).outcome], ['failed', 'error'])
   })
 
-  it('S215: a compaction is seen while it runs, and leaves no word behind', async (bench) => {
+  it('S215: a compaction is visible while it runs, and not afterwards', async (bench) => {
     const standing = async () => [(await bench.session()).status, (await bench.session()).outcome]
     await bench.commit([ensure(), insertRun('early', { kind: 'compaction' })])
     await bench.claim()

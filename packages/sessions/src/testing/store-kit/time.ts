@@ -176,7 +176,7 @@ export const time: Topic = ({ it }) => {
     assert.equal(await nextAt(bench), null)
   })
 
-  it('S67: what can be claimed already, waits behind another or is well held needs no time', async (bench) => {
+  it('S67: a run that can be claimed, waits for another run or is held has no due time', async (bench) => {
     await bench.commit([ensure(), insertRun('run-1'), insertRun('run-2', { notBefore: startMs + 10 })])
     assert.equal(await nextAt(bench), null)
     await bench.claim()

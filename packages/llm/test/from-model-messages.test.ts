@@ -1,0 +1,196 @@
+import { generateText } from 'ai'
+import type { ModelMessage } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import { expect, it } from 'vitest'
+import { fromModelMessages, toPrompt } from '../src/index.ts'
+import type { Message } from '../src/index.ts'
+
+const target = { provider: 'mock-provider', modelId: 'mock-model-id' }
+const call = (toolCallId: string) => ({ type: 'tool-call' as const, toolCallId, toolName: 'look', input: { at: toolCallId } })
+const result = (toolCallId: string, value: string) => ({ type: 'tool-result' as const, toolCallId, toolName: 'look', output: { type: 'text' as const, value } })
+
+/** Returns the prompt that the AI SDK makes from these messages. */
+async function promptOfSdk(messages: ModelMessage[]): Promise<unknown> {
+  const model = new MockLanguageModelV4({
+    doGenerate: {
+      ...{ content: [{ type: 'text', text: 'ok' }], finishReason: { unified: 'stop', raw: 'stop' }, warnings: [] },
+      usage: { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } },
+    },
+    supportedUrls: { '*/*': [/.*/] },
+  })
+  await generateText({ model, messages })
+  return model.doGenerateCalls[0]?.prompt
+}
+
+/** Removes fields without a value, and compares URLs by their text. */
+const plain = (prompt: unknown): unknown => JSON.parse(JSON.stringify(prompt))
+
+it('makes a transcript whose prompt is the one that the AI SDK makes from the same messages', async () => {
+  const messages: ModelMessage[] = [
+    { role: 'user', content: 'How is Oslo?' },
+    { role: 'assistant', content: [{ type: 'reasoning', text: 'Two looks.', providerOptions: { mock: { signature: 'x' } } }, { type: 'text', text: 'I look.' }, call('a'), call('b')] },
+    { role: 'tool', content: [result('a', 'Rain.'), { ...result('b', ''), output: { type: 'json', value: { wind: 4 } } }] },
+    { role: 'assistant', content: 'Rain.' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'And here?', providerOptions: { mock: { cache: true } } },
+        { type: 'file', mediaType: 'image/png', data: 'AQID' },
+        { type: 'file', mediaType: 'application/pdf', data: new URL('https://example.com/a.pdf'), filename: 'a.pdf' },
+      ],
+      providerOptions: { mock: { cache: true } },
+    },
+    { role: 'assistant', content: [call('c'), { ...call('d'), providerExecuted: true }, { ...result('d', ''), output: { type: 'json', value: [1] } }] },
+    { role: 'tool', content: [{ ...result('c', ''), output: { type: 'content', value: [{ type: 'text', text: 'A map:' }, { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } }] } }] },
+    { role: 'user', content: 'Thanks.' },
+  ]
+  const history = fromModelMessages(messages, target)
+  const { prompt, repairs } = toPrompt({ messages: history, model: target })
+  expect(repairs).toEqual([])
+  expect(plain(prompt)).toEqual(plain(await promptOfSdk(messages)))
+})
+
+it('L10: a converted message is plain JSON and names its origin and time', () => {
+  const [question, answer, output] = fromModelMessages(
+    [
+      { role: 'user', content: [{ type: 'image', image: new URL('https://example.com/a') }] },
+      { role: 'assistant', content: [call('a')], providerOptions: { mock: { cache: true } } },
+      { role: 'tool', content: [result('a', 'Rain.')] },
+    ],
+    { provider: 'acme', modelId: 'big', at: 5 },
+  )
+  expect(question).toEqual({ role: 'user', content: [{ type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } }], at: 5 })
+  expect(answer).toEqual({
+    ...{ role: 'assistant', id: expect.stringMatching(/^msg_/) as unknown, content: [call('a')], provider: 'acme', modelId: 'big', stopReason: 'tool-calls' },
+    ...{ usage: {}, at: 5, timing: { totalMs: 0 } },
+  })
+  expect(output).toEqual({ role: 'tool-result', toolCallId: 'a', toolName: 'look', output: { type: 'text', value: 'Rain.' }, at: 5 })
+  expect(JSON.parse(JSON.stringify([question, answer, output]))).toEqual([question, answer, output])
+})
+
+it('without options the time is now and no provider gets the data of another', () => {
+  const before = Date.now()
+  const [answer] = fromModelMessages([{ role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.', providerOptions: { mock: { signature: 'x' } } }, { type: 'text', text: 'Hi.' }] }])
+  expect(answer).toMatchObject({ provider: 'unknown', modelId: 'unknown', stopReason: 'stop' })
+  expect(answer?.at).toBeGreaterThanOrEqual(before)
+  expect(answer?.at).toBeLessThanOrEqual(Date.now())
+  expect(JSON.stringify(toPrompt({ messages: [answer as Message], model: target }).prompt)).not.toContain('signature')
+})
+
+it('results follow their call in the order of the calls, and each call has exactly one', () => {
+  const history = fromModelMessages([
+    { role: 'system', content: 'Be kind.' },
+    { role: 'assistant', content: [call('a'), call('b'), call('c'), call('d'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'c' }, { type: 'tool-approval-request', approvalId: '2', toolCallId: 'd' }] },
+    {
+      role: 'tool',
+      content: [
+        { type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'Not today.' },
+        { type: 'tool-approval-response', approvalId: '2', approved: true },
+        { type: 'tool-approval-response', approvalId: '3', approved: false },
+        result('b', 'second'),
+        result('z', 'of no call'),
+      ],
+    },
+    { role: 'tool', content: [result('a', 'first'), result('a', 'again')] },
+    { role: 'user', content: 'Go on.' },
+  ])
+  expect(history.map((message) => (message.role === 'tool-result' ? [message.toolCallId, message.output] : message.role))).toEqual([
+    'assistant',
+    ['a', { type: 'text', value: 'first' }],
+    ['b', { type: 'text', value: 'second' }],
+    ['c', { type: 'execution-denied', reason: 'Not today.' }],
+    ['d', { type: 'error-text', value: 'No result was recorded for this call.' }],
+    'user',
+  ])
+  expect(toPrompt({ messages: history, model: target }).repairs).toEqual([])
+})
+
+it('an answer keeps every kind of part', () => {
+  const [answer] = fromModelMessages([
+    {
+      role: 'assistant',
+      content: [
+        { type: 'file', mediaType: 'image/png', data: 'AQID' },
+        { type: 'reasoning-file', mediaType: 'image/png', data: 'AQID', providerOptions: { mock: { a: 1 } } },
+        { type: 'custom', kind: 'mock.search', providerOptions: { mock: { b: 1 } } },
+        { ...call('p'), providerExecuted: true },
+        { ...result('p', 'broken'), output: { type: 'error-text', value: 'broken' } },
+        { ...result('q', ''), output: { type: 'execution-denied', reason: 'no' } },
+      ],
+    },
+  ])
+  expect(answer).toMatchObject({ content: [
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+    { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' }, providerMetadata: { mock: { a: 1 } } },
+    { type: 'custom', kind: 'mock.search', providerMetadata: { mock: { b: 1 } } },
+    { ...call('p'), providerExecuted: true },
+    { type: 'tool-result', toolCallId: 'p', toolName: 'look', result: 'broken', isError: true },
+    { type: 'tool-result', toolCallId: 'q', toolName: 'look', result: { type: 'execution-denied', reason: 'no' } },
+  ] })
+})
+
+const bytes = new Uint8Array([1, 2, 3])
+const inline = { type: 'data', data: 'AQID' }
+const file = (data: unknown, more: object = { mediaType: 'image/png' }) => ({ type: 'file', data, ...more })
+
+it.each([
+  ['base64', file('AQID'), 'image/png', inline],
+  ['bytes', file(bytes), 'image/png', inline],
+  ['a buffer', file(bytes.buffer), 'image/png', inline],
+  ['the text of a URL', file('https://example.com/a'), 'image/png', { type: 'url', url: 'https://example.com/a' }],
+  ['a URL', file(new URL('http://example.com/a')), 'image/png', { type: 'url', url: 'http://example.com/a' }],
+  ['a data URL, whose media type counts if no other is stated', file('data:image/gif;a=b;base64,AQID', {}), 'image/gif', inline],
+  ['a data URL beside a stated media type', file('data:image/gif;base64,AQID'), 'image/png', inline],
+  ['a data URL that is not in base64', file('data:text/plain,a', { mediaType: 'text/plain' }), 'text/plain', { type: 'url', url: 'data:text/plain,a' }],
+  ['tagged data', file({ type: 'data', data: bytes }), 'image/png', inline],
+  ['a tagged URL', file({ type: 'url', url: new URL('https://example.com/a') }), 'image/png', { type: 'url', url: 'https://example.com/a' }],
+  ['a tagged text', file({ type: 'text', text: 'é' }, { mediaType: 'text/plain' }), 'text/plain', { type: 'data', data: 'w6k=' }],
+  ['an image without a media type', { type: 'image', image: bytes }, 'image/*', inline],
+])('a user may send a file as %s', (_what, part, mediaType, data) => {
+  const [message] = fromModelMessages([{ role: 'user', content: [part] } as ModelMessage])
+  expect(message).toMatchObject({ content: [{ type: 'file', mediaType, data }] })
+})
+
+it.each([
+  [{ type: 'text', text: 'a' }, { type: 'text', text: 'a' }],
+  [{ type: 'file', mediaType: 'image/png', data: { type: 'data', data: bytes }, filename: 'a.png' }, { type: 'file', mediaType: 'image/png', data: inline, filename: 'a.png' }],
+  [{ type: 'media', mediaType: 'image/png', data: 'AQID' }, { type: 'file', mediaType: 'image/png', data: inline }],
+  [{ type: 'file-data', mediaType: 'image/png', data: 'AQID' }, { type: 'file', mediaType: 'image/png', data: inline }],
+  [{ type: 'image-data', data: 'AQID' }, { type: 'file', mediaType: 'image/*', data: inline }],
+  [{ type: 'file-url', url: 'https://example.com/a' }, { type: 'file', mediaType: 'application/octet-stream', data: { type: 'url', url: 'https://example.com/a' } }],
+  [{ type: 'image-url', url: 'https://example.com/a' }, { type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } }],
+  [{ type: 'file-id', fileId: 'f1' }, { type: 'text', text: '[file-id omitted: only the provider has its content]' }],
+  [{ type: 'custom' }, { type: 'text', text: '[custom omitted: only the provider has its content]' }],
+])('a result may have the item %j', (item, expected) => {
+  const output = { type: 'content', value: [item] }
+  const history = fromModelMessages([{ role: 'assistant', content: [call('a')] }, { role: 'tool', content: [{ ...result('a', ''), output }] } as ModelMessage])
+  expect(history[1]).toMatchObject({ output: { type: 'content', value: [expected] } })
+})
+
+it('a file of which there is only a reference becomes a text', () => {
+  const [message] = fromModelMessages([{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { acme: 'f1' } }, { type: 'image', image: { acme: 'f1' } }] }])
+  expect(message).toMatchObject({ content: ['file', 'image'].map((kind) => ({ type: 'text', text: `[${kind} omitted: only the provider has its content]` })) })
+})
+
+const user = (part: unknown) => [{ role: 'user', content: [part] }]
+const assistant = (part: unknown) => [{ role: 'assistant', content: [part] }]
+const tool = (part: unknown) => [{ role: 'tool', content: [part] }]
+
+it.each([
+  ['messages must be a list of messages; received a text', 'hello'],
+  ['messages[0].role must be one of system, user, assistant, tool; received "data"', [{ role: 'data', content: '' }]],
+  ['messages[0].content must be a list of parts; received 5', [{ role: 'user', content: 5 }]],
+  ['messages[0].content must be a list of parts; received a text', [{ role: 'tool', content: 'x' }]],
+  ['messages[0].content[0] must be a part; received a text', user('x')],
+  ['messages[0].content[0].type must be one of text, image, file; received "video"', user({ type: 'video' })],
+  ['messages[0].content[0].text must be a text; received 5', user({ type: 'text', text: 5 })],
+  ['messages[0].content[0].data must be a text in base64, bytes or a URL; received 5', user({ type: 'file', mediaType: 'a/b', data: 5 })],
+  ['messages[0].content[0].mediaType must be a text; received undefined', user({ type: 'file', data: 'AQID' })],
+  ['messages[0].content[0].type must be one of text, reasoning, file, reasoning-file, custom, tool-call, tool-result, tool-approval-request; received undefined', assistant({})],
+  ['messages[0].content[0].toolCallId must be a text; received undefined', assistant({ type: 'tool-call', toolName: 'look' })],
+  ['messages[0].content[0].type must be one of tool-result, tool-approval-response; received "text"', tool({ type: 'text' })],
+  ["messages[0].content[0].output must be an output, like { type: 'text', value }; received a text", tool({ ...result('a', ''), output: 'x' })],
+  ['messages[0].content[0].output.value[0].type must be one of text, file,', tool({ ...result('a', ''), output: { type: 'content', value: [{ type: 'film' }] } })],
+])('refuses with “%s”', (message, messages) => {
+  expect(() => fromModelMessages(messages as ModelMessage[])).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as unknown }))
+})
