@@ -3,8 +3,9 @@ import { isRecord, needed } from './arguments.ts'
 import { check, checkInput } from './check.ts'
 import { toBase64, toJsonValue } from './json.ts'
 import { newMessageId } from './message-id.ts'
-import type { AssistantMessage, AssistantPart, ContentPart, FileData, FilePart, JSONValue, Message, ProviderMetadata, TextPart, ToolOutput, ToolResultMessage } from './messages.ts'
+import type { AssistantPart, ContentPart, FileData, FilePart, JSONValue, Message, ProviderMetadata, TextPart, ToolOutput } from './messages.ts'
 import { missingResult } from './prompt/tool-output.ts'
+import { UniqueIds } from './stream/unique-ids.ts'
 
 /** Origin and time of converted messages. */
 export interface FromModelMessagesOptions {
@@ -21,13 +22,10 @@ export interface FromModelMessagesOptions {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Results of calls by call id: the first of each call. */
-type Outputs = Map<string, ToolOutput>
-
 /**
  * Converts messages of the AI SDK to a transcript, for example for the `history` of a new session. Results follow their call in the
  * order of the calls. A call without a result gets an error result, and a call that a person has refused the output
- * `execution-denied`. System messages are left out, because the system prompt is no message of a transcript, and so are results
+ * `execution-denied`. If a model used the id of a call again, the later call gets `~2` at the end of its id. System messages are left out, because the system prompt is no message of a transcript, and so are results
  * without a call and the provider options of answers and results as a whole, which mark what is to be cached. A file of which there
  * is only an id at its provider becomes a text that says so. Throws `invalid-input` for a message or part of an unknown kind.
  */
@@ -37,20 +35,62 @@ export function fromModelMessages(messages: readonly ModelMessage[], options: Fr
   const { provider = 'unknown', modelId = 'unknown', at = Date.now() } = options
   const given = messages.map((message, place) => fieldsAt(`messages[${place}]`, message, 'a message'))
   for (const [place, { role }] of given.entries()) checkInput.checkOneOf(`messages[${place}].role`, needed(role), ['system', 'user', 'assistant', 'tool'])
-  const outputs = outputsOf(given)
-  return given.flatMap(({ role, content, providerOptions }, place): readonly Message[] => {
+  const calls = new Calls()
+  const converted = given.flatMap(({ role, content, providerOptions }, place): readonly (Message | OpenCall)[] => {
     const path = `messages[${place}].content`
     if (role === 'user') return [{ role, content: typeof content === 'string' ? content : partsAt(path, content).map(userPart), at, ...optionsOf(`messages[${place}]`, providerOptions, 'providerOptions') }]
+    if (role === 'tool') for (const part of partsAt(path, content)) readAnswer(part, calls)
     if (role !== 'assistant') return []
-    const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : partsAt(path, content).flatMap(answerPart)
-    const results = parts.flatMap((part): ToolResultMessage[] => {
-      if (part.type !== 'tool-call' || part.providerExecuted) return []
-      return [{ role: 'tool-result', toolCallId: part.toolCallId, toolName: part.toolName, output: outputs.get(part.toolCallId) ?? missingResult, at }]
-    })
-    const stopReason = results.length > 0 ? 'tool-calls' : 'stop'
-    const answer: AssistantMessage = { role, id: newMessageId(), content: parts, provider, modelId, stopReason, usage: {}, at, timing: { totalMs: 0 } }
-    return [answer, ...results]
+    const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : partsAt(path, content).flatMap((part) => answerPart(part, calls))
+    const open = parts.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? calls.opened(part.toolCallId) : []))
+    const stopReason = open.length > 0 ? 'tool-calls' : 'stop'
+    return [{ role, id: newMessageId(), content: parts, provider, modelId, stopReason, usage: {}, at, timing: { totalMs: 0 } }, ...open]
   })
+  return converted.map((entry) => {
+    if ('role' in entry) return entry
+    const { toolCallId, toolName, output, refusal } = entry
+    return { role: 'tool-result', toolCallId, toolName, output: output ?? refusal ?? missingResult, at }
+  })
+}
+
+interface OpenCall {
+  /** Unique in the transcript. */
+  readonly toolCallId: string
+  readonly toolName: string
+  output?: ToolOutput
+  /** Present if a person has refused the call. */
+  refusal?: ToolOutput
+}
+
+/** Calls of the answers so far. Some models use an id again in a later answer, so a given id means its last call. */
+class Calls {
+  readonly #ids = new UniqueIds()
+  readonly #byId = new Map<string, OpenCall>()
+  readonly #last = new Map<string, OpenCall>()
+  readonly #asked = new Map<unknown, OpenCall | undefined>()
+
+  add(givenId: string, toolName: string): OpenCall {
+    const call: OpenCall = { toolCallId: this.#ids.take(givenId), toolName }
+    this.#byId.set(call.toolCallId, call)
+    this.#last.set(givenId, call)
+    return call
+  }
+
+  opened(toolCallId: string): readonly OpenCall[] {
+    return [this.#byId.get(toolCallId)].filter((call) => call !== undefined)
+  }
+
+  last(givenId: string): OpenCall | undefined {
+    return this.#last.get(givenId)
+  }
+
+  ask(approvalId: unknown, givenId: string): void {
+    this.#asked.set(approvalId, this.last(givenId))
+  }
+
+  asked(approvalId: unknown): OpenCall | undefined {
+    return this.#asked.get(approvalId)
+  }
 }
 
 interface PartAt {
@@ -81,7 +121,7 @@ function optionsOf<Name extends 'providerOptions' | 'providerMetadata'>(path: st
 
 const answerTypes = ['text', 'reasoning', 'file', 'reasoning-file', 'custom', 'tool-call', 'tool-result', 'tool-approval-request'] as const
 
-function answerPart({ path, part }: PartAt): readonly AssistantPart[] {
+function answerPart({ path, part }: PartAt, calls: Calls): readonly AssistantPart[] {
   checkInput.checkOneOf(`${path}.type`, needed(part['type']), answerTypes)
   const type = part['type'] as (typeof answerTypes)[number]
   const metadata = optionsOf(path, part['providerOptions'], 'providerMetadata')
@@ -96,13 +136,18 @@ function answerPart({ path, part }: PartAt): readonly AssistantPart[] {
     }
     case 'custom':
       return [{ type, kind: textAt(`${path}.kind`, part['kind']) as `${string}.${string}`, ...metadata }]
-    case 'tool-call':
-      return [{ type, ...callAt(path, part), input: toJsonValue(part['input'] ?? {}), ...(part['providerExecuted'] === true && { providerExecuted: true }), ...metadata }]
+    case 'tool-call': {
+      const { toolCallId, toolName } = callAt(path, part)
+      const input = toJsonValue(part['input'] ?? {})
+      return [{ type, toolCallId: calls.add(toolCallId, toolName).toolCallId, toolName, input, ...(part['providerExecuted'] === true && { providerExecuted: true }), ...metadata }]
+    }
     case 'tool-result': {
+      const { toolCallId, toolName } = callAt(path, part)
       const output = outputAt(`${path}.output`, part['output'])
-      return [{ type, ...callAt(path, part), result: resultOf(output), ...(output.type.startsWith('error') && { isError: true }), ...metadata }]
+      return [{ type, toolCallId: calls.last(toolCallId)?.toolCallId ?? toolCallId, toolName, result: resultOf(output), ...(output.type.startsWith('error') && { isError: true }), ...metadata }]
     }
     case 'tool-approval-request':
+      calls.ask(part['approvalId'], textAt(`${path}.toolCallId`, part['toolCallId']))
       return []
   }
 }
@@ -125,30 +170,17 @@ function userPart({ path, part }: PartAt): ContentPart {
   return { ...fileAt(path, part, part[name], name), ...options }
 }
 
-/** Returns the results of all tool messages, and the refusals of calls without a result. */
-function outputsOf(messages: readonly Fields[]): Outputs {
-  const outputs: Outputs = new Map()
-  const asked = new Map<unknown, string>()
-  const refused: Outputs = new Map()
-  for (const [place, { role, content }] of messages.entries()) {
-    if (role !== 'tool' && (role !== 'assistant' || typeof content === 'string')) continue
-    for (const { path, part } of partsAt(`messages[${place}].content`, content)) {
-      if (role === 'assistant') {
-        if (part['type'] === 'tool-approval-request') asked.set(part['approvalId'], textAt(`${path}.toolCallId`, part['toolCallId']))
-        continue
-      }
-      checkInput.checkOneOf(`${path}.type`, needed(part['type']), ['tool-result', 'tool-approval-response'])
-      if (part['type'] === 'tool-result') {
-        const { toolCallId } = callAt(path, part)
-        const output = outputAt(`${path}.output`, part['output'])
-        if (!outputs.has(toolCallId)) outputs.set(toolCallId, output)
-      } else if (part['approved'] === false) {
-        const toolCallId = asked.get(part['approvalId'])
-        if (toolCallId !== undefined) refused.set(toolCallId, { type: 'execution-denied', ...reasonAt(path, part['reason']) })
-      }
-    }
+/** Adds a result or a refusal to its call. */
+function readAnswer({ path, part }: PartAt, calls: Calls): void {
+  checkInput.checkOneOf(`${path}.type`, needed(part['type']), ['tool-result', 'tool-approval-response'])
+  if (part['type'] === 'tool-result') {
+    const call = calls.last(callAt(path, part).toolCallId)
+    const output = outputAt(`${path}.output`, part['output'])
+    if (call) call.output ??= output
+  } else if (part['approved'] === false) {
+    const call = calls.asked(part['approvalId'])
+    if (call) call.refusal = { type: 'execution-denied', ...reasonAt(path, part['reason']) }
   }
-  return new Map([...refused, ...outputs])
 }
 
 function reasonAt(path: string, reason: unknown): { readonly reason?: string } {

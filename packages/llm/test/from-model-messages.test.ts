@@ -105,6 +105,23 @@ it('results follow their call in the order of the calls, and each call has exact
   expect(toPrompt({ messages: history, model: target }).repairs).toEqual([])
 })
 
+it('an id that a model uses again means its last call, which gets a new id', () => {
+  const served = { ...call('a'), providerExecuted: true }
+  const history = fromModelMessages([
+    { role: 'assistant', content: [call('a')] },
+    { role: 'tool', content: [result('a', 'first')] },
+    { role: 'assistant', content: [call('a'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' }] },
+    { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: '1', approved: false }] },
+    { role: 'assistant', content: [served, { ...result('a', 'third'), output: { type: 'json', value: 'third' } }] },
+  ], target)
+  expect(history.flatMap((message) => (message.role === 'tool-result' ? [[message.toolCallId, message.output]] : []))).toEqual([
+    ['a', { type: 'text', value: 'first' }],
+    ['a~2', { type: 'execution-denied' }],
+  ])
+  expect(history.at(-1)).toMatchObject({ content: [{ toolCallId: 'a~3' }, { toolCallId: 'a~3', result: 'third' }] })
+  expect(toPrompt({ messages: history, model: target }).repairs).toEqual([])
+})
+
 it('an answer keeps every kind of part', () => {
   const [answer] = fromModelMessages([
     {
