@@ -14,8 +14,6 @@ export type { Clock, TimerOptions } from './clock.ts'
 export { classifyError } from './errors/classify.ts'
 export type { ErrorContext } from './errors/classify.ts'
 export type { BlockEvent, MessageEvent, WholePart } from './events.ts'
-export { fromModelMessages } from './from-model-messages.ts'
-export type { FromModelMessagesOptions } from './from-model-messages.ts'
 export type {
   ApprovalRequestPart,
   AssistantFilePart,
@@ -60,6 +58,8 @@ export { mergeRuntimeParams, runtimeParamsSchema } from './params/runtime-params
 export type { RuntimeParams } from './params/runtime-params.ts'
 export type { CacheMarks, CachePlace, LastingPart } from './prompt/cache-marks.ts'
 export type { Download } from './prompt/downloads.ts'
+export { fromModelMessages } from './prompt/from-model-messages.ts'
+export type { FromModelMessagesOptions } from './prompt/from-model-messages.ts'
 export type { HistoryOptions, Instructions, ToPromptOptions } from './prompt/options.ts'
 export { toPrompt } from './prompt/to-prompt.ts'
 export { createRedaction } from './redact.ts'

@@ -16,7 +16,7 @@ import {
 import { neededText } from './part-fields.ts'
 import { mergeMetadata } from './provider-metadata.ts'
 import { parseToolInput, truncatedToolInput, type ToolInput } from './tool-input.ts'
-import { UniqueIds } from './unique-ids.ts'
+import { UniqueIds } from '../unique-ids.ts'
 
 type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
 

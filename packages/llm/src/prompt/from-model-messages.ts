@@ -1,11 +1,11 @@
 import type { ModelMessage } from 'ai'
-import { isRecord, needed } from './arguments.ts'
-import { check, checkInput } from './check.ts'
-import { toBase64, toJsonValue } from './json.ts'
-import { newMessageId } from './message-id.ts'
-import type { AssistantPart, ContentPart, FileData, FilePart, JSONValue, Message, ProviderMetadata, TextPart, ToolOutput } from './messages.ts'
-import { missingResult } from './prompt/tool-output.ts'
-import { UniqueIds } from './stream/unique-ids.ts'
+import { isRecord, needed } from '../arguments.ts'
+import { check, checkInput } from '../check.ts'
+import { toBase64, toJsonValue } from '../json.ts'
+import { newMessageId } from '../message-id.ts'
+import type { AssistantPart, ContentPart, FileData, FilePart, JSONValue, Message, ProviderMetadata, TextPart, ToolOutput } from '../messages.ts'
+import { UniqueIds } from '../unique-ids.ts'
+import { missingResult } from './tool-output.ts'
 
 /** Origin and time of converted messages. */
 export interface FromModelMessagesOptions {
