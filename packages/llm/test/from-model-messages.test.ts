@@ -156,11 +156,17 @@ it.each([
   ['a buffer', file(bytes.buffer), 'image/png', inline],
   ['the text of a URL', file('https://example.com/a'), 'image/png', { type: 'url', url: 'https://example.com/a' }],
   ['a URL', file(new URL('http://example.com/a')), 'image/png', { type: 'url', url: 'http://example.com/a' }],
-  ['a data URL, whose media type counts if no other is stated', file('data:image/gif;a=b;base64,AQID', {}), 'image/gif', inline],
-  ['a data URL beside a stated media type', file('data:image/gif;base64,AQID'), 'image/png', inline],
+  ['a data URL alone', file('data:image/gif;a=b;base64,AQID', {}), 'image/gif', inline],
+  ['a data URL without a media type', file('data:;base64,AQID'), 'image/png', inline],
+  ['the URL of a bucket', file(new URL('gs://bucket/a.png')), 'image/png', { type: 'url', url: 'gs://bucket/a.png' }],
+  ['the text of a URL of a bucket', file('s3://bucket/a.png'), 'image/png', { type: 'url', url: 's3://bucket/a.png' }],
+  ['a data URL, whose media type counts before a stated one', file('data:image/gif;base64,AQID'), 'image/gif', inline],
   ['a data URL that is not in base64', file('data:text/plain,a', { mediaType: 'text/plain' }), 'text/plain', { type: 'url', url: 'data:text/plain,a' }],
   ['tagged data', file({ type: 'data', data: bytes }), 'image/png', inline],
   ['a tagged URL', file({ type: 'url', url: new URL('https://example.com/a') }), 'image/png', { type: 'url', url: 'https://example.com/a' }],
+  ['a tagged URL as it was written', file({ type: 'url', url: new URL('https://example.com'), originalUrl: 'https://example.com' }), 'image/png', { type: 'url', url: 'https://example.com' }],
+  ['a tagged path', file({ type: 'url', url: '/uploads/a.png' }), 'image/png', { type: 'url', url: '/uploads/a.png' }],
+  ['a tagged data URL', file({ type: 'url', url: new URL('data:image/gif;base64,AQID') }), 'image/gif', inline],
   ['a tagged text', file({ type: 'text', text: 'é' }, { mediaType: 'text/plain' }), 'text/plain', { type: 'data', data: 'w6k=' }],
   ['an image without a media type', { type: 'image', image: bytes }, 'image/*', inline],
 ])('a user may send a file as %s', (_what, part, mediaType, data) => {
@@ -175,6 +181,8 @@ it.each([
   [{ type: 'file-data', mediaType: 'image/png', data: 'AQID' }, { type: 'file', mediaType: 'image/png', data: inline }],
   [{ type: 'image-data', data: 'AQID' }, { type: 'file', mediaType: 'image/*', data: inline }],
   [{ type: 'file-url', url: 'https://example.com/a' }, { type: 'file', mediaType: 'application/octet-stream', data: { type: 'url', url: 'https://example.com/a' } }],
+  [{ type: 'file-url', url: 'data:application/pdf;base64,AQID', mediaType: undefined }, { type: 'file', mediaType: 'application/pdf', data: inline }],
+  [{ type: 'file', mediaType: 'image/png', data: { type: 'reference', reference: { acme: 'f1' } } }, { type: 'text', text: '[file omitted: only the provider has its content]' }],
   [{ type: 'image-url', url: 'https://example.com/a' }, { type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } }],
   [{ type: 'file-id', fileId: 'f1' }, { type: 'text', text: '[file-id omitted: only the provider has its content]' }],
   [{ type: 'custom' }, { type: 'text', text: '[custom omitted: only the provider has its content]' }],
@@ -185,8 +193,43 @@ it.each([
 })
 
 it('a file of which there is only a reference becomes a text', () => {
-  const [message] = fromModelMessages([{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { acme: 'f1' } }, { type: 'image', image: { acme: 'f1' } }] }])
-  expect(message).toMatchObject({ content: ['file', 'image'].map((kind) => ({ type: 'text', text: `[${kind} omitted: only the provider has its content]` })) })
+  const reference = { acme: 'f1' }
+  const tagged = { type: 'file' as const, mediaType: 'image/png', data: { type: 'reference' as const, reference } }
+  const history = fromModelMessages([
+    { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: reference }, { type: 'image', image: reference }, tagged] },
+    { role: 'assistant', content: [tagged] },
+  ])
+  const omitted = (kind: string) => ({ type: 'text', text: `[${kind} omitted: only the provider has its content]` })
+  expect(history).toMatchObject([{ content: ['file', 'image', 'file'].map(omitted) }, { content: [omitted('file')] }])
+})
+
+it('equal ids in one answer get their results in order', () => {
+  const history = fromModelMessages([{ role: 'assistant', content: [call('a'), call('a')] }, { role: 'tool', content: [result('a', 'first'), result('a', 'second'), result('a', 'of no call')] }])
+  expect(history.flatMap((message) => (message.role === 'tool-result' ? [[message.toolCallId, message.output]] : []))).toEqual([
+    ['a', { type: 'text', value: 'first' }],
+    ['a~2', { type: 'text', value: 'second' }],
+  ])
+})
+
+it('a call that the provider runs has its result in the answer, also if a tool message has it', () => {
+  const served = (id: string) => ({ ...call(id), providerExecuted: true })
+  const history = fromModelMessages(
+    [
+      { role: 'assistant', content: [served('a'), served('b'), served('c'), served('d'), { ...result('c', ''), output: { type: 'json', value: 3 } }, { type: 'tool-approval-request', approvalId: '1', toolCallId: 'b' }] },
+      { role: 'tool', content: [{ ...result('a', ''), output: { type: 'error-text', value: 'broken' } }, { type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'no' }, result('c', 'again')] },
+    ],
+    target,
+  )
+  expect(history).toHaveLength(1)
+  expect(history[0]).toMatchObject({
+    stopReason: 'stop',
+    content: [
+      ...['a', 'b', 'c', 'd'].map((toolCallId) => ({ type: 'tool-call', toolCallId })),
+      { type: 'tool-result', toolCallId: 'c', result: 3 },
+      { type: 'tool-result', toolCallId: 'a', result: 'broken', isError: true },
+      { type: 'tool-result', toolCallId: 'b', result: { type: 'execution-denied', reason: 'no' } },
+    ],
+  })
 })
 
 const user = (part: unknown) => [{ role: 'user', content: [part] }]
@@ -204,7 +247,9 @@ it.each([
   ['messages[0].content[0].data must be a text in base64, bytes or a URL; received 5', user({ type: 'file', mediaType: 'a/b', data: 5 })],
   ['messages[0].content[0].mediaType must be a text; received undefined', user({ type: 'file', data: 'AQID' })],
   ['messages[0].content[0].type must be one of text, reasoning, file, reasoning-file, custom, tool-call, tool-result, tool-approval-request; received undefined', assistant({})],
-  ['messages[0].content[0].toolCallId must be a text; received undefined', assistant({ type: 'tool-call', toolName: 'look' })],
+  ['messages[0].content[0].toolCallId must be a text with at least one character; received undefined', assistant({ type: 'tool-call', toolName: 'look' })],
+  ['messages[0].content[0].data.reference must be an object with the id of the file by provider; received undefined', user({ type: 'file', mediaType: 'a/b', data: { type: 'reference' } })],
+  ['messages[0].content[0].data.url must be a text; received 5', user({ type: 'file', mediaType: 'a/b', data: { type: 'url', url: 5 } })],
   ['messages[0].content[0].type must be one of tool-result, tool-approval-response; received "text"', tool({ type: 'text' })],
   ["messages[0].content[0].output must be an output, like { type: 'text', value }; received a text", tool({ ...result('a', ''), output: 'x' })],
   ['messages[0].content[0].output.value[0].type must be one of text, file,', tool({ ...result('a', ''), output: { type: 'content', value: [{ type: 'film' }] } })],

@@ -130,7 +130,7 @@ describeWithServer(
         await say(tab, { atOnce: 600, deltas: 0, perSecond: 1, characters: 0 })
         await tab.main.locator('h2').first().waitFor()
         await tab.reaches('completed')
-        await say(tab, { atOnce: 0, deltas: 2400, perSecond: 600, characters: 8 })
+        await say(tab, { atOnce: 0, deltas: 6000, perSecond: 600, characters: 8 })
         await tab.page.locator('[data-open=true] .markdown h2').first().waitFor()
         // The list of sessions is read again when the run starts.
         const row = tab.page.locator('[aria-label=Sessions] [aria-current=page]')

@@ -162,19 +162,22 @@ function Talk(props: ConversationProps) {
   )
 }
 
-/** Keeps the end in view when the space for the conversation shrinks, and offers the way there from elsewhere. */
+/** Keeps the end in view when the space for the conversation changes, and offers the way there from elsewhere. */
 function End() {
   const { isAtBottom, scrollToBottom, scrollRef, state } = useStickToBottomContext()
   useEffect(() => {
     const box = scrollRef.current
     if (!box) return
-    // The library observes only the content.
+    // The library observes only the content. While there is a difference, a scroll event is not taken for scrolling by the user.
     const observer = new ResizeObserver(() => {
-      if (state.isAtBottom) void scrollToBottom('instant')
+      if (!state.isAtBottom) return
+      state.resizeDifference = 1
+      state.scrollTop = state.calculatedTargetScrollTop
+      requestAnimationFrame(() => setTimeout(() => void (state.resizeDifference = 0), 1))
     })
     observer.observe(box)
     return () => observer.disconnect()
-  }, [scrollToBottom, scrollRef, state])
+  }, [scrollRef, state])
   if (isAtBottom) return null
   return (
     <button type="button" className="button absolute bottom-3 left-1/2 -translate-x-1/2 shadow-md" onClick={() => void scrollToBottom()}>
