@@ -36,6 +36,22 @@ describe('writes of a run after the end of its turn', () => {
     await runtime.stop()
   })
 
+  it('S152, S123: a fork does not wait for the hooks after the end, but for a run in the queue', async () => {
+    const hook = gate()
+    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }) })
+    const first = await session.send('go')
+    for await (const event of session.events()) if (event.type === 'settled') break
+    expect(await first.status()).toBe('running')
+    const fork = await session.fork()
+    expect((await fork.messages()).items).toEqual((await session.messages()).items)
+    const second = await session.send('and')
+    await expect(session.fork()).rejects.toMatchObject({ code: 'busy' })
+    hook.open()
+    expect(await second.result()).toMatchObject({ status: 'completed', text: 'two' })
+    await checkLog(fork)
+    await runtime.stop()
+  })
+
   it('S124: a run that is stopped before it starts, while the earlier run comes to rest, does not leave the session unsettled', async () => {
     const hook = gate()
     const { runtime, session } = await started({ steps: [{ text: 'one' }], agent: watch({ onSettled: () => hook.passed }) })

@@ -46,7 +46,7 @@ export async function changeIdle(
 }
 
 /** Throws `busy` before any expensive work. The commit tests it again. */
-export async function checkIdle(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
+async function checkIdle(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
   if (status && !isEnded(status)) throw await busyError(context, key)
 }
 

@@ -1,9 +1,11 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../../errors.ts'
 import { checkKey } from '../../keys.ts'
 import type { NewEntry } from '../../contract/batch.ts'
 import type { EntryRecord, SessionRecord } from '../../contract/records.ts'
 import type { SessionAccess } from '../access.ts'
-import { checkIdle } from './change-idle.ts'
+import { isTerminal, openStatuses } from '../../contract/run-status.ts'
+import { busyError } from './change-idle.ts'
 import type { SessionContext } from '../context.ts'
 import { checkPlace } from './open-calls.ts'
 import { pathForward } from './path-forward.ts'
@@ -15,7 +17,7 @@ import type { ForkOptions } from './types.ts'
 export async function forkSession(context: SessionContext, access: SessionAccess, options: ForkOptions): Promise<string> {
   const given = metadataOf('metadata', options.metadata)
   const source = await access.required()
-  await checkIdle(context, source)
+  await checkEnded(context, source)
   const entryId = options.entryId ?? source.leaf
   if (entryId !== null) await checkPlace(context.store, source.key, entryId)
   const key = options.key ?? `${source.key}:${context.ids.next('fork')}`
@@ -28,6 +30,16 @@ export async function forkSession(context: SessionContext, access: SessionAccess
     return entryId
   })
   return key
+}
+
+/**
+ * Throws `busy` if a turn of the session is open or queued. A run that only stores records after the end of its turn does not
+ * matter, because entries never change.
+ */
+async function checkEnded(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
+  if (!status || isEnded(status)) return
+  const { items } = await context.store.listRuns(key, { status: openStatuses, limit: 2 })
+  if (!items.every(({ rest }) => rest && isTerminal(rest.status))) throw await busyError(context, key)
 }
 
 function checkForkKey(key: string, options: ForkOptions): void {
