@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { bytesWritten } from './bytes-written.ts'
 import { allOf, storedCall, type Answer, type DurableContender, type Opened } from './contender.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
-import { callsThenText, millisecondsOf, runWhole, warmUp } from './turns.ts'
+import { callsThenText, millisecondsOf, runWhole, warmUp, type runRemote } from './turns.ts'
 import type { Workload } from './workload.ts'
 
 export const durableWorkloads = {
@@ -83,9 +83,9 @@ export async function whileOpen<Result>(
   }
 }
 
-/** Runs concurrent conversations, one turn each. */
-export async function runStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
-  await Promise.all(ids.map((id) => runWhole({ run: (watch) => opened.run(id, watch) }, answers)))
+/** Runs concurrent conversations, one turn each. `check` runs a turn and checks what its reader got. */
+export async function runStored(opened: Opened, answers: readonly Answer[], ids: readonly string[], check: typeof runRemote = runWhole): Promise<void> {
+  await Promise.all(ids.map((id) => check({ run: (watch) => opened.run(id, watch) }, answers)))
 }
 
 /** Checks that everything that was read is also stored. */

@@ -2,7 +2,7 @@ import type { DurableContender, Answer } from './contender.ts'
 import { storedCall } from './contender.ts'
 import { checkStored, runStored, whileOpen } from './durable-workloads.ts'
 import type { BenchServer } from './postgres-server.ts'
-import { callsThenText, millisecondsOf, warmUp } from './turns.ts'
+import { callsThenText, millisecondsOf, runRemote, warmUp } from './turns.ts'
 import type { Workload } from './workload.ts'
 
 export const postgresWorkloads = {
@@ -45,7 +45,7 @@ async function newDatabase({ query, tcpUrl }: BenchServer): Promise<string> {
 
 async function warmUpOn(server: BenchServer, contender: DurableContender, answers: readonly Answer[]): Promise<void> {
   const url = await newDatabase(server)
-  await whileOpen(contender, answers, url, (opened) => warmUp(() => runStored(opened, answers, [crypto.randomUUID()])))
+  await whileOpen(contender, answers, url, (opened) => warmUp(() => runStored(opened, answers, [crypto.randomUUID()], runRemote)))
 }
 
 /** Measures one turn in a database that has empty tables. */
@@ -57,7 +57,7 @@ async function measureOn(server: BenchServer, contender: DurableContender, answe
   await server.query('checkpoint')
   const figures = await whileOpen(contender, answers, url, async (opened) => {
     const before = await walBytes(server)
-    const ms = await millisecondsOf(() => runStored(opened, answers, ids))
+    const ms = await millisecondsOf(() => runStored(opened, answers, ids, runRemote))
     return { ms, writtenBytes: (await walBytes(server)) - before }
   })
   await whileOpen(contender, answers, url, (opened) => checkStored(opened, answers, ids))

@@ -13,6 +13,17 @@ export async function runWhole({ run }: Pick<Prepared, 'run'>, answers: readonly
   checkSeen(await run(watch), allOf(answers))
 }
 
+/**
+ * Like `runWhole`, over a network. The turn may begin before its reader is connected, and then the reader gets the first messages
+ * whole, without their deltas. So only the results of tools are counted.
+ */
+export async function runRemote({ run }: Pick<Prepared, 'run'>, answers: readonly Answer[]): Promise<void> {
+  const { textDeltas, argumentDeltas, toolResults } = await run({})
+  const wanted = allOf(answers)
+  checkSeen({ ...wanted, toolResults }, wanted)
+  if (textDeltas > wanted.textDeltas || argumentDeltas > wanted.argumentDeltas) throw new Error('A delta arrived twice.')
+}
+
 export function checkSeen(seen: Seen, wanted: Seen): void {
   for (const what of Object.keys(wanted) as (keyof Seen)[]) {
     if (seen[what] !== wanted[what]) throw new Error(`${seen[what]} of ${wanted[what]} ${what} arrived`)

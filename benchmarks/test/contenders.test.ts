@@ -71,7 +71,7 @@ describe('on Postgres', () => {
     await server?.stop()
   })
 
-  it('gives its reader all of a turn, and has it in the database', async () => {
+  it('gives its reader every result of a turn, and has them in the database', async () => {
     const contender = await contenderOf<DurableContender>(postgresOurs)
     const { value, writtenBytes } = await postgresWorkloads['postgres-steps'].measure(contender, 20)
     expect(value).toBeGreaterThan(0)
