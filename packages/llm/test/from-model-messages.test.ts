@@ -105,6 +105,14 @@ it('results follow their call in the order of the calls, and each call has exact
   expect(toPrompt({ messages: history, model: target }).repairs).toEqual([])
 })
 
+it('a result counts before a refusal of the same call', () => {
+  const history = fromModelMessages([
+    { role: 'assistant', content: [call('a'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' }] },
+    { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'no' }, result('a', 'It ran all the same.')] },
+  ])
+  expect(history[1]).toMatchObject({ output: { type: 'text', value: 'It ran all the same.' } })
+})
+
 it('an id that a model uses again means its last call, which gets a new id', () => {
   const served = { ...call('a'), providerExecuted: true }
   const history = fromModelMessages([

@@ -52,6 +52,20 @@ describe('writes of a run after the end of its turn', () => {
     await runtime.stop()
   })
 
+  it('S152, S123: a turn that waits cannot be forked, also while its hooks still run', async () => {
+    const hook = gate()
+    const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+    const steps: Step[] = [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }]
+    const { runtime, session } = await started({ steps, tools: [place], agent: watch({ onAgentEnd: () => hook.passed }) })
+    const run = await session.send('where?')
+    for await (const event of session.events()) if (event.type === 'save-point') break
+    expect(await run.status()).toBe('running')
+    await expect(session.fork()).rejects.toMatchObject({ code: 'busy', runId: run.runId })
+    hook.open()
+    await run.result()
+    await runtime.stop()
+  })
+
   it('S124: a run that is stopped before it starts, while the earlier run comes to rest, does not leave the session unsettled', async () => {
     const hook = gate()
     const { runtime, session } = await started({ steps: [{ text: 'one' }], agent: watch({ onSettled: () => hook.passed }) })
