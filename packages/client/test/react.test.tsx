@@ -37,7 +37,7 @@ function show(client: Client, options: { tools?: ClientTools; strict?: boolean }
 
 /** Waits until the page shows the view of a reader without interruptions. */
 async function caughtUp(view: View, server: WireServer): Promise<void> {
-  await expect.poll(() => view.last().view.seq).toBe(Number(server.state().cursor))
+  await expect.poll(() => view.last().view.seq === Number(server.state().cursor)).toBe(true)
   expect(view.last().view).toEqual(server.view())
 }
 

@@ -1,7 +1,9 @@
+import { defineExtension } from '@bowline/agent-loop'
 import type { SessionView } from '@bowline/client'
 import type { Session } from '@bowline/sessions'
 import { expect, it } from 'vitest'
-import { bench, refusal, remoteTool, say, type Bench } from './support/bench.ts'
+import { bench, gate, refusal, remoteTool, say, type Bench } from './support/bench.ts'
+import { allUiFrames, chatBody, chunksOf, postChat, userMessage } from './support/chat.ts'
 import { allFrames } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine'
@@ -56,6 +58,22 @@ it('V18: the pending calls of a run match the messages', async () => {
     },
   }))
   expect(await view(it.get(mine))).toMatchObject({ pendingToolCalls: [{ toolCallId: 'c1' }], run: { status: 'waiting-for-user' } })
+})
+
+it('V18, V45: a page that is loaded while the hooks of a suspension run shows the question, and answers it', async () => {
+  const hook = gate()
+  let hooked = 0
+  const slow = defineExtension({ name: 'slow', hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) } })
+  const it = await bench({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }], tools: [remoteTool('place')], extensions: [slow] })
+  const stream = await it.execute({ sessionId: 'mine', input: say('where?'), context: {} })
+  for await (const event of it.runtime.reader('tenant:local:s:mine').events()) if (event.type === 'save-point') break
+  expect(await view(it.get(mine))).toMatchObject({ status: 'waiting-for-user', run: { status: 'waiting-for-user', outcome: 'awaiting-tools' }, pendingToolCalls: [{ toolCallId: 'c1' }] })
+  const answer = { id: stream.headers.get('x-run-id'), role: 'assistant', parts: [{ type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }] }
+  const answering = postChat(it, chatBody([userMessage('u1', 'where?'), answer]))
+  hook.open()
+  const chunks = chunksOf(await allUiFrames(await answering))
+  expect(chunks.flatMap((chunk) => (chunk.type === 'text-delta' ? chunk.delta : [])).join('')).toBe('In Oslo.')
+  await stream.body?.cancel()
 })
 
 it('V25: an id that another request takes between check and fork is refused as taken', async () => {

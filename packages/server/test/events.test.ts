@@ -1,4 +1,4 @@
-import { emptyView, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop'
+import { defineExtension, emptyView, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop'
 import type { SessionView } from '@bowline/client'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, localTool, refusal, remoteTool, say, stores, watchedScript, type Bench } from './support/bench.ts'
@@ -137,6 +137,37 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     const rest = await allFrames(await it.get(`${events}?until=settled`, { 'last-event-id': first?.id ?? '' }))
     expect(typesOf(rest).slice(-2)).toEqual(['settled', 'stream-end'])
     expect((await it.get(`${events}?until=settled`, { 'last-event-id': rest.at(-1)?.id ?? '' })).status).toBe(204)
+  })
+
+  it('V33: until=settled does not wait for the hooks after the end, but for the settled of a queued run', async () => {
+    const hook = gate()
+    let hooked = 0
+    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const it = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }], extensions: [slow] })
+    const open = await it.execute({ sessionId: 'mine', input: say('first'), context: {} })
+    const known = await framesUntil(await it.get(events), isType('settled'))
+    expect((await it.get(`${events}?until=settled`)).status).toBe(204)
+    const rest = await allFrames(await it.get(`${events}?until=settled`, { 'last-event-id': known[0]?.id ?? '' }))
+    expect(typesOf(rest).slice(-2)).toEqual(['settled', 'stream-end'])
+    expect((await it.get(`${events}?until=settled`, { 'last-event-id': known.at(-1)?.id ?? '' })).status).toBe(204)
+    const queued = await it.execute({ sessionId: 'mine', input: say('second'), options: { onBusy: 'queue' } })
+    const reading = await it.get(`${events}?until=settled`, { 'last-event-id': known.at(-1)?.id ?? '' })
+    hook.open()
+    expect(typesOf(await allFrames(reading)).slice(-2)).toEqual(['settled', 'stream-end'])
+    await Promise.all([allFrames(open), allFrames(queued)])
+  })
+
+  it('V33: until=settled waits for the settled of a turn whose hooks still run', async () => {
+    const hook = gate()
+    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onAgentEnd: () => hook.passed } })
+    const it = await bench({ store: make(), steps: [{ text: 'One.' }], extensions: [slow] })
+    const open = await it.execute({ sessionId: 'mine', input: say('first'), context: {} })
+    await framesUntil(await it.get(events), isType('save-point'))
+    const reading = await it.get(`${events}?until=settled&from=now`)
+    expect(reading.status).toBe(200)
+    hook.open()
+    expect(typesOf(await allFrames(reading)).slice(-2)).toEqual(['settled', 'stream-end'])
+    await allFrames(open)
   })
 
   it('V24: the streams of a deleted session end with deleted, and tell no reader to reconnect', async () => {

@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import type { UserMessageInput } from '@bowline/client'
 import type { RunHandle, RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
@@ -72,14 +73,14 @@ async function admitInput(
   return turnOf(session, await runtime.run(runId))
 }
 
-/** Sends the input. If the open run is being stopped, the input waits for its end. If another run is open, it is refused. */
+/** Sends the input. It waits for the end of a run that is being stopped, or whose turn has ended. Refused if another run is open. */
 async function sendBehindStop(session: Session, input: UserMessageInput, options: { readonly id: string; readonly maxQueued: number }): Promise<RunHandle> {
   try {
     return await session.send(input, { ...options, onBusy: 'reject' })
   } catch (error) {
     if (!hasCode(error, 'busy')) throw error
     const run = (await session.info())?.openRun
-    if (run && !run.stopping) throw busy(run)
+    if (run && !run.stopping && !isEnded(run.status)) throw busy(run)
     return session.send(input, { ...options, onBusy: 'queue' })
   }
 }

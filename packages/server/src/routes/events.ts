@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import { z } from '@hono/zod-openapi'
 import type { LoggedEvent, SessionInfo, SessionReader } from '@bowline/sessions'
 import { firstEvent, logStart, numberOf } from '../session-log.ts'
@@ -39,7 +40,7 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
   const { from, until, cursor: asked, deltas } = call.query
   const { session, info } = await readableSession(services, principal, params.id)
   const given = request.headers.get('last-event-id') ?? asked
-  const isOver = until === 'settled' && info.openRun === undefined
+  const isOver = until === 'settled' && (await hasSettled(session, info))
   if (isOver && given === undefined) return { status: 204 }
   const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
   // The first read shows whether the log still holds that position. The client must learn that before the headers are sent.
@@ -56,6 +57,15 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
     toFrame: (error) => services.streamError(error, call),
   })
   return { status: 200, stream }
+}
+
+/** Returns true if no `settled` will follow: it is in the log, although hooks after the last turn may still run. */
+async function hasSettled(session: SessionReader, { openRun, queued }: SessionInfo): Promise<boolean> {
+  if (!openRun) return true
+  if (queued > 0 || !isEnded(openRun.status)) return false
+  let settled = false
+  for await (const { type } of session.events({ live: false, cursor: openRun.cursor })) settled = type === 'settled' || (settled && type !== 'run-queued')
+  return settled
 }
 
 /** Returns the cursor before the first event of the stream. */

@@ -1,4 +1,4 @@
-import { defineAgent, defineTool } from '@bowline/agent-loop'
+import { defineAgent, defineExtension, defineTool } from '@bowline/agent-loop'
 import { createBridge, defineBridgeAgent, delegateTool, inProcessExecutor, remoteExecutor } from '@bowline/bridge'
 import type { Answer, Bridge, BridgeOptions, BridgeOutcome, BridgeResult, RemoteServerOptions } from '@bowline/bridge'
 import { scriptedModel } from '@bowline/llm/testing'
@@ -9,7 +9,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answering, answerTo, question } from '../support/answers.ts'
-import { bench, localTool, refusal, remoteTool, temporaryFolder, type Bench, type BenchOptions } from '../support/bench.ts'
+import { bench, gate, localTool, refusal, remoteTool, temporaryFolder, type Bench, type BenchOptions } from '../support/bench.ts'
 import { serverProcess } from '../support/child.ts'
 import { cuttingProxy } from '../support/cutting-proxy.ts'
 
@@ -113,6 +113,25 @@ describe('work handed to an agent of another server', () => {
     expect((await runtime.sessions()).items).toMatchObject([{ metadata }])
     const refused = await bridge.delegate({ prompt: 'Hi', runtimeParams: { seed: 1 } }).result()
     expect(refused).toMatchObject({ ok: false, error: { code: 'AUTH', details: { reason: 'option-not-allowed' } } })
+  })
+
+  it('B94: hooks after a turn neither hide its question nor refuse the next prompt', async () => {
+    const hooks = [undefined, gate(), gate()]
+    let hooked = 0
+    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onAgentEnd: () => hooks[hooked++]?.passed } })
+    const steps = [calls('place'), calls('time'), { text: 'Noon in Oslo.' }, { text: 'Bye.' }]
+    const { bridge } = await setUp({ steps, tools: [remoteTool('place'), remoteTool('time')], extensions: [slow] })
+    const { sessionId } = await bridge.createSession()
+    const first = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Where and when?' }).result())
+    expect(first).toMatchObject({ status: 'awaiting-tools', pending: [{ id: 'c-place' }] })
+    const second = outcomeOf(await bridge.prompt({ sessionId, answers: [{ id: 'c-place', output: 'Oslo' }] }).result())
+    expect(second).toMatchObject({ status: 'awaiting-tools', pending: [{ id: 'c-time' }] })
+    hooks[1]?.open()
+    const answered = outcomeOf(await bridge.prompt({ sessionId, answers: [{ id: 'c-time', output: 'noon' }] }).result())
+    expect(answered).toMatchObject({ status: 'completed', text: 'Noon in Oslo.' })
+    const next = bridge.prompt({ sessionId, prompt: 'Thanks.' })
+    hooks[2]?.open()
+    expect(outcomeOf(await next.result())).toMatchObject({ status: 'completed', text: 'Bye.' })
   })
 
   it('a session is one conversation at the server', async () => {

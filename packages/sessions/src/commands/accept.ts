@@ -15,7 +15,7 @@ import { insertion, publishOwn, publishRunQueued, queuedEvent, sessionStart } fr
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import type { OnBusy } from './types.ts'
 import { openRuns } from './views.ts'
-import { readRun } from './wait-for-rest.ts'
+import { isFreeSoon, readRun } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
 const interrupted = 'interrupted'
@@ -73,6 +73,7 @@ async function acceptRun(context: SessionContext, access: SessionAccess, run: Ne
       if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
       return answer
     }
+    if (result.reason === 'busy' && (await isFreeSoon(context, access.key))) return tryAgain
     // The session was created, deleted or expired in the meantime: read it again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
     return tryAgain

@@ -1,6 +1,7 @@
 import { lookForOutput } from '@bowline/agent-loop'
 import { parseCursor, type Position } from '../contract/cursor.ts'
-import { statusOfRun, type RunRecord } from '../contract/records.ts'
+import type { RunRecord } from '../contract/records.ts'
+import { asLogged, statusOfRun } from '../contract/run-status.ts'
 import { SessionError } from '../errors.ts'
 import { readLog } from '../log/read-log.ts'
 import { answerOf, lastAnswerIn, messagesOf } from '../writer/run-messages.ts'
@@ -50,7 +51,7 @@ export function runHandle(
     accepted,
     events,
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
-    status: async () => statusOfRun(await found(readRun(context.store, runId))),
+    status: async () => statusOfRun(asLogged(await found(readRun(context.store, runId)))),
     result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)

@@ -6,7 +6,6 @@ import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect, RunPatch, Write } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
-import { statusOfRun } from '../contract/records.ts'
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../contract/records.ts'
 import { publishOwn } from './queued-run.ts'
 import type { SessionContext } from './context.ts'
@@ -14,7 +13,7 @@ import { withdrawSteering } from './orphaned-inputs.ts'
 import { readRun, restWithin, unknownRun } from './wait-for-rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
 import { openRuns } from './views.ts'
-import { firstInLine, isTerminal, isWaiting } from '../contract/run-status.ts'
+import { asLogged, firstInLine, isTerminal, isWaiting, statusOfRun } from '../contract/run-status.ts'
 
 const defaultWaitMs = 10_000
 export const nothingToStop: StopReceipt = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
@@ -143,7 +142,7 @@ export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: s
   return {
     runId,
     state: hasEnded ? 'settled' : 'pending',
-    status: statusOfRun(run),
+    status: statusOfRun(asLogged(run)),
     calls: calls.filter(({ about }) => about === undefined).map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
     children,
   }

@@ -149,7 +149,8 @@ export interface OverlayOptions extends Pick<InputOptions, 'id'> {
 
 /**
  * Action on an input while a run is open. `queue`: wait after the queued runs. `steer`: add to the active run. `interrupt`:
- * stop the active run and go before the queue. `reject`: throw `busy`.
+ * stop the active run and go before the queue. `reject`: throw `busy`; while only hooks after the end of a turn run, wait for them
+ * at most 10 s first.
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
@@ -332,7 +333,7 @@ export interface SessionInfo {
   readonly expiredAt?: number
 }
 
-/** Facts of a run at one commit. Times are epoch milliseconds. */
+/** Facts of a run at one commit, as its log tells them. Times are epoch milliseconds. */
 export interface RunInfo {
   readonly runId: string
   readonly session: string
@@ -365,6 +366,7 @@ export interface RunInfo {
   readonly cost?: Cost
   readonly createdAt: number
   readonly startedAt?: number
+  /** Absent while it is open, which includes the hooks after the end of its turn. */
   readonly endedAt?: number
 }
 

@@ -3,12 +3,14 @@ import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
 import { readAll } from '../contract/paging.ts'
-import { statusOfRun, waitingStatuses, type RunRecord, type SessionRecord } from '../contract/records.ts'
-import { everyStatus, firstInLine, isResting, isTerminal, isWaiting, openStatuses } from '../contract/run-status.ts'
+import { waitingStatuses, type RunRecord, type SessionRecord } from '../contract/records.ts'
+import { asLogged, everyStatus, firstInLine, isResting, isTerminal, isWaiting, openStatuses, statusOfRun } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo, Spent, UsageReport } from './types.ts'
 
-export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<RunInfo> {
+/** Returns the facts of a run as its log tells them. */
+export async function toRunInfo(store: SessionStore, stored: RunRecord): Promise<RunInfo> {
+  const run = asLogged(stored)
   const { id, session, kind, status, reason, attempts, stop, error, usage, cost, parent, createdAt, startedAt, endedAt } = run
   return {
     runId: id,
@@ -22,7 +24,7 @@ export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<Ru
     ...(run.inputId === undefined ? {} : { inputId: run.inputId }),
     ...(isWaiting(status) ? openQuestions(run, await readAnswers(store, session)) : { pendingToolCalls: [], pendingApprovals: [] }),
     ...(await heldIn(store, run)),
-    stopping: stop !== undefined && !isTerminal(status),
+    stopping: stop !== undefined && !isTerminal(stored.status),
     ...(error === undefined ? {} : { error }),
     ...(parent && { parent: parent.runId }),
     ...(parent?.taskId === undefined ? {} : { taskId: parent.taskId }),
@@ -61,13 +63,13 @@ export function openRuns(store: SessionStore, key: string): Promise<readonly Run
 }
 
 /**
- * Returns a page of the runs of a session. Filters again after reading: a run that waits for a retry has no stored status of its
- * own.
+ * Returns a page of the runs of a session. Filters again after reading: a run that waits for a retry, or has ended and still stores
+ * records, has no stored status of its own.
  */
 export async function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
-  const stored = words && everyStatus.filter((status) => words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
+  const stored = words && everyStatus.filter((status) => status === 'running' || words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
   const { items, ...page } = await store.listRuns(key, { ...query, ...(stored && { status: stored }) })
-  const wanted = words ? items.filter((run) => words.includes(statusOfRun(run))) : items
+  const wanted = words ? items.filter((run) => words.includes(statusOfRun(asLogged(run)))) : items
   return { ...page, items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
 }
 
@@ -80,8 +82,12 @@ function hasOpenRun({ status }: SessionRecord): boolean {
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
   const open = hasOpenRun(session) ? await openRuns(store, session.key) : []
   const first = firstInLine(open)
+  const openRun = first && (await toRunInfo(store, first))
+  const status = openRun?.status ?? session.status
+  // The turn of the open run may have ended.
+  const outcome = openRun?.outcome !== undefined && isTerminal(openRun.outcome) ? openRun.outcome : session.outcome
   const spent = usageOf(session)
-  const { key, agent, status, outcome, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt, expiredAt } = session
+  const { key, agent, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt, expiredAt } = session
   return {
     key,
     agent,
@@ -90,7 +96,7 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     leaf,
     version,
     cursor: printCursor(session.nextSeq - 1),
-    ...(first ? { openRun: await toRunInfo(store, first) } : {}),
+    ...(openRun && { openRun }),
     queued: open.filter((run) => run.status === 'queued').length,
     usage,
     ...(cost ? { cost } : {}),

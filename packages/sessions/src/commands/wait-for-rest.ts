@@ -4,7 +4,15 @@ import type { LiveLog } from '../log/live-log.ts'
 import { pollMs } from '../log/read-pace.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord } from '../contract/records.ts'
-import { isResting } from '../contract/run-status.ts'
+import { asLogged, isResting, isTerminal, openStatuses } from '../contract/run-status.ts'
+
+const maxRecordsMs = 10_000
+
+interface Waiting {
+  readonly store: SessionStore
+  readonly live: LiveLog
+  readonly clock: Clock
+}
 
 export async function readRun(store: SessionStore, runId: string): Promise<RunRecord> {
   const read = await store.readRun(runId)
@@ -18,7 +26,7 @@ export function unknownRun(runId: string): SessionError {
 
 /** Resolves with the run when it waits for outside help or has ended, or in its present state when the signal is aborted. */
 export async function waitForRest(
-  context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
+  context: Waiting,
   key: string,
   runId: string,
   signal?: AbortSignal,
@@ -38,7 +46,7 @@ export async function waitForRest(
 
 /** Resolves with the run when it is at rest, or in its present state after `waitMs`. */
 export async function restWithin(
-  context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
+  context: Waiting,
   run: RunRecord,
   waitMs: number,
   abortSignal?: AbortSignal,
@@ -55,9 +63,20 @@ export async function restWithin(
   }
 }
 
+/**
+ * Waits, at most 10 s, for a run that only stores records after the end of its turn. Returns false if the session is still busy
+ * then, or another run is open.
+ */
+export async function isFreeSoon(context: Waiting, key: string): Promise<boolean> {
+  const [open, other] = (await context.store.listRuns(key, { status: openStatuses, limit: 2 })).items
+  if (!open) return true
+  if (other || !isTerminal(asLogged(open).status)) return false
+  return isResting(await restWithin(context, open, maxRecordsMs))
+}
+
 /** Subscribes at once, so that a commit between reading and waiting is not missed. */
 function nextChange(
-  { live, clock }: { readonly live: LiveLog; readonly clock: Clock },
+  { live, clock }: Pick<Waiting, 'live' | 'clock'>,
   key: string,
   signal?: AbortSignal,
 ): { readonly promise: Promise<void>; cancel(): void } {

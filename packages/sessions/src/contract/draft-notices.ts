@@ -2,8 +2,8 @@ import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import type { NewEvent } from './batch.ts'
 import { sessionHook, type NoticeDraft, type NoticeHook, type NoticeType } from './notices.ts'
-import { statusOfRun, type RunRecord, type SessionRecord } from './records.ts'
-import { isTerminal } from './run-status.ts'
+import type { RunRecord, SessionRecord } from './records.ts'
+import { isTerminal, statusOfRun } from './run-status.ts'
 
 /** Returns the hooks of a session: those of the commit and its own. A child session has none. */
 export function hooksOf({ parent, settings }: SessionRecord, given: readonly NoticeHook[] = []): readonly NoticeHook[] {

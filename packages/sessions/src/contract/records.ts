@@ -15,7 +15,6 @@ import type {
   ToolResult,
   TurnStatus,
 } from '@bowline/agent-loop'
-import { statusOf } from '@bowline/agent-loop/events'
 import type { RunStatus, Status } from '@bowline/agent-loop/events'
 import type { Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { NoticeType } from './notices.ts'
@@ -48,11 +47,6 @@ export const runMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   error: [],
   halted: [],
   limit: [],
-}
-
-/** Returns the public word for the status of a stored run. */
-export function statusOfRun({ status, openMessageId, turnState }: Pick<RunRecord, 'status' | 'openMessageId' | 'turnState'>): Status {
-  return statusOf(status, openMessageId === undefined && turnState?.retry?.open === true)
 }
 
 /** Stored session, as a store returns it. Times are epoch milliseconds. */
@@ -210,7 +204,7 @@ export interface RunRecord {
   readonly answeredBelow?: true
   /** Loop state of the open turn that no other field holds. */
   readonly turnState?: TurnState
-  /** Final status of the run, until the last records after the end of the turn are stored. */
+  /** How the turn ended or was suspended, until the last records after that are stored. */
   readonly rest?: RunRest
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage

@@ -1,5 +1,5 @@
-import { isEnded, statuses } from '@bowline/agent-loop/events'
-import { holdingStatuses, terminalStatuses, waitingStatuses, type RunRecord, type RunStatus, type Status } from './records.ts'
+import { isEnded, statuses, statusOf } from '@bowline/agent-loop/events'
+import { holdingStatuses, terminalStatuses, waitingStatuses, type RunRecord, type RunStatus, type Status, type TerminalStatus } from './records.ts'
 
 const terminal: ReadonlySet<RunStatus> = new Set(terminalStatuses)
 const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)
@@ -10,7 +10,22 @@ export const everyStatus: readonly RunStatus[] = [...openStatuses, ...terminalSt
 /** Public words for the statuses of an open run. */
 export const openWords: readonly Status[] = statuses.filter((status) => !isEnded(status))
 
-export function isTerminal(status: RunStatus): boolean {
+/** Returns the public word for the status of a stored run. */
+export function statusOfRun({ status, openMessageId, turnState }: Pick<RunRecord, 'status' | 'openMessageId' | 'turnState'>): Status {
+  return statusOf(status, openMessageId === undefined && turnState?.retry?.open === true)
+}
+
+/**
+ * Returns the run with the status that its log tells. From the end or the suspension of a turn on, that is the status of the
+ * `turn-end`, also while the run still stores records after it.
+ */
+export function asLogged<R extends Pick<RunRecord, 'status' | 'reason' | 'error' | 'rest'>>(run: R): R {
+  if (!run.rest) return run
+  const { reason: _reason, error: _error, ...others } = run
+  return { ...others, ...run.rest } as R
+}
+
+export function isTerminal(status: RunStatus): status is TerminalStatus {
   return terminal.has(status)
 }
 

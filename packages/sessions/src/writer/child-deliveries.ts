@@ -64,7 +64,7 @@ function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId, 
       const said = message && { text: textOf(message).slice(0, textCharacters).toWellFormed() }
       return { ...base, type: 'child-update', step: ofChild, status: stands, ...said, toolNames: message ? callsOf(message) : [] }
     }),
-    ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status: status as ChildEndEvent['status'], usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
+    ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status, usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
   ]
   return events.length > 0 ? [{ id: `log:${id}:${batchId}`, to, writes: [{ op: 'event.append', events: events.map(newEvent) }] }] : []
 }

@@ -60,7 +60,7 @@ export async function lookAtLostRun(
 function endOfTurn({ rest }: RunRecord): LostRunEnd | undefined {
   if (!rest || !isTerminal(rest.status)) return undefined
   const { status, reason = 'stop', error } = rest
-  return { status: status as TerminalStatus, reason, ...(error && { error }) }
+  return { status, reason, ...(error && { error }) }
 }
 
 /** Returns which end events the log already holds. An input queued after `settled` revokes it. */

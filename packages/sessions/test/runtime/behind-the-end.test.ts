@@ -24,7 +24,8 @@ describe('writes of a run after the end of its turn', () => {
     const first = await session.send('go')
     for await (const event of session.events()) if (event.type === 'save-point') break
     const second = await session.send('and')
-    expect([await first.status(), await second.status()]).toEqual(['running', 'queued'])
+    expect([await first.status(), await second.status()]).toEqual(['completed', 'queued'])
+    expect(await runtime.run(first.runId)).not.toHaveProperty('endedAt')
     const events = collect(first)
     hook.open()
     expect(await first.result()).toMatchObject({ status: 'completed', reason: 'stop', text: 'one' })
@@ -36,12 +37,89 @@ describe('writes of a run after the end of its turn', () => {
     await runtime.stop()
   })
 
+  it('S115: what a reader finds while the hooks after the end run is what the log tells', async () => {
+    const hook = gate()
+    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }) })
+    const first = await session.send('go')
+    for await (const event of session.events()) if (event.type === 'settled') break
+    const ended = { runId: first.runId, status: 'completed', outcome: 'completed', reason: 'stop', stopping: false }
+    expect(await session.info()).toMatchObject({ status: 'completed', outcome: 'completed', openRun: ended, queued: 0 })
+    for (const status of ['completed', 'running'] as const) {
+      expect((await session.runs({ status: [status] })).items).toMatchObject(status === 'completed' ? [ended] : [])
+    }
+    expect((await runtime.inspect('room:1'))?.open.runs).toMatchObject([{ ...ended, next: expect.stringContaining('runs the hooks after the end of its turn') as string }])
+    const second = await session.send('and')
+    expect(await session.info()).toMatchObject({ status: 'completed', openRun: ended, queued: 1 })
+    expect(await first.stop({ waitMs: 0 })).toMatchObject({ runId: first.runId, state: 'pending', status: 'completed' })
+    hook.open()
+    await second.result()
+    expect(await session.info()).toMatchObject({ status: 'completed', queued: 0 })
+    await runtime.stop()
+  })
+
+  it('S115, S89: a question is found while the hooks of its suspension run', async () => {
+    const hook = gate()
+    let hooked = 0
+    const agent = watch({ onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) })
+    const pay = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), execute: () => 'paid', needsApproval: true })
+    const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
+    const steps: Step[] = [{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }, { id: 'c2', name: 'place', input: {} }] }, { text: 'done' }]
+    const { runtime, session } = await started({ steps, tools: [pay, place], agent })
+    const run = await session.send('pay')
+    for await (const event of session.events()) if (event.type === 'save-point') break
+    const asked = { status: 'waiting-for-user', outcome: 'awaiting-tools', pendingApprovals: [{ toolCallId: 'c1' }], pendingToolCalls: [{ toolCallId: 'c2' }] }
+    const info = await session.info()
+    expect(info).toMatchObject({ status: 'waiting-for-user', openRun: asked })
+    expect(info).not.toHaveProperty('outcome')
+    expect([await run.status(), (await session.runs({ status: ['waiting-for-user'] })).items]).toMatchObject(['waiting-for-user', [asked]])
+    const answering = [session.submitToolResults([{ toolCallId: 'c2', output: 'Oslo' }]), session.approve(info?.openRun?.pendingApprovals[0]?.approvalId ?? '')]
+    hook.open()
+    await Promise.all(answering)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it.each(['switchTo', 'label', 'compact', 'send'] as const)('S123, S19: %s waits for the hooks after the end, at most 10 s', async (method) => {
+    let hook = gate()
+    const clock = manualClock()
+    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }), clock })
+    const ask = async () => {
+      const { leaf } = (await session.info()) ?? {}
+      return { switchTo: () => session.switchTo(null), label: () => session.label(leaf ?? '', 'here'), compact: () => session.compact(), send: () => session.send('and', { onBusy: 'reject' }) }[method]()
+    }
+    const settled = async () => {
+      for await (const event of session.events({ cursor: (await session.info())?.cursor ?? '0' })) if (event.type === 'settled') return
+    }
+    let end = settled()
+    const first = await session.send('go')
+    await end
+    let isOver = false
+    const waiting = ask().then(() => void (isOver = true))
+    await clock.advance(9_000)
+    expect(isOver).toBe(false)
+    hook.open()
+    await waiting
+    await session.stop()
+
+    hook = gate()
+    end = settled()
+    const last = await session.send('again')
+    await end
+    const refused = expect(ask()).rejects.toMatchObject({ code: 'busy', runId: last.runId, message: expect.stringMatching(method === 'send' ? /is open/ : /^The hooks after the last turn/) as string })
+    await clock.advance(10_000)
+    await refused
+    hook.open()
+    await Promise.all([first.result(), last.result()])
+    await runtime.stop()
+  })
+
   it('S152, S123: a fork does not wait for the hooks after the end, but for a run in the queue', async () => {
     const hook = gate()
     const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }) })
     const first = await session.send('go')
     for await (const event of session.events()) if (event.type === 'settled') break
-    expect(await first.status()).toBe('running')
+    expect(await runtime.run(first.runId)).not.toHaveProperty('endedAt')
     const fork = await session.fork()
     expect((await fork.messages()).items).toEqual((await session.messages()).items)
     const second = await session.send('and')
@@ -59,7 +137,6 @@ describe('writes of a run after the end of its turn', () => {
     const { runtime, session } = await started({ steps, tools: [place], agent: watch({ onAgentEnd: () => hook.passed }) })
     const run = await session.send('where?')
     for await (const event of session.events()) if (event.type === 'save-point') break
-    expect(await run.status()).toBe('running')
     await expect(session.fork()).rejects.toMatchObject({ code: 'busy', runId: run.runId })
     hook.open()
     await run.result()
@@ -121,7 +198,7 @@ describe('writes of a run after the end of its turn', () => {
     for await (const event of first.session.events()) if (event.type === 'save-point') break
     const second = await started({ steps: [{ text: 'two' }], store, clock })
     const next = await second.session.send('and')
-    expect(await run.status()).toBe('running')
+    expect(await second.runtime.run(run.runId)).not.toHaveProperty('endedAt')
     await clock.advance(20_000)
     expect(await next.result()).toMatchObject({ status: 'completed', text: 'two' })
     expect(await second.runtime.run(run.runId)).toMatchObject({ status: 'completed', reason: 'stop' })

@@ -34,9 +34,10 @@ export function nextOfRun(run: RunRecord, { pendingToolCalls, pendingApprovals, 
 
 function ofRunning(run: RunRecord, { holder, notBefore = 0, isShared, now }: Circumstances): string {
   const taken = isShared ? 'a process that has the agent takes it up' : 'the next process that opens the store takes it up'
-  const end = run.stop ? 'and ends it, as a stop was requested' : run.openMessageId === undefined ? 'where it was' : 'and calls the model again, without the answer that was under way'
+  const end = run.rest ? 'and gives it the status with which its turn ended' : run.stop ? 'and ends it, as a stop was requested' : run.openMessageId === undefined ? 'where it was' : 'and calls the model again, without the answer that was under way'
   if (!holder || holder.isOver) return `Its process is gone, or cannot reach the store: ${taken} ${end}.`
   const wait = notBefore > now ? ` The model is called again at ${timeOf(notBefore)}.` : ''
+  if (run.rest) return `The process ${holder.owner} runs the hooks after the end of its turn. If that dies, ${taken} ${end}.`
   return `The process ${holder.owner} executes it.${wait} If that dies, ${taken} ${end}.`
 }
 

@@ -4,7 +4,7 @@ import { checkKey } from '../../keys.ts'
 import type { NewEntry } from '../../contract/batch.ts'
 import type { EntryRecord, SessionRecord } from '../../contract/records.ts'
 import type { SessionAccess } from '../access.ts'
-import { isTerminal, openStatuses } from '../../contract/run-status.ts'
+import { asLogged, isTerminal, openStatuses } from '../../contract/run-status.ts'
 import { busyError } from './change-idle.ts'
 import type { SessionContext } from '../context.ts'
 import { checkPlace } from './open-calls.ts'
@@ -39,7 +39,7 @@ export async function forkSession(context: SessionContext, access: SessionAccess
 async function checkEnded(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
   if (!status || isEnded(status)) return
   const { items } = await context.store.listRuns(key, { status: openStatuses, limit: 2 })
-  if (!items.every(({ rest }) => rest && isTerminal(rest.status))) throw await busyError(context, key)
+  if (!items.every((run) => isTerminal(asLogged(run).status))) throw await busyError(context, key)
 }
 
 function checkForkKey(key: string, options: ForkOptions): void {

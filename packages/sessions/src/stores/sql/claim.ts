@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Claim, ClaimRequest, Lease, LeaseState } from '../../contract/session-store.ts'
-import { statusOfRun } from '../../contract/records.ts'
-import { isHolding } from '../../contract/run-status.ts'
+import { isHolding, statusOfRun } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
 import { claimableAt, claimRun, hasExpired, TenantCounts } from '../rules.ts'
 import type { RunState } from '../rules.ts'

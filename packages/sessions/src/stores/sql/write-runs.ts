@@ -1,7 +1,6 @@
 import type { NewRun, RunPatch } from '../../contract/batch.ts'
-import { statusOfRun } from '../../contract/records.ts'
 import { noticesOfRun } from '../../contract/draft-notices.ts'
-import { isHolding } from '../../contract/run-status.ts'
+import { isHolding, statusOfRun } from '../../contract/run-status.ts'
 import { refuseUnless } from '../refused.ts'
 import { newRun, patchRun, tenantOfRun, withOutcome } from '../rules.ts'
 import type { RunState } from '../rules.ts'

@@ -1,3 +1,4 @@
+import type { TurnStatus } from '@bowline/agent-loop'
 import type { Batch, CommitResult, NewEvent, Write } from '../../contract/batch.ts'
 import type { RunRecord, StoredEvent } from '../../contract/records.ts'
 import type { BatchFacts, CommitFacts, EventFacts, RunFacts, WriteFacts } from './operations.ts'
@@ -65,7 +66,7 @@ export function eventFacts(event: { readonly type: string }): Omit<EventFacts, '
     type: event.type,
     ...(typeof runId === 'string' && { runId }),
     ...(typeof of === 'string' && { of }),
-    ...(event.type === 'turn-end' && typeof status === 'string' && { status }),
+    ...(event.type === 'turn-end' && typeof status === 'string' && { status: status as TurnStatus }),
     ...(event.type === 'turn-start' && resumed === true && { resumed }),
   }
 }

@@ -1,8 +1,8 @@
-import { isEnded, statusOf, type Status } from '@bowline/agent-loop/events'
+import { statusOf, type Status } from '@bowline/agent-loop/events'
 import type { AnswerOf, CallOf, EventFacts, LeaseFacts, RunFacts } from './operations.ts'
 import { tell } from './model-commit.ts'
 import { callKey } from './model-writes.ts'
-import { isTerminal, modelStatus, type Contradiction, type ModelRun, type ModelStatus, type SessionModel } from './session-model.ts'
+import { isTerminal, modelStatus, type Contradiction, type ModelRun, type SessionModel } from './session-model.ts'
 
 function stale(text: string): Contradiction {
   return { rule: 'read', text }
@@ -70,14 +70,17 @@ export function listRunInfos(model: SessionModel, call: CallOf<'runs'>, { runs, 
   for (const { id, status } of runs) {
     const run = model.runs.get(id)
     if (!run) return stale(`returns the run ${id}, which does not exist`)
-    if (!isWordFor(run.status, status)) return stale(`returns status ${status} of the run ${id}, which is ${run.status}`)
+    if (!isWordFor(run, status)) return stale(`returns status ${status} of the run ${id}, which is ${run.status}${run.turnEnd ? ` after a turn-end of status ${run.turnEnd}` : ''}`)
   }
   return isWhole && !call.status ? unseenRun(model, runs, () => true) : undefined
 }
 
-function isWordFor(status: ModelStatus, word: Status): boolean {
-  if (isTerminal(status)) return statusOf(status as Exclude<ModelStatus, 'waiting'>) === word
-  return !isEnded(word)
+/** A run that still stores records after a `turn-end` has the status of that. */
+function isWordFor({ status: stored, turnEnd }: ModelRun, word: Status): boolean {
+  const status = stored === 'running' && turnEnd ? modelStatus(turnEnd) : stored
+  if (status === 'waiting') return word === 'waiting-for-user' || word === 'waiting-for-subagent'
+  if (isTerminal(status) || status === 'needs-recovery') return statusOf(status) === word
+  return word === 'queued' || word === 'running' || word === 'waiting-for-retry'
 }
 
 export function readCalls(model: SessionModel, { runId, step }: CallOf<'readCalls'>, { calls }: AnswerOf<'readCalls'>): Contradiction | undefined {

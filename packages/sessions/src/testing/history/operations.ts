@@ -1,3 +1,4 @@
+import type { TurnStatus } from '@bowline/agent-loop'
 import type { CommitRefusal, Expect } from '../../contract/batch.ts'
 import type { InboxKind, Lane, RunKind, RunStatus, Status } from '../../contract/records.ts'
 
@@ -97,7 +98,7 @@ export interface EventFacts {
   /** Id of the message or the call of the event. */
   readonly of?: string
   /** Status of a `turn-end`. */
-  readonly status?: string
+  readonly status?: TurnStatus
   /** Set for a resumed `turn-start`. */
   readonly resumed?: true
 }

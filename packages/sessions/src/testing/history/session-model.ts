@@ -1,3 +1,4 @@
+import type { TurnStatus } from '@bowline/agent-loop'
 import type { CommitFacts, EventFacts } from './operations.ts'
 import { holdingStatuses, terminalStatuses, type InboxKind, type Lane, type RunKind, type RunStatus, type TerminalStatus } from '../../contract/records.ts'
 import { Tracked, TrackedMap } from './tracked.ts'
@@ -63,7 +64,8 @@ export interface ModelRun {
   /** Operation of the last claim. */
   readonly claimedIn?: string
   readonly hasBegun?: true
-  readonly hasEnded?: true
+  /** Status of the `turn-end` after which it has neither been queued nor started again. */
+  readonly turnEnd?: TurnStatus | undefined
   readonly stop?: true
   /** Operation that stored the stop request. */
   readonly stoppedIn?: string
@@ -82,7 +84,7 @@ export function modelStatus(status: RunStatus): ModelStatus {
   return status === 'awaiting-tools' || status === 'awaiting-approval' || status === 'awaiting-subagent' ? 'waiting' : status
 }
 
-export function isTerminal(status: string | undefined): boolean {
+export function isTerminal(status: string | undefined): status is TerminalStatus {
   return status !== undefined && terminal.has(status)
 }
 
@@ -109,7 +111,7 @@ export class SessionModel {
   /** Id of the operation that is being applied. */
   operation = ''
   readonly tracked = new Tracked()
-  readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, place, epoch, owner, stop, isTold, startedStopped }) => [status, place, epoch, owner, stop, isTold, startedStopped].join(' '))
+  readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, turnEnd, place, epoch, owner, stop, isTold, startedStopped }) => [status, turnEnd, place, epoch, owner, stop, isTold, startedStopped].join(' '))
   readonly openRuns = new TrackedMap<true>(this.tracked, 'open', byItself)
   /** Run id by input id. */
   readonly inputs = new TrackedMap<string>(this.tracked, 'input', byItself)
