@@ -1,24 +1,12 @@
 import { defineExtension } from '@bowline/agent-loop'
 import type { SessionView } from '@bowline/client'
-import type { Session } from '@bowline/sessions'
 import { expect, it } from 'vitest'
-import { bench, gate, refusal, remoteTool, say, type Bench } from './support/bench.ts'
+import { bench, change, gate, refusal, remoteTool, say } from './support/bench.ts'
 import { allUiFrames, chatBody, chunksOf, postChat, userMessage } from './support/chat.ts'
 import { allFrames } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine'
 const view = async (answer: Promise<Response>) => (await (await answer).json()) as SessionView
-
-/** From now on, applies this change to the handles of the session. */
-function change({ runtime }: Bench, id: string, changed: (session: Session) => Partial<Session>): void {
-  const open = runtime.session.bind(runtime)
-  const within = <Read extends typeof runtime.session>(read: Read) => (key: string) => {
-    const session = read(key)
-    return key === `tenant:local:s:${id}` ? { ...session, ...changed(session) } : session
-  }
-  runtime.session = within(open)
-  runtime.reader = within(runtime.reader.bind(runtime) as typeof runtime.session)
-}
 
 /** Returns views of a session in which events happen before the first reads of its messages. */
 async function viewWithCommits(commits: number): Promise<{ readonly torn: SessionView; readonly whole: SessionView }> {
@@ -26,7 +14,7 @@ async function viewWithCommits(commits: number): Promise<{ readonly torn: Sessio
   const it = await bench({ steps })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   let left = commits
-  change(it, 'mine', (session) => ({
+  change(it.runtime, (session) => ({
     messages: async (page) => {
       if (left-- > 0) await allFrames(await it.execute({ sessionId: 'mine', input: say('more') }))
       return session.messages(page)
@@ -50,7 +38,7 @@ it('V18: the pending calls of a run match the messages', async () => {
   const it = await bench({ steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   let asked = false
-  change(it, 'mine', (session) => ({
+  change(it.runtime, (session) => ({
     messages: async (page) => {
       if (!asked) await allFrames(await it.execute({ sessionId: 'mine', input: say('where?') }))
       asked = true
@@ -69,7 +57,17 @@ it('V18, V45: a page that is loaded while the hooks of a suspension run shows th
   for await (const event of it.runtime.reader('tenant:local:s:mine').events()) if (event.type === 'save-point') break
   expect(await view(it.get(mine))).toMatchObject({ status: 'waiting-for-user', run: { status: 'waiting-for-user', outcome: 'awaiting-tools' }, pendingToolCalls: [{ toolCallId: 'c1' }] })
   const answer = { id: stream.headers.get('x-run-id'), role: 'assistant', parts: [{ type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }] }
+  const given = gate()
+  change(it.runtime, (session) => ({
+    submitToolResults: (...results) => {
+      const submitting = session.submitToolResults(...results)
+      given.open()
+      return submitting
+    },
+  }))
   const answering = postChat(it, chatBody([userMessage('u1', 'where?'), answer]))
+  await given.passed
+  await new Promise(setImmediate)
   hook.open()
   const chunks = chunksOf(await allUiFrames(await answering))
   expect(chunks.flatMap((chunk) => (chunk.type === 'text-delta' ? chunk.delta : [])).join('')).toBe('In Oslo.')
@@ -80,7 +78,7 @@ it('V25: an id that another request takes between check and fork is refused as t
   const it = await bench({ steps: [{ text: 'One.' }] })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   expect((await it.post(`${mine}/fork`, { newSessionId: 'copy' })).status).toBe(201)
-  change(it, 'copy', () => ({ info: async () => null }))
+  change(it.runtime, ({ key, info }) => ({ info: key.endsWith(':copy') ? async () => null : info }))
   await refusal(it.post(`${mine}/fork`, { newSessionId: 'copy' }), 409, 'session-exists')
 })
 

@@ -1,4 +1,5 @@
 import type { SubmittedResult } from '@bowline/agent-loop'
+import { isEnded } from '@bowline/agent-loop/events'
 import type { LoggedEvent, RunInfo, Session, SessionInfo } from '@bowline/sessions'
 import { allows, type Principal } from '../auth/principal.ts'
 import { checkOutput } from '../execute/check-parts.ts'
@@ -58,7 +59,7 @@ async function standOf(session: Session, run: RunInfo, info: SessionInfo): Promi
     if (isOf(event, run, 'turn-end') && segment) segment.isOver = true
     before = event.cursor
   }
-  if (run.endedAt !== undefined) return segment?.isMoved ? segment.start : undefined
+  if (isEnded(run.status)) return segment?.isMoved ? segment.start : undefined
   return segment && !segment.isOver ? segment.start : info.cursor
 }
 

@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import type { UserMessageInput } from '@bowline/client'
 import type { AgentInput } from '@bowline/agent-loop'
 import type { RunInfo, Runtime, Session } from '@bowline/sessions'
@@ -24,7 +25,7 @@ export async function runAgain(
   if (info.openRun?.stopping) await session.stop({ runId: info.openRun.runId })
   const { id, run, successor } = await versionOf(session, messageId)
   if (successor) return turnOf(session, successor)
-  if (run && run.endedAt === undefined) throw busy(run)
+  if (run && !isEnded(run.status)) throw busy(run)
   const origin = await originOf(session, run ?? id)
   const input = ((await replace?.()) as AgentInput | undefined) ?? origin.input
   try {

@@ -1,3 +1,4 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import type { RunInfo, Session } from '@bowline/sessions'
 import { messageInputId, successorInputId } from './chat-input-id.ts'
 import { originOfMessage } from './origin.ts'
@@ -25,7 +26,7 @@ export async function versionOf(session: Session, messageId: string): Promise<Ve
   if (named?.inputId !== inputId) return version(named?.runId ?? messageId, named, await successorOf(named?.runId ?? messageId))
   let newest = named
   for (let next = await successorOf(newest.runId); next; next = await successorOf(newest.runId)) newest = next
-  const isRepeat = newest !== named && newest.endedAt === undefined
+  const isRepeat = newest !== named && !isEnded(newest.status)
   return version(newest.runId, newest, isRepeat ? newest : undefined)
 }
 

@@ -9,7 +9,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answering, answerTo, question } from '../support/answers.ts'
-import { bench, gate, localTool, refusal, remoteTool, temporaryFolder, type Bench, type BenchOptions } from '../support/bench.ts'
+import { bench, change, gate, localTool, refusal, remoteTool, temporaryFolder, type Bench, type BenchOptions } from '../support/bench.ts'
 import { serverProcess } from '../support/child.ts'
 import { cuttingProxy } from '../support/cutting-proxy.ts'
 
@@ -120,7 +120,7 @@ describe('work handed to an agent of another server', () => {
     let hooked = 0
     const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onAgentEnd: () => hooks[hooked++]?.passed } })
     const steps = [calls('place'), calls('time'), { text: 'Noon in Oslo.' }, { text: 'Bye.' }]
-    const { bridge } = await setUp({ steps, tools: [remoteTool('place'), remoteTool('time')], extensions: [slow] })
+    const { bridge, runtime } = await setUp({ steps, tools: [remoteTool('place'), remoteTool('time')], extensions: [slow] })
     const { sessionId } = await bridge.createSession()
     const first = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Where and when?' }).result())
     expect(first).toMatchObject({ status: 'awaiting-tools', pending: [{ id: 'c-place' }] })
@@ -129,7 +129,17 @@ describe('work handed to an agent of another server', () => {
     hooks[1]?.open()
     const answered = outcomeOf(await bridge.prompt({ sessionId, answers: [{ id: 'c-time', output: 'noon' }] }).result())
     expect(answered).toMatchObject({ status: 'completed', text: 'Noon in Oslo.' })
+    const sent = gate()
+    change(runtime, (session) => ({
+      send: (...given) => {
+        const sending = session.send(...given)
+        sent.open()
+        return sending
+      },
+    }))
     const next = bridge.prompt({ sessionId, prompt: 'Thanks.' })
+    await sent.passed
+    await new Promise(setImmediate)
     hooks[2]?.open()
     expect(outcomeOf(await next.result())).toMatchObject({ status: 'completed', text: 'Bye.' })
   })

@@ -3,7 +3,7 @@ import type { Problem } from '@bowline/client'
 import { scriptedModel, type Script, type ScriptedModel, type Step } from '@bowline/llm/testing'
 import { createServer, type Server, type ServerOptions } from '@bowline/server'
 import { serve, type RunningServer, type ServeOptions } from '@bowline/server/node'
-import { createRuntime, type Runtime, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
+import { createRuntime, type Runtime, type RuntimeOptions, type Session, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -85,6 +85,19 @@ export async function bench({
     post,
     execute: (body, headers) => post('/api/agent/execute', body, headers),
   }
+}
+
+/** From now on, applies this change to the handles of sessions. */
+export function change(runtime: Runtime, changed: (session: Session) => Partial<Session>): void {
+  const open = runtime.session.bind(runtime)
+  const within =
+    <Read extends typeof runtime.session>(read: Read) =>
+    (...given: Parameters<Read>) => {
+      const session = read(...(given as Parameters<typeof runtime.session>))
+      return { ...session, ...changed(session) }
+    }
+  runtime.session = within(open)
+  runtime.reader = within(runtime.reader.bind(runtime) as typeof runtime.session)
 }
 
 /** Both stores that the tests of a server use. */

@@ -15,7 +15,7 @@ import { insertion, publishOwn, publishRunQueued, queuedEvent, sessionStart } fr
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import type { OnBusy } from './types.ts'
 import { openRuns } from './views.ts'
-import { isFreeSoon, readRun } from './wait-for-rest.ts'
+import { isFreeBy, maxRecordsMs, readRun } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
 const interrupted = 'interrupted'
@@ -61,6 +61,7 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
+  const untilMs = context.clock.now() + maxRecordsMs
   return retryOnConflict(async (tried) => {
     const session = await sessionFor(access, tried === 0 && onBusy !== 'interrupt')
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
@@ -73,7 +74,7 @@ async function acceptRun(context: SessionContext, access: SessionAccess, run: Ne
       if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
       return answer
     }
-    if (result.reason === 'busy' && (await isFreeSoon(context, access.key))) return tryAgain
+    if (result.reason === 'busy' && (await isFreeBy(context, access.key, untilMs, 'compaction'))) return tryAgain
     // The session was created, deleted or expired in the meantime: read it again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
     return tryAgain

@@ -15,11 +15,7 @@ export async function storeAnswers(
   last: boolean,
   deliver: readonly Delivery[] = [],
 ): Promise<boolean> {
-  // The process that executes the run must release it first.
-  if (run.status === 'running') {
-    await waitForRest(context, session.key, run.id)
-    return false
-  }
+  if (await wasReleased(context, run)) return false
   const writes: Write[] = [{ op: 'inbox.put', rows }]
   if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
   const result = await commitOnce(context.store, {
@@ -35,6 +31,13 @@ export async function storeAnswers(
   if (result.ok && last) context.wake(session.key)
   if (result.ok) for (const { to } of deliver) context.live.announce(to)
   return result.ok
+}
+
+/** Waits until the process that executes the run has released it. Returns false if there was nothing to wait for. */
+export async function wasReleased(context: SessionContext, run: RunRecord): Promise<boolean> {
+  if (run.status !== 'running' && !run.rest) return false
+  await waitForRest(context, run.session, run.id)
+  return true
 }
 
 export async function readSession(context: SessionContext, key: string): Promise<SessionRecord> {

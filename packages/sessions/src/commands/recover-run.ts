@@ -1,5 +1,6 @@
 import { SessionError } from '../errors.ts'
 import { commitOnce } from '../contract/commit-once.ts'
+import { asLogged } from '../contract/run-status.ts'
 import type { SessionContext } from './context.ts'
 import { readRun, unknownRun } from './wait-for-rest.ts'
 import { isBelow } from './route.ts'
@@ -7,7 +8,7 @@ import { requestStop } from './stop.ts'
 
 /** Continues or stops a run, of the session or below it, that waits because the definition of its agent has changed. */
 export async function recoverRun(context: SessionContext, key: string, runId: string, decision: 'continue' | 'stop'): Promise<void> {
-  const run = await readRun(context.store, runId)
+  const run = asLogged(await readRun(context.store, runId))
   if (!isBelow(run.session, key)) throw unknownRun(runId)
   if (decision === 'stop') return requestStop(context, run, 'the definition of the agent has changed')
   // Already decided.

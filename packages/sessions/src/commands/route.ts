@@ -47,7 +47,8 @@ export async function answeredAbove({ store, ids }: Pick<SessionContext, 'store'
     const { session: to, runId, toolCallId } = parent
     path = [toolCallId, ...path]
     const answered = asked.map((each) => ('approvalId' in each ? each.approvalId : nameOfCall({ path, toolCallId: each.toolCallId })))
-    const when = [{ that: 'run', runId, status: waitingStatuses } as const]
+    // A run that still stores records after its suspension is `running`.
+    const when = [{ that: 'run', runId, status: ['running', ...waitingStatuses] } as const]
     deliveries.push({ id: `answered:${batch}:${to}`, to, when, writes: [{ op: 'run.patch', runId, patch: { answered } }] })
     const above = await store.readRun(runId)
     parent = above.status === 'found' ? above.value.parent : undefined

@@ -11,7 +11,7 @@ import type { SessionContext } from './context.ts'
 import { messageOf, type NewInput } from './new-run.ts'
 import type { InputOptions, OverlayOptions } from './types.ts'
 import { openRuns } from './views.ts'
-import { activeRun } from '../contract/run-status.ts'
+import { activeRun, asLogged, isTerminal } from '../contract/run-status.ts'
 
 const maxInboxRows = 1000
 
@@ -32,7 +32,7 @@ export async function steerInput(
     const active = session && activeRun(await openRuns(context.store, access.key))
     if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
     // Too late for this run. Becomes a follow-up, since it concerns the same work.
-    if (active.stop) return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
+    if (active.stop || isTerminal(asLogged(active).status)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
     access.checkAlive(session)
     const row: InboxRecord = { id: steeringId(given.inputId), kind: 'steer', at: context.clock.now(), body: { ...given, runId: active.id } }
     const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])

@@ -31,11 +31,21 @@ export async function stopSession(
     await withdrawSteering(context, session.key)
   }
   if (!target) return nothingToStop
-  // A run that has ended by itself does not include its background work.
-  if (isTerminal(target.status) && target.status !== 'aborted') return { ...(await receiptOf(context, target.id)), state: 'settled' }
-  await requestStop(context, target, options.reason)
-  await treeAtRest(context, target, context.clock.now() + (options.waitMs ?? defaultWaitMs))
-  return receiptOf(context, target.id)
+  const { waitMs = defaultWaitMs } = options
+  if (!hasEndedByItself(target)) {
+    await requestStop(context, target, options.reason)
+    await treeAtRest(context, target, context.clock.now() + waitMs)
+    return receiptOf(context, target.id)
+  }
+  if (!isTerminal(target.status)) await requestStop(context, target, options.reason)
+  const { status } = await restWithin(context, target, waitMs)
+  return { ...(await receiptOf(context, target.id)), state: isTerminal(status) ? 'settled' : 'pending' }
+}
+
+/** Returns true if the turn has ended without a stop. Its background work goes on, and only what follows the turn can be stopped. */
+function hasEndedByItself(run: RunRecord): boolean {
+  const { status } = asLogged(run)
+  return isTerminal(status) && status !== 'aborted'
 }
 
 /** Resolves when the run and all runs below it have ended, or at `untilMs`. */
@@ -62,7 +72,7 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
     // A stopped run that now waits must still be executed once more.
     if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) return tryAgain
     // The stop of a child is stored before its parent is aborted.
-    await stopBelow(context, run.id, reason)
+    if (!hasEndedByItself(run)) await stopBelow(context, run.id, reason)
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
     context.wake(run.session)
     return undefined

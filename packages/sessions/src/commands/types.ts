@@ -303,7 +303,7 @@ export interface RunResult {
 export interface SessionInfo {
   readonly key: string
   readonly agent: string
-  /** Status of the run that holds the session or is next, otherwise of the run that ended last. Absent before the first run. */
+  /** Status of the run whose turn is open or next, otherwise of the run that ended last. Absent before the first run. */
   readonly status?: Status
   /** Outcome of the last ended run, compactions excluded. */
   readonly outcome?: TerminalStatus

@@ -3,7 +3,7 @@ import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
 import { readAll } from '../contract/paging.ts'
-import { waitingStatuses, type RunRecord, type SessionRecord } from '../contract/records.ts'
+import { waitingStatuses, type RunRecord, type SessionRecord, type TerminalStatus } from '../contract/records.ts'
 import { asLogged, everyStatus, firstInLine, isResting, isTerminal, isWaiting, openStatuses, statusOfRun } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo, Spent, UsageReport } from './types.ts'
@@ -68,9 +68,12 @@ export function openRuns(store: SessionStore, key: string): Promise<readonly Run
  */
 export async function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
   const stored = words && everyStatus.filter((status) => status === 'running' || words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
-  const { items, ...page } = await store.listRuns(key, { ...query, ...(stored && { status: stored }) })
-  const wanted = words ? items.filter((run) => words.includes(statusOfRun(asLogged(run)))) : items
-  return { ...page, items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
+  for (let { page } = query; ; ) {
+    const { items, next } = await store.listRuns(key, { ...query, ...(page !== undefined && { page }), ...(stored && { status: stored }) })
+    const wanted = words ? items.filter((run) => words.includes(statusOfRun(asLogged(run)))) : items
+    if (wanted.length > 0 || next === undefined) return { ...(next !== undefined && { next }), items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
+    page = next
+  }
 }
 
 /** True if the status of the session is that of an open run, not of its last outcome. */
@@ -78,14 +81,22 @@ function hasOpenRun({ status }: SessionRecord): boolean {
   return status !== undefined && !isEnded(status)
 }
 
-/** Returns the facts of a session, with the run that holds it or is next. */
+/** Returns how the turn of an open run has ended, if it has. */
+function endOf(run: RunRecord): TerminalStatus | undefined {
+  const { status } = asLogged(run)
+  return isTerminal(status) ? status : undefined
+}
+
+/** Returns the facts of a session, with the run whose turn is open or next. */
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
   const open = hasOpenRun(session) ? await openRuns(store, session.key) : []
-  const first = firstInLine(open)
+  // The end of a compaction is no outcome.
+  const ended = open.find((run) => endOf(run) && run.kind !== 'compaction')
+  const first = firstInLine(open.filter((run) => !endOf(run))) ?? ended
   const openRun = first && (await toRunInfo(store, first))
-  const status = openRun?.status ?? session.status
-  // The turn of the open run may have ended.
-  const outcome = openRun?.outcome !== undefined && isTerminal(openRun.outcome) ? openRun.outcome : session.outcome
+  const outcome = ended ? endOf(ended) : session.outcome
+  const idle = open.length === 0 ? session.status : outcome && statusOf(outcome)
+  const status = openRun?.status ?? idle
   const spent = usageOf(session)
   const { key, agent, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt, expiredAt } = session
   return {
@@ -97,7 +108,7 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     version,
     cursor: printCursor(session.nextSeq - 1),
     ...(openRun && { openRun }),
-    queued: open.filter((run) => run.status === 'queued').length,
+    queued: open.filter((run) => asLogged(run).status === 'queued').length,
     usage,
     ...(cost ? { cost } : {}),
     children: spent.children,

@@ -6,8 +6,6 @@ import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord } from '../contract/records.ts'
 import { asLogged, isResting, isTerminal, openStatuses } from '../contract/run-status.ts'
 
-const maxRecordsMs = 10_000
-
 interface Waiting {
   readonly store: SessionStore
   readonly live: LiveLog
@@ -63,15 +61,25 @@ export async function restWithin(
   }
 }
 
+/** Longest time in ms that a command waits for a run that only stores records after the end of its turn. */
+export const maxRecordsMs = 10_000
+
 /**
- * Waits, at most 10 s, for a run that only stores records after the end of its turn. Returns false if the session is still busy
- * then, or another run is open.
+ * Waits for a run that only stores records after the end of its turn, at most until `untilMs`. Returns false if it is still open
+ * then, or if another run is open. `besides`: runs of this kind do not matter.
  */
-export async function isFreeSoon(context: Waiting, key: string): Promise<boolean> {
-  const [open, other] = (await context.store.listRuns(key, { status: openStatuses, limit: 2 })).items
+export async function isFreeBy(context: Waiting, key: string, untilMs: number, besides?: RunRecord['kind']): Promise<boolean> {
+  const { items } = await context.store.listRuns(key, { status: openStatuses, limit: 3 })
+  const [open, other] = items.filter(({ kind }) => kind !== besides)
   if (!open) return true
   if (other || !isTerminal(asLogged(open).status)) return false
-  return isResting(await restWithin(context, open, maxRecordsMs))
+  try {
+    return isResting(await restWithin(context, open, untilMs - context.clock.now()))
+  } catch (error) {
+    // The session was deleted: it is read again.
+    if (SessionError.isInstance(error) && error.code === 'unknown-run') return true
+    throw error
+  }
 }
 
 /** Subscribes at once, so that a commit between reading and waiting is not missed. */

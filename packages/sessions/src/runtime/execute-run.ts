@@ -1,4 +1,4 @@
-import { AgentError, type AbortCause, type Accepted, type Agent, type AgentInput, type AgentResult, type AgentRun, type ApprovalDecision, type IdSource, type RunOptions, type SessionActions, type SubmittedResult } from '@bowline/agent-loop'
+import { AgentError, type AbortCause, type Accepted, type Agent, type AgentInput, type AgentResult, type AgentRun, type ApprovalDecision, type IdSource, type RunOptions, type SessionActions, type SubmittedResult, type TurnStatus } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
@@ -9,7 +9,7 @@ import type { ExpectedDrivers, RunDriver } from '../commands/run-driver.ts'
 import { settingsOf } from '../commands/settings.ts'
 import { originOf } from '../contract/origin.ts'
 import type { InboxRecord, RunRecord } from '../contract/records.ts'
-import { isTerminal } from '../contract/run-status.ts'
+import { asLogged, isTerminal } from '../contract/run-status.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
@@ -41,6 +41,8 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
 
+/** Outcomes of turns that no stop has ended. */
+const endsByItself: ReadonlySet<TurnStatus> = new Set(['completed', 'halted', 'limit'])
 const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 
 /** Executes a claimed run as far as this process can. `onLastCommit` is called when the commit begins that can settle the session. */
@@ -103,7 +105,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   driver?.leave()
   await driving
   // Stops background runs too: the process that stored the stop request may not have reached them.
-  if (isStop(abort.signal)) await children.stopBelow(run)
+  if (isStop(abort.signal) && !endsByItself.has(result.status)) await children.stopBelow(run)
   return remainderOf(result, journal)
 }
 
@@ -160,7 +162,7 @@ async function isStoppedAbove(store: SessionStore, run: RunRecord): Promise<bool
   for (let above = originOf(run); above; ) {
     const read = await store.readRun(above.runId)
     if (read.status === 'missing') return true
-    const { status, stop } = read.value
+    const { status, stop } = asLogged(read.value)
     if (status === 'aborted' || (stop !== undefined && !isTerminal(status))) return true
     above = originOf(read.value)
   }

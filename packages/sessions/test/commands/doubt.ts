@@ -4,7 +4,7 @@ import type { Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
 import { z } from 'zod'
-import { gate, setup, type Setup } from '../support.ts'
+import { gate, setup, type Setup, type SetupOptions } from '../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
 
@@ -43,10 +43,14 @@ interface DoubtOptions {
   /** Faults in the store of the next owner. */
   readonly faults?: FaultPlan
   readonly onWake?: (atMs: number) => void
+  /** Options of the agent of the next owner. */
+  readonly agent?: NonNullable<SetupOptions['agent']>
+  /** Type of the event after which the caller goes on. By default the run must be at rest. */
+  readonly until?: string
 }
 
 /** Creates a run whose owner died during the payment: that call has an unknown outcome, and the other call waits for its answer. */
-export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', { faults = [], ...options }: DoubtOptions = {}): Promise<Doubt> {
+export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', { faults = [], until, ...options }: DoubtOptions = {}): Promise<Doubt> {
   const clock = manualClock()
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
@@ -67,6 +71,10 @@ export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', 
   await second.runtime.start()
   const session = second.runtime.session('room:1')
   const [run] = (await session.runs()).items
-  for await (const _ of session.events({ runId: run?.runId ?? '' })) continue
+  let isResumed = false
+  for await (const { type } of session.events({ runId: run?.runId ?? '' })) {
+    isResumed ||= type === 'turn-end'
+    if (isResumed && type === until) break
+  }
   return { ...second, session, starts }
 }

@@ -1,5 +1,6 @@
+import { defineExtension } from '@bowline/agent-loop'
 import { describe, expect, it } from 'vitest'
-import { checkLog } from '../support.ts'
+import { checkLog, gate } from '../support.ts'
 import { inDoubt, type Doubt } from './doubt.ts'
 
 async function expectDone({ session, runtime, starts, faults }: Doubt): Promise<void> {
@@ -27,6 +28,24 @@ describe('a run that waits for an answer and for the outcome of a doubtful call'
     expect(await next.status()).toBe('queued')
     expect(model.calls).toEqual([])
     await runtime.stop()
+  })
+
+  it('S79, S115: may be decided while the hooks of its suspension run', async () => {
+    const hook = gate()
+    let hooked = 0
+    const watch = defineExtension({ name: 'watch', timeoutMs: 60_000, hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const doubt = await inDoubt('stop', { agent: { extensions: [watch] }, until: 'save-point' })
+    const { session } = doubt
+    const info = await session.info()
+    expect(info).toMatchObject({ status: 'needs-recovery', openRun: { pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }] } })
+    const { runId = '' } = info?.openRun ?? {}
+    expect((await doubt.runtime.inspect('room:1'))?.open.runs[0]?.calls).toMatchObject([{ resume: 'waits-for-recovery' }, {}])
+    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('resolveTool') as string })
+    const deciding = [session.resolveTool('c-pay', { runAgain: true }), session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])]
+    await new Promise(setImmediate)
+    hook.open()
+    await Promise.all(deciding)
+    await expectDone(doubt)
   })
 
   it('S80: a caller that may only answer cannot settle a doubtful call: the whole submission is refused', async () => {

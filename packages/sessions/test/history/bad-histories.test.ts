@@ -33,6 +33,19 @@ describe('histories that contradict the model', () => {
     accepted(written.history())
   })
 
+  it('S197: a list of runs that does not follow the end of the turn is found', () => {
+    const [expected, writes] = end(1)
+    const resting = writes.map((write) => (write.op === 'run.patch' ? { op: write.op, runId: write.runId, rest: 'completed' as const } : write))
+    const list = (status: 'running' | 'completed') => {
+      const written = begun()
+      written.commit('a', written.batch(expected, resting), [4, 7, 8])
+      written.operation('b', { what: 'runs', key }, { runs: [{ id: 'run-1', status }], isWhole: true })
+      return written
+    }
+    expect(rejected(list('running'))).toMatchObject({ rule: 'read', message: 'b#1 returns status running of the run run-1, which is running and whose turn is completed' })
+    accepted(list('completed').history())
+  })
+
   it('S197: a lost update is found: two commits make the same version', () => {
     const written = answered()
     const first = written.commit('a', written.batch(...acceptAgain('run-2', 'input-2')), [5, 9, 9])

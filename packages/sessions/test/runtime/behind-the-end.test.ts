@@ -47,9 +47,9 @@ describe('writes of a run after the end of its turn', () => {
     for (const status of ['completed', 'running'] as const) {
       expect((await session.runs({ status: [status] })).items).toMatchObject(status === 'completed' ? [ended] : [])
     }
-    expect((await runtime.inspect('room:1'))?.open.runs).toMatchObject([{ ...ended, next: expect.stringContaining('runs the hooks after the end of its turn') as string }])
+    expect((await runtime.inspect('room:1'))?.open.runs).toMatchObject([{ ...ended, next: expect.stringContaining('runs what follows the turn') as string }])
     const second = await session.send('and')
-    expect(await session.info()).toMatchObject({ status: 'completed', openRun: ended, queued: 1 })
+    expect(await session.info()).toMatchObject({ status: 'queued', outcome: 'completed', openRun: { runId: second.runId, status: 'queued' }, queued: 1 })
     expect(await first.stop({ waitMs: 0 })).toMatchObject({ runId: first.runId, state: 'pending', status: 'completed' })
     hook.open()
     await second.result()

@@ -1,7 +1,7 @@
 import { inputChecks, longestMs } from '../../arguments.ts'
 import { readAll } from '../../contract/paging.ts'
 import { terminalStatuses, waitingKinds, type InboxRecord, type RunRecord, type SessionRecord } from '../../contract/records.ts'
-import { firstInLine, openStatuses } from '../../contract/run-status.ts'
+import { asLogged, firstInLine, openStatuses } from '../../contract/run-status.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 import { checkAnyKey } from '../../keys.ts'
 import { schedulesIn } from '../schedules/schedules.ts'
@@ -81,7 +81,7 @@ async function inspectRun(store: SessionStore, run: RunRecord, { inbox, now, bef
     ...{ epoch, ...(turn !== undefined && { turn }), step },
     ...(holder && { holder }),
     ...(notBefore !== undefined && notBefore > now && { notBefore }),
-    calls: shown.map((call) => inspectCall(call, { run, inbox, children: below, now })),
+    calls: shown.map((call) => inspectCall(call, { run: asLogged(run), inbox, children: below, now })),
     settledBefore: ledger.length - shown.length,
     children: await Promise.all(below.map(async (child) => inspectRun(store, child, { inbox: await store.readInbox(child.session, waitingKinds), now, before: undefined }))),
     next: nextOfRun(run, info, { holder, notBefore, before, isShared: store.capabilities.processes === 'many', now }),

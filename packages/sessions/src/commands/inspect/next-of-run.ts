@@ -37,11 +37,12 @@ function ofRunning(run: RunRecord, { holder, notBefore = 0, isShared, now }: Cir
   const end = run.rest ? 'and gives it the status with which its turn ended' : run.stop ? 'and ends it, as a stop was requested' : run.openMessageId === undefined ? 'where it was' : 'and calls the model again, without the answer that was under way'
   if (!holder || holder.isOver) return `Its process is gone, or cannot reach the store: ${taken} ${end}.`
   const wait = notBefore > now ? ` The model is called again at ${timeOf(notBefore)}.` : ''
-  if (run.rest) return `The process ${holder.owner} runs the hooks after the end of its turn. If that dies, ${taken} ${end}.`
+  if (run.rest) return `The process ${holder.owner} runs what follows the turn: hooks, or a compaction. If that dies, ${taken} ${end}.`
   return `The process ${holder.owner} executes it.${wait} If that dies, ${taken} ${end}.`
 }
 
-function ofQueued({ turn, stop }: RunRecord, { before, notBefore = 0, now }: Circumstances): string {
+function ofQueued({ turn, stop, rest }: RunRecord, { before, notBefore = 0, now }: Circumstances): string {
+  if (rest) return 'The next process that claims it gives it the status with which its turn ended.'
   if (stop) return 'A stop was requested: the next process that claims it ends it.'
   if (before) return `It waits behind the run ${before.id}.`
   const start = turn === undefined ? 'starts it' : 'continues its turn'

@@ -8,7 +8,7 @@ import { publishOwn } from '../queued-run.ts'
 import type { SessionAccess } from '../access.ts'
 import type { SessionContext } from '../context.ts'
 import { asLogged, isTerminal, openStatuses, statusOfRun } from '../../contract/run-status.ts'
-import { isFreeSoon } from '../wait-for-rest.ts'
+import { isFreeBy, maxRecordsMs } from '../wait-for-rest.ts'
 
 /** A change of a session without open runs. */
 export interface IdleChange {
@@ -27,8 +27,9 @@ export async function changeIdle(
   change: (session: SessionRecord) => Promise<IdleChange>,
   tries?: number,
 ): Promise<void> {
+  const untilMs = context.clock.now() + maxRecordsMs
   return retryOnConflict(async () => {
-    const session = await idleSession(context, access)
+    const session = await idleSession(context, access, untilMs)
     const { writes, events = [] } = await change(session)
     const logged: readonly Write[] = events.length > 0 ? [{ op: 'event.append', events: events.map((event) => ({ event })) }] : []
     const result = await commitOnce(context.store, {
@@ -38,23 +39,23 @@ export async function changeIdle(
       writes: [...writes, ...logged],
     })
     if (result.ok) return publishOwn(context, session.key, result, events)
-    if (result.reason === 'busy') await waitUntilIdle(context, session.key)
+    if (result.reason === 'busy') await waitUntilIdle(context, session.key, untilMs)
     if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
     return tryAgain
   }, () => `The session ${access.key} changed in the meantime. Read it again.`, tries)
 }
 
 /** Waits before any expensive work. The commit tests it again. */
-async function idleSession(context: SessionContext, access: SessionAccess): Promise<SessionRecord> {
+async function idleSession(context: SessionContext, access: SessionAccess, untilMs: number): Promise<SessionRecord> {
   const session = await access.writable()
   if (!session.status || isEnded(session.status)) return session
-  await waitUntilIdle(context, session.key)
+  await waitUntilIdle(context, session.key, untilMs)
   return access.writable()
 }
 
 /** Throws `busy` if a run is open. Waits for one that only stores records after the end of its turn. */
-async function waitUntilIdle(context: SessionContext, key: string): Promise<void> {
-  if (!(await isFreeSoon(context, key))) throw await busyError(context, key)
+async function waitUntilIdle(context: SessionContext, key: string, untilMs: number): Promise<void> {
+  if (!(await isFreeBy(context, key, untilMs))) throw await busyError(context, key)
 }
 
 export async function busyError({ store }: Pick<SessionContext, 'store'>, key: string): Promise<SessionError> {

@@ -1,4 +1,3 @@
-import type { TurnStatus } from '@bowline/agent-loop'
 import type { Batch, CommitResult, NewEvent, Write } from '../../contract/batch.ts'
 import type { RunRecord, StoredEvent } from '../../contract/records.ts'
 import type { BatchFacts, CommitFacts, EventFacts, RunFacts, WriteFacts } from './operations.ts'
@@ -28,8 +27,8 @@ function writeFacts(write: Write): readonly WriteFacts[] {
       return [{ op: write.op, id, kind, ...(lane && { lane }), ...(inputId !== undefined && { inputId }), ...(parent && { parent: parent.runId }) }]
     }
     case 'run.patch': {
-      const { status, stop } = write.patch
-      return [{ op: write.op, runId: write.runId, ...(status && { status }), ...(stop && { stop: true }) }]
+      const { status, stop, rest } = write.patch
+      return [{ op: write.op, runId: write.runId, ...(status && { status }), ...(stop && { stop: true }), ...(rest !== undefined && { rest: rest && rest.status }) }]
     }
     case 'call.put':
       return [{ op: write.op, calls: write.calls.map(({ runId, step, toolCallId, state }) => ({ runId, step, toolCallId, state })) }]
@@ -66,7 +65,7 @@ export function eventFacts(event: { readonly type: string }): Omit<EventFacts, '
     type: event.type,
     ...(typeof runId === 'string' && { runId }),
     ...(typeof of === 'string' && { of }),
-    ...(event.type === 'turn-end' && typeof status === 'string' && { status: status as TurnStatus }),
+    ...(event.type === 'turn-end' && typeof status === 'string' && { status }),
     ...(event.type === 'turn-start' && resumed === true && { resumed }),
   }
 }

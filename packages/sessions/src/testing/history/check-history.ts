@@ -5,7 +5,7 @@ import type { History, HistoryOperation } from './operations.ts'
 import type { CheckHistoryOptions } from './options.ts'
 import { partition, type Step } from './partition.ts'
 import { printOperation } from './print-operation.ts'
-import { isTerminal, type Contradiction, type HistoryRule, type SessionModel } from './session-model.ts'
+import type { Contradiction, HistoryRule, SessionModel } from './session-model.ts'
 
 /** Counts and problems of a checked history. No problems means that the history agrees with the model. */
 export interface HistoryReport {
@@ -58,6 +58,6 @@ function judge(session: string, steps: readonly Step[], { atRest = false, maxTri
 function isAtRest(model: SessionModel): Contradiction | undefined {
   const first = model.first()
   if (first?.status === 'queued' || first?.status === 'running') return { rule: 'lost-input', text: `the run ${first.id} was accepted, but is still ${first.status} at rest` }
-  const unanswered = [...model.runs.values()].find(({ id, kind, turnEnd }) => kind !== 'compaction' && !isTerminal(turnEnd) && !model.openRuns.has(id))
+  const unanswered = [...model.runs.values()].find(({ id, kind, hasEnded }) => kind !== 'compaction' && !hasEnded && !model.openRuns.has(id))
   return unanswered && { rule: 'lost-input', text: `the run ${unanswered.id} is ${unanswered.status}, but the log has no turn-end of it` }
 }

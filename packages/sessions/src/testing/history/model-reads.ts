@@ -70,14 +70,14 @@ export function listRunInfos(model: SessionModel, call: CallOf<'runs'>, { runs, 
   for (const { id, status } of runs) {
     const run = model.runs.get(id)
     if (!run) return stale(`returns the run ${id}, which does not exist`)
-    if (!isWordFor(run, status)) return stale(`returns status ${status} of the run ${id}, which is ${run.status}${run.turnEnd ? ` after a turn-end of status ${run.turnEnd}` : ''}`)
+    if (!isWordFor(run, status)) return stale(`returns status ${status} of the run ${id}, which is ${run.status}${run.rest ? ` and whose turn is ${run.rest}` : ''}`)
   }
   return isWhole && !call.status ? unseenRun(model, runs, () => true) : undefined
 }
 
 /** A run that still stores records after a `turn-end` has the status of that. */
-function isWordFor({ status: stored, turnEnd }: ModelRun, word: Status): boolean {
-  const status = stored === 'running' && turnEnd ? modelStatus(turnEnd) : stored
+function isWordFor({ status: stored, rest }: ModelRun, word: Status): boolean {
+  const status = rest ? modelStatus(rest) : stored
   if (status === 'waiting') return word === 'waiting-for-user' || word === 'waiting-for-subagent'
   if (isTerminal(status) || status === 'needs-recovery') return statusOf(status) === word
   return word === 'queued' || word === 'running' || word === 'waiting-for-retry'

@@ -104,18 +104,18 @@ function takeEvent(model: SessionModel, event: Omit<EventFacts, 'seq'>): Contrad
   model.patchRecord({ nextSeq: nextSeq + 1 })
   const run = model.runs.get(event.runId ?? '')
   if (!run) return undefined
-  if (event.type === 'turn-start') {
-    if (run.hasBegun && !event.resumed) return { rule: 'answered-once', text: `begins the run ${run.id}, which has already begun` }
-    model.patchRun(run, { hasBegun: true, ...(!isTerminal(run.turnEnd) && { turnEnd: undefined }) })
+  if (event.type === 'turn-start' && !event.resumed) {
+    if (run.hasBegun) return { rule: 'answered-once', text: `begins the run ${run.id}, which has already begun` }
+    model.patchRun(run, { hasBegun: true })
   }
-  if (event.type === 'turn-end') {
-    if (isTerminal(run.turnEnd) && isTerminal(event.status)) return { rule: 'answered-once', text: `ends the turn of the run ${run.id}, which has already ended` }
-    model.patchRun(run, { turnEnd: event.status })
+  if (event.type === 'turn-end' && isTerminal(event.status)) {
+    if (run.hasEnded) return { rule: 'answered-once', text: `ends the turn of the run ${run.id}, which has already ended` }
+    model.patchRun(run, { hasEnded: true })
   }
   return undefined
 }
 
-function patchRun(model: SessionModel, { runId, status, stop }: Extract<WriteFacts, { op: 'run.patch' }>): Contradiction | undefined {
+function patchRun(model: SessionModel, { runId, status, stop, rest }: Extract<WriteFacts, { op: 'run.patch' }>): Contradiction | undefined {
   const run = model.runs.get(runId)
   if (!run) return wrong(`changes the run ${runId}, which does not exist`)
   const next = status === undefined ? run.status : modelStatus(status)
@@ -124,7 +124,7 @@ function patchRun(model: SessionModel, { runId, status, stop }: Extract<WriteFac
   if (isHolding(next) && other) return wrong(`sets the run ${runId} to ${next} while the run ${other.id} is ${other.status}`)
   const openCall = isTerminal(next) && !isTerminal(run.status) ? callWithoutOutcome(model, runId) : undefined
   if (openCall !== undefined) return wrong(`ends the run ${runId}, but its call ${openCall} has no outcome`)
-  model.patchRun(run, { status: next, ...(stop && { stop, stoppedIn: model.operation }), ...(status === 'queued' && { turnEnd: undefined, ...(run.hasBegun && { place: firstPlace }) }) })
+  model.patchRun(run, { status: next, ...(rest !== undefined && { rest: rest ?? undefined }), ...(stop && { stop, stoppedIn: model.operation }), ...(status === 'queued' && run.hasBegun && { place: firstPlace }) })
   return undefined
 }
 

@@ -79,7 +79,7 @@ export type WriteFacts =
   | { readonly op: 'entry.append'; readonly entries: readonly { readonly id: string; readonly parentId: string | null; readonly isMessage: boolean }[] }
   | { readonly op: 'event.append'; readonly events: readonly Omit<EventFacts, 'seq'>[] }
   | { readonly op: 'run.insert'; readonly id: string; readonly kind: RunKind; readonly lane?: Lane; readonly inputId?: string; readonly parent?: string }
-  | { readonly op: 'run.patch'; readonly runId: string; readonly status?: RunStatus; readonly stop?: true }
+  | { readonly op: 'run.patch'; readonly runId: string; readonly status?: RunStatus; readonly stop?: true; readonly rest?: TurnStatus | null }
   | { readonly op: 'call.put'; readonly calls: readonly (CallFacts & { readonly runId: string })[] }
   | { readonly op: 'inbox.put'; readonly rows: readonly InboxFacts[] }
   | { readonly op: 'inbox.patch'; readonly rows: readonly InboxFacts[] }
@@ -98,7 +98,7 @@ export interface EventFacts {
   /** Id of the message or the call of the event. */
   readonly of?: string
   /** Status of a `turn-end`. */
-  readonly status?: TurnStatus
+  readonly status?: string
   /** Set for a resumed `turn-start`. */
   readonly resumed?: true
 }

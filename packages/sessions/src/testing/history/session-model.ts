@@ -64,8 +64,9 @@ export interface ModelRun {
   /** Operation of the last claim. */
   readonly claimedIn?: string
   readonly hasBegun?: true
-  /** Status of the `turn-end` after which it has neither been queued nor started again. */
-  readonly turnEnd?: TurnStatus | undefined
+  readonly hasEnded?: true
+  /** Status of its `turn-end`, while it stores records after that. */
+  readonly rest?: TurnStatus | undefined
   readonly stop?: true
   /** Operation that stored the stop request. */
   readonly stoppedIn?: string
@@ -111,7 +112,7 @@ export class SessionModel {
   /** Id of the operation that is being applied. */
   operation = ''
   readonly tracked = new Tracked()
-  readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, turnEnd, place, epoch, owner, stop, isTold, startedStopped }) => [status, turnEnd, place, epoch, owner, stop, isTold, startedStopped].join(' '))
+  readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, rest, place, epoch, owner, stop, isTold, startedStopped }) => [status, rest, place, epoch, owner, stop, isTold, startedStopped].join(' '))
   readonly openRuns = new TrackedMap<true>(this.tracked, 'open', byItself)
   /** Run id by input id. */
   readonly inputs = new TrackedMap<string>(this.tracked, 'input', byItself)
