@@ -136,7 +136,7 @@ export async function drawTurn({ agent, play }: Turn): Promise<string> {
   const until = async (done: () => Promise<boolean>): Promise<void> => {
     for (let round = 0; !(await done()); round++) {
       if (round > 10_000) throw new Error('The turn does not come to its end.')
-      for (let pause = 0; pause < 5; pause++) await time.settle()
+      await time.settle()
       if (!(await done())) time.advance(Math.max(0, (time.nextAt() ?? time.clock.now()) - time.clock.now()))
     }
   }

@@ -29,22 +29,15 @@ export interface Recording {
   close(): Promise<void>
 }
 
-let loading: Promise<void> | undefined
-
-/** Records once without using the result: loading code during a recording would change its times. */
-async function loadCode(): Promise<void> {
-  const dataFolder = await makeDataFolder()
-  // The clock goes on while modules are loaded.
-  await record(await createWorld(dataFolder, Infinity))
-  await removeDataFolder(dataFolder)
-}
+/** True after the first recording: each one executes the same code, so later ones import nothing. */
+let isLoaded = false
 
 /** Starts a server in this process with the page and newly recorded sessions. */
 export async function openRecording(pageFolder: string): Promise<Recording> {
-  await (loading ??= loadCode())
   const dataFolder = await makeDataFolder()
-  const world = await createWorld(dataFolder)
+  const world = await createWorld(dataFolder, isLoaded)
   const runtime = await record(world)
+  isLoaded = true
   const port = await freePort(0)
   let token = 'token-1'
   const api = createServer({

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { createOrchestration, createRuntime } from '@bowline/sessions'
 import type { Runtime, Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
@@ -18,14 +17,14 @@ import { hostileAgent } from './hostile.ts'
 const beginMs = Date.UTC(2026, 2, 14, 9, 26, 53)
 /** Time in ms that the server of a killed run is away. */
 const leaseMs = 2000
-/** Longer than any pause between two pieces of an answer. */
-const shortWaitMs = 50
+/** Maximum time of this clock that one wait takes. */
+const longestWaitMs = 120_000
 
 /**
  * Creates the agents of the demo with a manual clock and counted ids, so that all logs are reproducible. Starts no process: nothing
- * can be delegated to the worker. A wait that takes more than `longestWaitMs` of this clock fails.
+ * can be delegated to the worker. `isLoaded`: all code that the sessions need was imported before.
  */
-export async function createWorld(dataFolder: string, longestWaitMs = 120_000) {
+export async function createWorld(dataFolder: string, isLoaded: boolean) {
   await writeReports(dataFolder)
   const time = manualTime(beginMs)
   const { clock } = time
@@ -44,21 +43,11 @@ export async function createWorld(dataFolder: string, longestWaitMs = 120_000) {
     return createRuntime({ agents: [...agents, hostileAgent(clock)], store: over, lease: { ttlMs: leaseMs, heartbeatMs: leaseMs / 4 }, ...{ clock, ids, requests } })
   }
 
-  /** Lets all due work finish. */
-  const settle = async (): Promise<void> => {
-    for (let round = 0; round < 8; round++) await time.settle()
-  }
-  /** Also lets file operations finish: writing a file takes three turns of the thread pool. */
-  const settleFiles = async (): Promise<void> => {
-    for (let round = 0; round < 6; round++) await stat(dataFolder)
-    await settle()
-  }
-  /** Returns the time to which the clock may advance: the next timer, or `end` if that is earlier. */
+  const settle = (): Promise<void> => time.settle({ isLoaded })
+  /** Waits for all work in progress. Returns the time to which the clock may advance: the next timer, or `end` if that is earlier. */
   const nextAt = async (end: number): Promise<number> => {
     await settle()
-    const next = (): number => Math.ceil(Math.max(clock.now(), Math.min(end, time.nextAt() ?? clock.now())))
-    if (next() - clock.now() > shortWaitMs || time.nextAt() === undefined) await settleFiles()
-    return next()
+    return Math.ceil(Math.max(clock.now(), Math.min(end, time.nextAt() ?? clock.now())))
   }
 
   const world = {
@@ -79,7 +68,7 @@ export async function createWorld(dataFolder: string, longestWaitMs = 120_000) {
     async pass(ms: number): Promise<void> {
       const end = clock.now() + ms
       for (let next = await nextAt(end); clock.now() < end; next = await nextAt(end)) time.advance(time.nextAt() === undefined ? end - clock.now() : next - clock.now())
-      await settleFiles()
+      await settle()
     },
   }
   return world
