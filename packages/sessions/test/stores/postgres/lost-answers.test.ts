@@ -79,15 +79,16 @@ const operations: readonly Operation[] = [
           const epochs = (claims: unknown): readonly number[] => (claims as Awaited<ReturnType<SessionStore['claim']>>).map(({ run }) => run.epoch)
           const given = isUnknown(answer) ? [] : epochs(answer)
           const [stored] = await place.query(storedEpoch, [runId])
+          // 0 also while the server has not yet finished the commit of a lost connection.
           const epoch = Number(stored?.['epoch'])
-          // A claim skips a session that the server still locks for a lost connection.
-          if (!isUnknown(answer)) expect(given).toEqual(isLost && epoch === 0 ? [] : [1])
           expect([0, 1]).toContain(epoch)
+          // A claim skips a session that the server still locks for a lost connection.
+          if (!isUnknown(answer) && !(isLost && given.length === 0)) expect([given, epoch]).toEqual([[1], 1])
           if (given.length > 0) return
           // The owner does not know of a claim whose answer was lost, and claims the run again.
           let claimed: readonly number[] = []
           while (claimed.length === 0) claimed = epochs(await calm.claim(claimOf(runId)))
-          expect(claimed).toEqual([epoch + 1])
+          expect([[epoch + 1], [2]]).toContainEqual(claimed)
         },
       }
     },
