@@ -1,11 +1,21 @@
 import type { Clock } from '@bowline/llm'
 import { vi } from 'vitest'
 
-/** Names of the resources of a process that is busy: due callbacks and file operations. */
-const busyResource = /^(Immediate|FSReq|(FileHandle)?CloseReq)/
+/** Names of the resources of file operations in progress. */
+const fileOperation = /^(FSReq|(FileHandle)?CloseReq)/
+/** Callbacks that `settle` waits for. */
+let ownCallbacks = 0
 
+/** Returns true if a callback of something else than `settle` is due, or a file operation is in progress. */
 function isBusy(): boolean {
-  return process.getActiveResourcesInfo().some((resource) => busyResource.test(resource))
+  const resources = process.getActiveResourcesInfo()
+  return resources.filter((resource) => resource === 'Immediate').length > ownCallbacks || resources.some((resource) => fileOperation.test(resource))
+}
+
+async function nextRound(): Promise<void> {
+  ownCallbacks++
+  await new Promise<void>((resolve) => setImmediate(resolve))
+  ownCallbacks--
 }
 
 /** Creates a clock that only a test advances. */
@@ -31,7 +41,7 @@ export function manualTime(startMs = 1_700_000_000_000) {
      */
     async settle({ isLoaded = false } = {}) {
       do {
-        do await new Promise<void>((resolve) => setImmediate(resolve))
+        do await nextRound()
         while (isBusy())
         if (!isLoaded) await vi.dynamicImportSettled()
         // An import that has ended may have started other work.
