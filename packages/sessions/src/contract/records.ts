@@ -204,7 +204,7 @@ export interface RunRecord {
   readonly answeredBelow?: true
   /** Loop state of the open turn that no other field holds. */
   readonly turnState?: TurnState
-  /** How the turn ended or was suspended, until the last records after that are stored. */
+  /** Status with which the turn ended or was suspended, until the last records after that are stored. */
   readonly rest?: RunRest
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
