@@ -6,7 +6,7 @@ import { commitOnce } from '../contract/commit-once.ts'
 import type { InboxRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
 import type { SessionContext } from './context.ts'
 import { checkAgrees, type GivenAnswer, type GivenResolution } from './given-answers.ts'
-import { wasReleased, readSession, storeAnswers } from './inbox.ts'
+import { readSession, storeAnswers, waitedForRelease } from './inbox.ts'
 import { readRun } from './wait-for-rest.ts'
 import { agentsBelow, answeredAbove, sessionBelow } from './route.ts'
 import type { SubmitOptions } from './types.ts'
@@ -85,7 +85,6 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
     const waiting = run.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
     checkAgrees(given, { call, pending: waiting, agents })
     if (call.state === 'pending') return run.id
-    if (await wasReleased(context, run)) return tryAgain
     if (!waiting?.unknown) {
       throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has an outcome, which stays.`)
     }
@@ -94,6 +93,7 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
     if (inbox.some((row) => row.id === answerId(run.id, toolCallId))) {
       throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has a different answer, which stays.`)
     }
+    if (await waitedForRelease(context, run)) return tryAgain
     const last = isAllAnswered(openQuestions({ ...run, pendingToolCalls }, inbox))
     const { outcome: _outcome, ...open } = call
     const result = await commitOnce(context.store, {

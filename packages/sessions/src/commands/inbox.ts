@@ -15,7 +15,7 @@ export async function storeAnswers(
   last: boolean,
   deliver: readonly Delivery[] = [],
 ): Promise<boolean> {
-  if (await wasReleased(context, run)) return false
+  if (await waitedForRelease(context, run)) return false
   const writes: Write[] = [{ op: 'inbox.put', rows }]
   if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
   const result = await commitOnce(context.store, {
@@ -34,7 +34,7 @@ export async function storeAnswers(
 }
 
 /** Waits until the process that executes the run has released it. Returns false if there was nothing to wait for. */
-export async function wasReleased(context: SessionContext, run: RunRecord): Promise<boolean> {
+export async function waitedForRelease(context: SessionContext, run: RunRecord): Promise<boolean> {
   if (run.status !== 'running' && !run.rest) return false
   await waitForRest(context, run.session, run.id)
   return true

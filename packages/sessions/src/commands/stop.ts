@@ -18,14 +18,14 @@ import { asLogged, firstInLine, isTerminal, isWaiting, statusOfRun } from '../co
 const defaultWaitMs = 10_000
 export const nothingToStop: StopReceipt = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
 
-/** Stops the named run, or the run that holds the session or is next. With scope `all`, stops the queued runs too. */
+/** Stops the named run, or the run whose turn is open or next, else what follows the last turn. With scope `all`, stops the queued runs too. */
 export async function stopSession(
   context: SessionContext,
   session: SessionRecord,
   options: StopOptions,
 ): Promise<StopReceipt> {
   const open = await openRuns(context.store, session.key)
-  const target = options.runId === undefined ? firstInLine(open) : await ownRun(context, session, options.runId)
+  const target = options.runId === undefined ? (firstInLine(open.filter((run) => !hasEndedByItself(run))) ?? firstInLine(open)) : await ownRun(context, session, options.runId)
   if (options.scope === 'all') {
     for (const run of open) if (run.id !== target?.id) await requestStop(context, run, options.reason)
     await withdrawSteering(context, session.key)

@@ -1,6 +1,7 @@
-import { defineExtension } from '@bowline/agent-loop'
+import { defineExtension, defineTool } from '@bowline/agent-loop'
 import { describe, expect, it } from 'vitest'
-import { checkLog, gate } from '../support.ts'
+import { z } from 'zod'
+import { checkLog, gate, setup } from '../support.ts'
 import { inDoubt, type Doubt } from './doubt.ts'
 
 async function expectDone({ session, runtime, starts, faults }: Doubt): Promise<void> {
@@ -46,6 +47,21 @@ describe('a run that waits for an answer and for the outcome of a doubtful call'
     hook.open()
     await Promise.all(deciding)
     await expectDone(doubt)
+  })
+
+  it('S79: a call that has an outcome is refused at once, also while its run goes on', async () => {
+    const hold = gate()
+    const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: () => 'seen' })
+    const steps = [{ toolCalls: [{ id: 'c1', name: 'look', input: {} }] }, { parts: [{ wait: hold.passed }], text: 'done' }]
+    const { runtime } = setup({ steps, tools: [look] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const run = await session.send('go')
+    for await (const event of session.events()) if (event.type === 'step-end') break
+    await expect(session.resolveTool('c1', { runAgain: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    hold.open()
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
   })
 
   it('S80: a caller that may only answer cannot settle a doubtful call: the whole submission is refused', async () => {

@@ -137,6 +137,19 @@ describe('commands while the hooks after a turn run', () => {
     await runtime.stop()
   })
 
+  it('S97: a stop reaches the queued run, because the turn before it has ended', async () => {
+    const { hook, agent } = held('onAgentEnd')
+    const { runtime, session } = await started({ steps: [{ text: 'one' }], agent })
+    const first = await session.send('go')
+    await reached(session, 'save-point')
+    const second = await session.send('and')
+    expect(await session.stop()).toMatchObject({ runId: second.runId, state: 'settled', status: 'stopped' })
+    hook.open()
+    expect([(await first.result()).status, (await second.result()).status]).toEqual(['completed', 'aborted'])
+    await checkLog(session)
+    await runtime.stop()
+  })
+
   it('S97: neither does an interrupt', async () => {
     const store = memoryStore()
     const goOn = gate()
