@@ -44,7 +44,7 @@ export class Lifecycle {
     this.#finishWriting = finishWriting
   }
 
-  /** Starts the runtime if it was not started. A stopped runtime stays stopped. */
+  /** Starts the runtime if it was not started, or if its start failed. A stopped runtime stays stopped. */
   async ensureStarted(): Promise<void> {
     if (this.#wasStopped && !this.#starting) return
     this.#starting ??= this.#open({})
@@ -80,22 +80,24 @@ export class Lifecycle {
     } catch (error) {
       // The error of the start matters more than an error of closing.
       await this.#close(0).catch(() => undefined)
+      this.#starting = undefined
+      this.#wasAskedToStart = false
       throw error
     }
   }
 
   async #stop(graceMs: number): Promise<void> {
+    this.#wasStopped = true
     // The caller of `start` gets the error.
     await this.#starting?.catch(() => undefined)
+    this.#starting = undefined
+    this.#wasAskedToStart = false
     await this.#close(graceMs)
   }
 
   async #close(graceMs: number): Promise<void> {
     const isOpen = this.#isOpen
     this.#isOpen = false
-    this.#starting = undefined
-    this.#wasAskedToStart = false
-    this.#wasStopped = true
     this.#unsubscribe?.()
     if (isOpen) {
       // Both share the grace period, so that a slow webhook takes no time from the runs.

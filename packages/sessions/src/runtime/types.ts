@@ -64,7 +64,7 @@ export interface RuntimeOptions {
   readonly webhooks?: WebhookOptions
   /** The recorder of `recordRequests`. Deleting a session then deletes its recorded requests. Default: they are kept. */
   readonly requests?: Pick<RequestRecorder, 'remove'>
-  /** Starts the runtime at the first use of the store. Default true. */
+  /** Starts the runtime at the first use of the store, or at the next one if that fails. Default true. */
   readonly autoStart?: boolean
   /** False: nothing runs automatically, and the host calls `drain()`. Default true. */
   readonly timers?: boolean
@@ -151,7 +151,10 @@ export interface Runtime extends AsyncDisposable {
   readonly hasTenantBudget: boolean
   /** Root agents. The first is the default. */
   readonly agents: readonly Agent[]
-  /** Opens the store, continues runs of dead processes and begins to claim queued runs. Throws `invalid-config` if it was called before. */
+  /**
+   * Opens the store, continues runs of dead processes and begins to claim queued runs. If it fails, nothing stays open and it can be
+   * called again: `store-unavailable` says that the store does not answer now. Throws `invalid-config` if it was called before.
+   */
   start(options?: StartOptions): Promise<StartReport>
   /**
    * Stops claiming, waits up to `graceMs` (default 10,000 ms) for running tools, gives open runs back to the queue and closes

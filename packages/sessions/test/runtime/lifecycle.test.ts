@@ -98,6 +98,23 @@ describe('start and stop', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
+  it('S12: after the first use failed to open the store, the next use opens it; after a stop, no use does', async () => {
+    const clock = manualClock()
+    let broken = true
+    const memory = memoryStore()
+    const store = faultyStore(memory, [{ of: 'open', when: () => broken, fault: { error: new Error('disk on fire') } }])
+    const { runtime } = setup({ steps: [{ text: 'ok' }], store, clock })
+    const session = runtime.session('room:1')
+    const uses = await Promise.allSettled([session.send('go', { id: 'a' }), runtime.sessions()])
+    expect(uses.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(clock.pendingTimers).toBe(0)
+    broken = false
+    expect(await (await session.send('go', { id: 'a' })).result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+    expect(clock.pendingTimers).toBe(0)
+    await expect(session.send('go', { id: 'b' })).rejects.toMatchObject({ code: 'store-unavailable' })
+  })
+
   it('S11: a runtime that is stopped twice, or was never started, does not close the store of another', async () => {
     const store = memoryStore()
     const one = setup({ steps: [], store })
