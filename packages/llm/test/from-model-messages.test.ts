@@ -240,6 +240,20 @@ it('a call that the provider runs has its result in the answer, also if a tool m
   })
 })
 
+it('a result that a provider gives only in a later answer stays there, under the id of its call', async () => {
+  const messages: ModelMessage[] = [
+    { role: 'assistant', content: [{ ...call('a'), providerExecuted: true }, call('b')] },
+    { role: 'tool', content: [result('b', 'Rain.')] },
+    { role: 'assistant', content: [{ ...result('a', ''), output: { type: 'json', value: [1] } }, { type: 'text', text: 'Rain.' }] },
+    { role: 'user', content: 'Thanks.' },
+  ]
+  const history = fromModelMessages(messages, target)
+  expect(history.filter(({ role }) => role === 'tool-result')).toMatchObject([{ toolCallId: 'b' }])
+  const { prompt, repairs } = toPrompt({ messages: history, model: target })
+  expect(repairs).toEqual([])
+  expect(plain(prompt)).toEqual(plain(await promptOfSdk(messages)))
+})
+
 const user = (part: unknown) => [{ role: 'user', content: [part] }]
 const assistant = (part: unknown) => [{ role: 'assistant', content: [part] }]
 const tool = (part: unknown) => [{ role: 'tool', content: [part] }]
