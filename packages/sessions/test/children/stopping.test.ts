@@ -1,7 +1,7 @@
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate } from '../support.ts'
-import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, remindersWhen, root, taskOf, team, tool, toldOf } from './support.ts'
+import { callTo, childOf, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, remindersWhen, root, taskOf, team, tool, toldOf } from './support.ts'
 
 /** Creates a tool that runs until it is aborted. */
 function stuck(name = 'stuck') {
@@ -69,17 +69,17 @@ describe('stop, kill and delete of a session with children', () => {
     const { runtime, session, faults } = await team([{ toolCalls: [launch('o', 'outer'), launch('b', 'busy')] }, { text: 'launched' }, { text: 'seen' }, { text: 'seen too' }], { store, subagents: [outer, busy] })
     await (await session.send('go')).result()
     await Promise.all([one.started, other.started])
-    const [outerRun, busyRun] = (await childrenOf(store)).map(({ id, session: key }) => ({ id, key }))
-    const [innerRun] = await childrenOf(store, outerRun?.key)
-    expect(await session.stop({ runId: innerRun?.id ?? '' })).toMatchObject({ runId: innerRun?.id, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] })
+    const [outerRun, busyRun] = [await childOf(store, 'outer'), await childOf(store, 'busy')]
+    const innerRun = await childOf(store, 'inner', outerRun.session)
+    expect(await session.stop({ runId: innerRun.id })).toMatchObject({ runId: innerRun.id, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] })
     expect([one.aborted, other.aborted]).toEqual([['one'], []])
     // The run that waited for it continues with this outcome.
-    expect((await endOf(store, outerRun?.id ?? '')).status).toBe('completed')
-    expect(await session.stop({ runId: busyRun?.id ?? '' })).toMatchObject({ runId: busyRun?.id, state: 'settled', status: 'stopped' })
+    expect((await endOf(store, outerRun.id)).status).toBe('completed')
+    expect(await session.stop({ runId: busyRun.id })).toMatchObject({ runId: busyRun.id, state: 'settled', status: 'stopped' })
     expect(other.aborted).toEqual(['other'])
     const stranger = await runtime.session('elsewhere').send('hi')
     await stranger.result()
-    await expect(runtime.session('elsewhere').stop({ runId: busyRun?.id ?? '' })).rejects.toMatchObject({ code: 'unknown-run' })
+    await expect(runtime.session('elsewhere').stop({ runId: busyRun.id })).rejects.toMatchObject({ code: 'unknown-run' })
     await expect(session.stop({ runId: stranger.runId })).rejects.toMatchObject({ code: 'unknown-run' })
     // S138: only the run that ended by itself is reported.
     const [reminder = ''] = await remindersWhen(store, session, 1)
@@ -211,15 +211,15 @@ describe('stop, kill and delete of a session with children', () => {
     )
     await session.send('go')
     await started
-    const [first, second] = await childrenOf(store)
-    await endOf(store, first?.id ?? '')
+    const [first, second] = [await childOf(store, 'quick'), await childOf(store, 'slow')]
+    await endOf(store, first.id)
     expect((await session.stop()).children.map((child) => child.status)).toEqual(['completed', 'stopped'])
-    expect(await endOf(store, second?.id ?? '')).toMatchObject({ status: 'aborted' })
+    expect(await endOf(store, second.id)).toMatchObject({ status: 'aborted' })
     await nthRun(store, 2)
     const reminders = await remindersIn(session)
     expect(reminders).toHaveLength(1)
-    expect(reminders[0]).toContain(first?.parent?.taskId)
-    expect(reminders[0]).not.toContain(second?.parent?.taskId)
+    expect(reminders[0]).toContain(first.parent?.taskId)
+    expect(reminders[0]).not.toContain(second.parent?.taskId)
     await checkLog(session)
     await runtime.stop()
   })
@@ -235,16 +235,16 @@ describe('stop, kill and delete of a session with children', () => {
     )
     await session.send('go')
     await started
-    const [first, second] = await childrenOf(store)
-    await endOf(store, first?.id ?? '')
+    const [first, second] = [await childOf(store, 'quick'), await childOf(store, 'slow')]
+    await endOf(store, first.id)
     await session.kill()
-    expect(await endOf(store, second?.id ?? '')).toMatchObject({ status: 'aborted' })
+    expect(await endOf(store, second.id)).toMatchObject({ status: 'aborted' })
     await nthRun(store, 2)
     const again = runtime.session(root)
     const reminders = await remindersIn(again)
     expect(reminders).toHaveLength(1)
-    expect(reminders[0]).toContain(first?.parent?.taskId)
-    expect(reminders[0]).not.toContain(second?.parent?.taskId)
+    expect(reminders[0]).toContain(first.parent?.taskId)
+    expect(reminders[0]).not.toContain(second.parent?.taskId)
     await checkLog(again)
     await runtime.stop()
   })

@@ -53,9 +53,16 @@ export async function team(steps: Script, { subagents, agent, ...options }: Team
   return { ...made, session: made.runtime.session(root) }
 }
 
-/** Returns all runs below a session, in the order of their start. */
+/** Returns all runs below a session, ordered by the ms of their start and then by the id of their call. */
 export async function childrenOf(store: SessionStore, session: string = root): Promise<readonly RunRecord[]> {
   return (await store.listChildren({ parent: { session } })).items
+}
+
+/** Returns the run of a subagent below a session. */
+export async function childOf(store: SessionStore, agent: string, session: string = root): Promise<RunRecord> {
+  const runs = (await childrenOf(store, session)).filter((run) => run.session.startsWith(`${session}~${agent}~`))
+  if (runs[0] === undefined || runs.length > 1) throw new Error(`${session} has ${runs.length} runs of ${agent}.`)
+  return runs[0]
 }
 
 /** Returns the result of a call as the model of the session saw it. */
