@@ -35,6 +35,8 @@ describeInBrowser('a window of any width', ({ visit }) => {
 
 /** Shows a panel if it is hidden. */
 async function show(tab: DemoPage, panel: string): Promise<void> {
+  // A page that was just loaded may not be drawn yet.
+  await tab.page.getByTestId('model').waitFor()
   const button = tab.page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: panel })
   if (!(await button.isVisible())) return
   await button.press('Enter')
