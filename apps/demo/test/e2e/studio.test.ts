@@ -132,6 +132,8 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio with a server else
       await tab.page.reload()
       await tab.say('and now')
       await eventually(async () => expect(await tab.main.getByText('I am the second one.').count()).toBe(2))
+      // The text is there before the answer is stored.
+      await tab.reaches('completed')
       await tab.equalsServer()
     })
   })
