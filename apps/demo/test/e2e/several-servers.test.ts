@@ -31,6 +31,8 @@ describeWithServer('a page with two servers', heldModelOnPostgres, (stage) => {
         await page.evaluate(() => Object.assign(window, { stays: true }))
         await page.getByRole('button', { name: 'Kill a server', exact: true }).waitFor()
         await tab.say('hold the line')
+        // A run has an owner before its answer begins.
+        await tab.open('The first half')
         const owner = await ownerShown(tab)
         const other = owner === 'A' ? 'B' : 'A'
         await tab.killServer(`Kill server ${owner}`)
