@@ -156,14 +156,18 @@ export class DemoPage {
     return this.page.evaluate(() => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))))
   }
 
-  /** Waits until the page no longer changes and is rendered. */
+  /** Waits until the page has loaded the code that it needs, no longer changes and is rendered. */
   async rests(): Promise<void> {
     await this.page.evaluate(
       async (quietMs) =>
         new Promise<void>((resolve) => {
           const rest = (): void => {
-            observer.disconnect()
-            resolve()
+            // Markdown is plain text until its code is loaded. Nothing changes meanwhile.
+            if (document.querySelector('[data-plain]')) timer = setTimeout(rest, quietMs)
+            else {
+              observer.disconnect()
+              resolve()
+            }
           }
           let timer = setTimeout(rest, quietMs)
           const observer = new MutationObserver(() => {

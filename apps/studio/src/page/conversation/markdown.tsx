@@ -11,7 +11,7 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Mark
   return (
     <Suspense
       fallback={
-        <div className="markdown whitespace-pre-wrap">
+        <div className="markdown whitespace-pre-wrap" data-plain="true">
           <PlainText text={speakable(text)} />
         </div>
       }
