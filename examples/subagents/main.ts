@@ -26,18 +26,24 @@ await runtime.start()
 const session = runtime.session('user:ada')
 await session.send('Plan my trip to Bergen.')
 
-// The report is its own turn, without an input of a user. It is in the log of the session.
+// The report needs no input of a user: the runtime tells the agent, in a turn of its own or in the one that is still open.
 const names = new Map<string, string>()
-let turns = 0
+let atWork = 0
+let isTold = false
 for await (const event of session.events()) {
   if (event.type === 'child-start') {
     names.set(event.childRunId, event.subagent)
+    atWork++
     console.log(`[${event.subagent}] started`)
   }
-  if (event.type === 'child-end') console.log(`[${names.get(event.childRunId)}] ${event.status}`)
+  if (event.type === 'child-end') {
+    atWork--
+    console.log(`[${names.get(event.childRunId)}] ${event.status}`)
+  }
+  if (event.type === 'runtime-input') isTold = atWork === 0
   if (event.type === 'message-end' && event.message.role === 'assistant') {
     for (const part of event.message.content) if (part.type === 'text') console.log(`planner: ${part.text}`)
   }
-  if (event.type === 'settled' && ++turns === 2) break
+  if (event.type === 'settled' && isTold) break
 }
 await runtime.stop()
