@@ -5,8 +5,8 @@ import { createServer, type Principal, type Server } from '@bowline/server'
 import { createRuntime } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 
-/** Model without a key: tells the same story each time, so slowly that you can stop it or reload the page. */
-const offline = scriptedModel(() => ({ text: 'A ship lay in the harbour. '.repeat(20), chunk: 9, deltaDelayMs: 50 }))
+/** Model without a key: tells the same story each time, for half a minute, so that you can stop it or reload the page. */
+const offline = scriptedModel(() => ({ text: 'A ship lay in the harbour. '.repeat(200), chunk: 9, deltaDelayMs: 50 }))
 
 export const assistant = defineAgent({ name: 'assistant', model: process.env['OPENAI_API_KEY'] ? openai('gpt-5') : offline })
 
