@@ -1,3 +1,4 @@
+import type { Page, Request } from 'playwright-core'
 import { afterAll, expect, it } from 'vitest'
 import { describeWithServer } from './browser.ts'
 import type { DemoPage } from './demo-page.ts'
@@ -5,7 +6,6 @@ import { eventually } from './eventually.ts'
 import { writeSessions } from './long-sessions.ts'
 import { markdownOf, startPacedModel } from './paced-model.ts'
 import type { PacedAnswer, PacedModel } from './paced-model.ts'
-import { readUpdatedAt } from './session-state.ts'
 
 const turns = 1000
 /** The story of the offline model has one question, one answer, and ten events. */
@@ -48,6 +48,14 @@ const open = async (tab: DemoPage, sessionId: string): Promise<void> => {
   await tab.page.goto('about:blank')
   await tab.page.goto(`${origin}/#/s/${sessionId}`)
   await tab.reaches('completed')
+}
+
+/** Returns the requests to this path that have no answer yet. The set changes with each request and answer. */
+const openRequests = (page: Page, path: string): ReadonlySet<Request> => {
+  const open = new Set<Request>()
+  page.on('request', (request) => new URL(request.url()).pathname === path && open.add(request))
+  for (const end of ['requestfinished', 'requestfailed'] as const) page.on(end as 'requestfinished', (request) => open.delete(request))
+  return open
 }
 
 /** Checks that no typed letter is lost. */
@@ -130,11 +138,15 @@ describeWithServer(
         await say(tab, { atOnce: 600, deltas: 0, perSecond: 1, characters: 0 })
         await tab.main.locator('h2').first().waitFor()
         await tab.reaches('completed')
+        const lists = openRequests(tab.page, '/api/agent/sessions')
         await say(tab, { atOnce: 0, deltas: 6000, perSecond: 600, characters: 8 })
         await tab.page.locator('[data-open=true] .markdown h2').first().waitFor()
         // The list of sessions is read again when the run starts.
-        const row = tab.page.locator('[aria-label=Sessions] [aria-current=page]')
-        await eventually(async () => expect(await row.textContent()).toContain(`running · ${new Date(await readUpdatedAt(tab.page, tab.sessionId)).toLocaleTimeString('en-GB')}`))
+        await tab.reaches('running')
+        await tab.page.locator('[aria-label=Sessions] [aria-current=page]').getByText('running').waitFor()
+        await tab.frame()
+        await expect.poll(() => lists.size).toBe(0)
+        await tab.frame()
         const seen = await tab.page.evaluate(async () => {
           const message = document.querySelector('[data-open=true] .markdown')
           if (!message) throw new Error('There is no open message.')

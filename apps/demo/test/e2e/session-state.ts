@@ -71,15 +71,6 @@ export async function readRunStatus(page: Page, sessionId: string): Promise<stri
   return ((await answer.json()) as { run?: { status: string } }).run?.status
 }
 
-/** Returns the time in ms since 1970 of the last change of a session, as the list of sessions has it. */
-export async function readUpdatedAt(page: Page, sessionId: string): Promise<number> {
-  const answer = await get(page, new URL('/api/agent/sessions?limit=100', page.url()).href)
-  const { sessions } = (await answer.json()) as { sessions: { sessionId: string; updatedAt: number }[] }
-  const found = sessions.find((session) => session.sessionId === sessionId)
-  if (!found) throw new Error(`The list does not have the session ${sessionId}.`)
-  return found.updatedAt
-}
-
 /** Returns the log of an idle session, from its first event to the cursor of `GET`. */
 export async function readLog(page: Page, sessionId: string): Promise<readonly LogEvent[]> {
   const url = new URL(`/api/agent/session/${sessionId}`, page.url()).href

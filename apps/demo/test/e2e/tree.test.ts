@@ -9,6 +9,7 @@ describeInBrowser('marks and branches', ({ visit }) => {
       const { page } = tab
       await tab.say('what is the weather in Oslo and Lima')
       await tab.reaches('completed')
+      await tab.rests()
       const marks = page.getByRole('region', { name: 'Timeline' }).getByRole('button', { name: /^Tool .*done after/ })
       const boxes = await Promise.all([0, 1].map(async (place) => marks.nth(place).boundingBox()))
       const [one, other] = boxes.map((box) => box ?? { x: 0, y: 0, width: 0, height: 0 })
