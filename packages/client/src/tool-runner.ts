@@ -17,13 +17,13 @@ const answeredElsewhere: readonly string[] = ['tool-result-conflict', 'unknown-t
 
 /** Runs each call that it has a tool for once, and submits each outcome as soon as it is known. */
 export class ToolRunner {
-  /** Error of a submission that failed. */
-  error: ClientError | undefined
   readonly #options: ToolRunnerOptions
   readonly #states = new Map<string, LocalState>()
   readonly #running = new Map<string, AbortController>()
   /** Outcomes of tools that ran. A retry submits the same outcome and does not run the tool again. */
   readonly #outcomes = new Map<string, Outcome>()
+  /** Errors of submissions that failed, until the next attempt. */
+  readonly #errors = new Map<string, ClientError>()
   #open = new Set<string>()
   #idle: (() => void)[] = []
 
@@ -58,7 +58,13 @@ export class ToolRunner {
     this.#open.delete(toolCallId)
     this.#states.delete(toolCallId)
     this.#outcomes.delete(toolCallId)
+    this.#errors.delete(toolCallId)
     this.#running.get(toolCallId)?.abort(new ClientError('reading-aborted', 'The call was settled elsewhere.'))
+  }
+
+  /** Error of the last submission that failed and was not repeated since. */
+  get error(): ClientError | undefined {
+    return [...this.#errors.values()].at(-1)
   }
 
   stateOf(toolCallId: string): LocalState | undefined {
@@ -95,6 +101,7 @@ export class ToolRunner {
   #start(call: PendingToolCall, tool: ClientTool): void {
     const leaving = new AbortController()
     this.#states.set(call.toolCallId, 'running')
+    this.#errors.delete(call.toolCallId)
     this.#running.set(call.toolCallId, leaving)
     void this.#run(call, tool, leaving.signal).finally(() => {
       // Meanwhile the call may have been settled and started anew.
@@ -119,7 +126,7 @@ export class ToolRunner {
       if (signal.aborted || isReadingAborted(error)) return
       const failure = asClientError(error, undefined)
       if (answeredElsewhere.includes(failure.code)) return this.#answered(toolCallId)
-      this.error = failure
+      this.#errors.set(toolCallId, failure)
       this.#states.set(toolCallId, 'needs-confirm')
     }
   }

@@ -88,6 +88,27 @@ describe('the tool runner', () => {
     expect([runs, sent]).toEqual([1, [{ toolCallId: 'c1', output: 1 }, { toolCallId: 'c1', output: 1 }]])
   })
 
+  it('C13: the error of an outcome that could not be sent is gone once it is sent, or answered elsewhere', async () => {
+    const refusals = [new ClientError('network', 'gone'), undefined, new ClientError('network', 'gone')]
+    const submit = async () => {
+      const refusal = refusals.shift()
+      if (refusal) throw refusal
+      return { accepted: ['c1'], repeated: [], missing: [], runId: 'r1' }
+    }
+    const runner = new ToolRunner({ tools: () => answers, submit })
+    runner.offer([one])
+    await runner.whenIdle()
+    expect(runner.error).toMatchObject({ code: 'network' })
+    runner.confirm(one)
+    await runner.whenIdle()
+    expect([runner.error, runner.stateOf('c1')]).toEqual([undefined, 'answered'])
+    runner.offer([{ ...one, toolCallId: 'c3' }])
+    await runner.whenIdle()
+    expect(runner.error).toMatchObject({ code: 'network' })
+    runner.offer([])
+    expect(runner.error).toBeUndefined()
+  })
+
   it('C16: a call that is no longer pending is aborted, and its outcome is not sent', async () => {
     const signals: AbortSignal[] = []
     const { runner, sent } = runnerOf({
