@@ -45,6 +45,7 @@ class Follower {
   #cursor: string | undefined
   /** True until an event follows a resync. If the server refuses the new cursor at once, it will always refuse it. */
   #resynced = false
+  #wasOpen = false
   #lastSeq = 0
   #lastDelta: LogPosition = { seq: 0, delta: 0 }
 
@@ -65,12 +66,17 @@ class Follower {
         if (ending === 'end') return
         if (ending === 'again') continue
         if (ending.code === 'cursor-expired' && !this.#resynced) yield this.#resync()
-        else if (ending.retryable) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
+        else if (this.#isPassing(ending)) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
         else throw ending
       }
     } finally {
       this.#say({ state: 'closed' })
     }
+  }
+
+  /** A token function that worked before may fail for the reason for which the connection was lost: there is no network. */
+  #isPassing({ retryable, code }: ClientError): boolean {
+    return retryable || (code === 'token-failed' && this.#wasOpen)
   }
 
   async *#connect(): AsyncGenerator<Received, Ending, undefined> {
@@ -81,6 +87,7 @@ class Follower {
       const response = await this.#options.open(this.#cursor, signal)
       if (response.status === 204) return 'end'
       this.#patience.contact()
+      this.#wasOpen = true
       this.#say({ state: 'open' })
       return yield* this.#frames(bodyOf(response), leaving)
     } catch (error) {

@@ -83,8 +83,8 @@ export class Patience {
   }
 }
 
-/** Keeps the code of a refusal. Without a refusal the code is `disconnected`. */
+/** Keeps the code of a refusal and of a failed token function. Otherwise the code is `disconnected`. */
 function givenUp(error: ClientError, maxDownMs: number): ClientError {
-  if (error.problem) return error
+  if (error.problem || error.code === 'token-failed') return error
   return new ClientError('disconnected', `The server was not reachable for ${maxDownMs} ms.`, { retryable: true, cause: error })
 }

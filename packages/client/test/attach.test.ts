@@ -155,6 +155,32 @@ describe('attach', () => {
     expect(server.seen).toHaveLength(1)
   })
 
+  it('C5: a token function that fails when a lost stream reconnects is asked again within the limit, and fails a first connection', async () => {
+    const server = await holding(1)
+    server.cuts = [100]
+    let asked = 0
+    const token = async (): Promise<string> => {
+      asked += 1
+      if (asked === 2 || asked === 3) throw new TypeError('no network')
+      return 't'
+    }
+    const late = { clock: new JumpingClock(30_000), random: () => 0.5 }
+    const events = await collectUntil(connect(server, { ...late, token }).session('s1').attach({ from: 'start' }), isSettled)
+    expect([asked, events.reduce(foldEvent, emptyView)]).toEqual([4, server.view()])
+
+    server.cuts = [100]
+    let later = 0
+    const gone = async (): Promise<string> => {
+      if (later++ > 0) throw new TypeError('no keychain')
+      return 't'
+    }
+    await expect(collectUntil(connect(server, { ...late, token: gone }).session('s1').attach({ from: 'start' }), isSettled)).rejects.toMatchObject({ code: 'token-failed' })
+    const tries = later
+    expect(tries).toBeGreaterThan(3)
+    await expect(collect(connect(server, { ...late, token: gone }).session('s1').attach())).rejects.toMatchObject({ code: 'token-failed' })
+    expect(later).toBe(tries + 1)
+  })
+
   it('C10: an expired cursor loads the state, replaces the fold with one notice, and continues after it', async () => {
     const server = await holding(3)
     server.intercept = ({ path, query }) => (path.endsWith('/events') && query.get('cursor') === '2' ? { status: 410, code: 'cursor-expired' } : undefined)
