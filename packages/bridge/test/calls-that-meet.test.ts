@@ -17,20 +17,19 @@ function cancellable(id: string) {
   })
 }
 
-/** A store whose next write to this space fails once requested. */
-function failingStore(space: string): { readonly store: StateStore; failOnce(): void } {
+/** A store whose next write to this space fails once requested: before it is made, or behind it, so that its answer is lost. */
+function failingStore(space: string): { readonly store: StateStore; failOnce(when?: 'before' | 'behind'): void } {
   const store = memoryStateStore()
-  let fails = false
+  let fails: 'before' | 'behind' | undefined
   return {
-    failOnce: () => void (fails = true),
+    failOnce: (when = 'before') => void (fails = when),
     store: {
       ...store,
       compareAndSet: async (...given) => {
-        if (fails && given[0] === space) {
-          fails = false
-          throw new Error('the disk is full')
-        }
-        return store.compareAndSet(...given)
+        if (!fails || given[0] !== space) return store.compareAndSet(...given)
+        if (fails === 'behind') await store.compareAndSet(...given)
+        fails = undefined
+        throw new Error('the disk is full')
       },
     },
   }
@@ -159,6 +158,19 @@ describe('a store that fails in the middle', () => {
     end.resolve()
     outcomeOf(await run.result())
     expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'more' }).result()).text).toBe('done')
+  })
+
+  it.each(['before', 'behind'] as const)('B15, B67: a delegation frees its slot if the store fails %s the end of its session', async (when) => {
+    const { store, failOnce } = failingStore('bridge-session')
+    const closed: string[] = []
+    const agent = testAgent('a', {
+      onPrompt: () => (failOnce(when), answer('done')),
+      onSessionClose: (_session, reason) => void closed.push(reason),
+    })
+    const { bridge } = await startBridgeOf({ store }, inProcessExecutor({ agents: [agent], maxSessions: 1 }))
+    expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
+    expect([closed, bridge.health().sessions.active, (await bridge.sessions()).sessions]).toEqual([['closed'], 0, []])
+    expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
   })
 })
 

@@ -58,10 +58,9 @@ export async function workOnDelegation(bridge: BridgeContext, entry: ActiveReque
   const end = await workIn(bridge, entry, session, work)
   if (end.detached) return leave(bridge, entry, end.result)
   const result = await registry.recordEnd(entry, end.result)
-  await core.attempt('the session was not closed', async () => {
-    await sessions.end(session, 'closed')
-    await sessions.takeDown(session, closeReason(entry, result), Math.max(0, entry.request.watch.deadlineAt - core.settings.clock.now()))
-  })
+  // No later call names this session, so its slot must be freed even if the store fails.
+  await core.attempt('the end of the session was not recorded', () => sessions.end(session, 'closed'))
+  await sessions.takeDown(session, closeReason(entry, result), Math.max(0, entry.request.watch.deadlineAt - core.settings.clock.now()))
   leave(bridge, entry, result)
 }
 

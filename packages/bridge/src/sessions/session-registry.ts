@@ -35,6 +35,8 @@ export class SessionRegistry {
   readonly #onOver: (forget: () => Promise<void>) => void
   readonly #live = new Map<string, LiveSession>()
   readonly #attaching = new Map<string, Promise<LiveSession>>()
+  /** Sessions whose record is being inserted. */
+  readonly #inserting = new Set<string>()
   readonly #unattached: UnattachedSessions
 
   /** `onOver` is called for the record of each ended session, with a function that removes it. */
@@ -79,15 +81,19 @@ export class SessionRegistry {
     const limits = found.executor.limits ?? {}
     const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
     const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isForOneRequest: requestId !== undefined, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
+    const id = mapKey(keyOf(context))
+    this.#inserting.add(id)
     try {
       const stored = await this.#table.insert(keyOf(context), record)
       if (!stored) throw new BridgeError('INTERNAL', 'The id of the session is already used')
       live.stored = stored
+      this.#live.set(id, live)
     } catch (error) {
       await this.takeDown(live, 'failed')
       throw error
+    } finally {
+      this.#inserting.delete(id)
     }
-    this.#live.set(mapKey(keyOf(context)), live)
     this.onLiveChange()
     this.#tell(record, 'none')
     return live
@@ -229,8 +235,14 @@ export class SessionRegistry {
   async #dueEnd(record: SessionRecord): Promise<'expired' | 'shutdown' | undefined> {
     if (record.status === 'over') return undefined
     if (isExpired(record, this.#now())) return 'expired'
-    const isKept = record.durable || this.#live.has(mapKey(keyOf(record))) || (await this.#core.processes.isAlive(record.home))
-    return isKept ? undefined : 'shutdown'
+    return record.durable || (await this.#isHeld(record)) ? undefined : 'shutdown'
+  }
+
+  /** Returns false if the process that opened the session is gone, or has taken it down without recording its end. */
+  async #isHeld(record: SessionRecord): Promise<boolean> {
+    const id = mapKey(keyOf(record))
+    if (record.home !== this.#core.processes.id) return this.#core.processes.isAlive(record.home)
+    return this.#live.has(id) || this.#inserting.has(id)
   }
 
   async #endDue(key: Owned, known: Stored<SessionRecord>, end: 'expired' | 'shutdown'): Promise<Stored<SessionRecord> | undefined> {
