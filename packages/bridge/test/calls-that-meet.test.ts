@@ -172,6 +172,20 @@ describe('a store that fails in the middle', () => {
     expect([closed, bridge.health().sessions.active, (await bridge.sessions()).sessions]).toEqual([['closed'], 0, []])
     expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
   })
+
+  it.each([
+    ['before', false],
+    ['before', true],
+    ['behind', false],
+    ['behind', true],
+  ] as const)('B67: a prompt that the store failed %s accepting does not keep the session busy (durable: %s)', async (when, isDurable) => {
+    const { store, failOnce } = failingStore('bridge-session')
+    const { bridge } = await startBridge([testAgent('a', { durable: isDurable })], { store })
+    const { sessionId } = await bridge.createSession()
+    failOnce(when)
+    expect(failureOf(await bridge.prompt({ sessionId, prompt: 'one' }).result()).code).toBe('INTERNAL')
+    expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'two' }).result()).text).toBe('a: two')
+  })
 })
 
 describe('the record of a process', () => {

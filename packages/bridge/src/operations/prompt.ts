@@ -7,6 +7,7 @@ import type { ActiveRequest, RequestCall } from '../requests/request-registry.ts
 import { isWaiting } from '../requests/request-record.ts'
 import type { LiveSession } from '../sessions/live-session.ts'
 import { awaitingSession, busySession } from '../sessions/session-errors.ts'
+import { keyOf } from '../sessions/session-registry.ts'
 import { withPrompt } from '../sessions/session-record.ts'
 import { answer } from './answer.ts'
 import { callOf, limitSilence, newRecord } from './call.ts'
@@ -64,9 +65,11 @@ async function admit(bridge: BridgeContext, entry: ActiveRequest, call: RequestC
 
 /** Throws if the session accepts no prompt. If a request of a dead bridge left the session busy, takes that request over first. */
 async function checkFree(bridge: BridgeContext, live: LiveSession): Promise<void> {
-  const { currentRequestId, owner } = live.stored.value
-  if (currentRequestId !== undefined && !bridge.registry.entry({ owner, id: currentRequestId })) {
-    await takeUp(bridge, { owner, id: currentRequestId })
+  const { currentRequestId: requestId, owner } = live.stored.value
+  if (requestId !== undefined && !bridge.registry.entry({ owner, id: requestId })) {
+    const left = await takeUp(bridge, { owner, id: requestId })
+    // The prompt was refused because the store failed, although the store had accepted it.
+    if (!left) await bridge.sessions.settle(keyOf(live.context), { requestId, now: bridge.core.settings.clock.now(), valid: true })
   }
   const record = live.stored.value
   if (record.status === 'busy') {

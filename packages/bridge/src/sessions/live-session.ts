@@ -10,6 +10,8 @@ export interface LiveSession {
   readonly found: FoundAgent
   /** Record as last seen. */
   stored: Stored<SessionRecord>
+  /** Whether a write of the record failed. It may have been made, so the record must be read again. */
+  isUnsure: boolean
   /** Whether this process is ending it and will take it down. */
   isEnding: boolean
   /** Whether it was opened by a delegation. */

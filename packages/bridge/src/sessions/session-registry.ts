@@ -80,7 +80,7 @@ export class SessionRegistry {
     const found = this.#directory.asNow(wanted)
     const limits = found.executor.limits ?? {}
     const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
-    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isForOneRequest: requestId !== undefined, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
+    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isForOneRequest: requestId !== undefined, isUnsure: false, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
     const id = mapKey(keyOf(context))
     this.#inserting.add(id)
     try {
@@ -144,7 +144,7 @@ export class SessionRegistry {
         found.executor.detach?.(context)
         throw stored ? overSession(stored.value) : missingSession(context.sessionId)
       }
-      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, isForOneRequest: false, isEnding: false, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
+      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, isForOneRequest: false, isUnsure: false, isEnding: false, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
       this.#live.set(mapKey(keyOf(context)), live)
       this.onLiveChange()
       return live
@@ -217,7 +217,8 @@ export class SessionRegistry {
   async #newest(key: Owned): Promise<Stored<SessionRecord> | undefined> {
     const live = this.#live.get(mapKey(key))
     // Only this process writes the record of its non-durable sessions, so no read is needed.
-    const stored = live && !live.stored.value.durable ? live.stored : await this.#table.read(key)
+    const isKnown = live && !live.stored.value.durable && !live.isUnsure
+    const stored = isKnown ? live.stored : await this.#table.read(key)
     if (!stored) return undefined
     if (live) this.#see(live, stored)
     const due = await this.#dueEnd(stored.value)
@@ -227,6 +228,7 @@ export class SessionRegistry {
   /** Updates the session to a read record. Detaches it if another process ended it. */
   #see(live: LiveSession, stored: Stored<SessionRecord>): void {
     live.stored = stored
+    live.isUnsure = false
     if (stored.value.status !== 'over' || live.isEnding) return
     live.isEnding = true
     void live.quiet.then(() => this.detach(live))
@@ -263,7 +265,10 @@ export class SessionRegistry {
 
   async #change(live: LiveSession, change: (record: SessionRecord) => SessionRecord | undefined): Promise<Change<SessionRecord> | undefined> {
     const before = live.stored.value.status
-    const result = await this.#table.change(keyOf(live.context), live.stored, change)
+    const result = await this.#table.change(keyOf(live.context), live.stored, change).catch((error: unknown) => {
+      live.isUnsure = true
+      throw error
+    })
     if (!result) return undefined
     live.stored = result.stored
     this.#noteChange(result, before, live)
