@@ -173,6 +173,18 @@ describe('a store that fails in the middle', () => {
     expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
   })
 
+  it('B15, B67: a session whose end lost its answer is taken down by the next call', async () => {
+    const { store, failOnce } = failingStore('bridge-session')
+    const closed: string[] = []
+    const { bridge, clock } = await startBridge([testAgent('a', { onSessionClose: (_session, reason) => void closed.push(reason) })], { store })
+    const { sessionId } = await bridge.createSession()
+    failOnce('behind')
+    expect(await codeOf(bridge.close({ sessionId }))).toBe('INTERNAL')
+    expect(await bridge.close({ sessionId })).toMatchObject({ existed: false })
+    await clock.advance(0)
+    expect([closed, bridge.health().sessions.active]).toEqual([['closed'], 0])
+  })
+
   it.each([
     ['before', false],
     ['before', true],
@@ -185,6 +197,26 @@ describe('a store that fails in the middle', () => {
     failOnce(when)
     expect(failureOf(await bridge.prompt({ sessionId, prompt: 'one' }).result()).code).toBe('INTERNAL')
     expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'two' }).result()).text).toBe('a: two')
+  })
+
+  it('B15, B98: a session that could not be closed here and was closed by another bridge takes no slot any longer', async () => {
+    const { store, failOnce } = failingStore('bridge-session')
+    const small = () => inProcessExecutor({ agents: [testAgent('a', { durable: true })], maxSessions: 1, idleMs: 1000 })
+    const { bridge: first, clock } = await startBridgeOf({ store }, small())
+    const { bridge: second } = await startBridgeOf({ store }, small())
+    const fail: Readonly<Record<string, (sessionId: string) => Promise<unknown>>> = {
+      close: (sessionId) => first.close({ sessionId }),
+      expire: async (sessionId) => (await clock.advance(1001), first.session(sessionId)),
+    }
+    for (const [name, attempt] of Object.entries(fail)) {
+      const { sessionId } = await first.createSession()
+      failOnce()
+      expect([name, await codeOf(attempt(sessionId))]).toEqual([name, 'INTERNAL'])
+      await second.close({ sessionId })
+      expect(await codeOf(first.session(sessionId))).toBe('NOT_FOUND')
+      await clock.advance(0)
+      expect([name, first.health().sessions.active]).toEqual([name, 0])
+    }
   })
 })
 

@@ -176,8 +176,7 @@ export class SessionRegistry {
 
   /** Ends the session; from then on it accepts no prompt. Returns true only to the caller that ended it. */
   async end(live: LiveSession, end: SessionEnd): Promise<boolean> {
-    live.isEnding = true
-    const ended = await this.#change(live, (record) => asOver(record, end, this.#now()))
+    const ended = await this.#ending(live, () => this.#change(live, (record) => asOver(record, end, this.#now())))
     return ended?.changed ?? false
   }
 
@@ -225,13 +224,15 @@ export class SessionRegistry {
     return due ? this.#endDue(key, stored, due) : stored
   }
 
-  /** Updates the session to a read record. Detaches it if another process ended it. */
+  /** Updates the session to a read record. If it has ended, releases it. */
   #see(live: LiveSession, stored: Stored<SessionRecord>): void {
     live.stored = stored
     live.isUnsure = false
     if (stored.value.status !== 'over' || live.isEnding) return
     live.isEnding = true
-    void live.quiet.then(() => this.detach(live))
+    // Only this process ends a session that is not durable: the answer of the store was lost.
+    if (!stored.value.durable) void this.takeDown(live, stored.value.end ?? 'closed')
+    else void live.quiet.then(() => this.detach(live))
   }
 
   async #dueEnd(record: SessionRecord): Promise<'expired' | 'shutdown' | undefined> {
@@ -251,8 +252,7 @@ export class SessionRegistry {
     const live = this.#live.get(mapKey(key))
     const isDue = (record: SessionRecord): boolean => end === 'shutdown' || isExpired(record, this.#now())
     const isEnding = live?.isEnding ?? false
-    if (live) live.isEnding = true
-    const ended = await this.#table.change(key, known, (record) => (isDue(record) ? asOver(record, end, this.#now()) : undefined))
+    const ended = await this.#ending(live, () => this.#table.change(key, known, (record) => (isDue(record) ? asOver(record, end, this.#now()) : undefined)))
     if (!ended) return undefined
     this.#noteChange(ended, known.value.status)
     if (live) {
@@ -261,6 +261,19 @@ export class SessionRegistry {
       if (ended.changed) void this.takeDown(live, known.value.status === 'failed' ? 'failed' : 'expired')
     }
     return ended.stored
+  }
+
+  /** Marks the session as ending. If the store fails, it is not ending: another process may end it. */
+  async #ending<T>(live: LiveSession | undefined, work: () => Promise<T>): Promise<T> {
+    if (!live) return work()
+    const { isEnding } = live
+    live.isEnding = true
+    try {
+      return await work()
+    } catch (error) {
+      live.isEnding = isEnding
+      throw error
+    }
   }
 
   async #change(live: LiveSession, change: (record: SessionRecord) => SessionRecord | undefined): Promise<Change<SessionRecord> | undefined> {
