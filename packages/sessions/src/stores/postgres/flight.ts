@@ -16,7 +16,7 @@ export interface Statements {
 }
 
 /** Timeout in ms. If the server has not answered by then, the connection is dropped. */
-const longestWaitMs = 30_000
+export const longestAnswerMs = 30_000
 
 /**
  * One use of a pooled connection, from acquire to release. Sends statements without waiting for earlier answers. Keeps the first
@@ -55,7 +55,7 @@ export class Flight {
 
   /** Returns the rows of these reads, in one round trip with everything sent before. */
   async read(calls: readonly Call[]): Promise<readonly (readonly unknown[])[]> {
-    const results = calls.map((call, place) => this.#send({ ...this.#query(call), ...(place === calls.length - 1 && { query_timeout: longestWaitMs }) }))
+    const results = calls.map((call, place) => this.#send({ ...this.#query(call), ...(place === calls.length - 1 && { query_timeout: longestAnswerMs }) }))
     const answers = await Promise.all(results)
     this.check()
     return answers.map((answer) => answer?.rows ?? [])
@@ -69,7 +69,7 @@ export class Flight {
 
   /** Sends the last command and resolves with the executed one: `ROLLBACK` if an earlier statement failed. */
   async end(text: string): Promise<string | null | undefined> {
-    const result = await this.#send({ text, query_timeout: longestWaitMs })
+    const result = await this.#send({ text, query_timeout: longestAnswerMs })
     return result?.command
   }
 

@@ -1,5 +1,6 @@
 import type * as pg from 'pg'
 import { SessionError } from '../../errors.ts'
+import { longestAnswerMs } from './flight.ts'
 import type { PostgresClient, PostgresPool } from './pool-types.ts'
 import type { Queries } from './pg-session.ts'
 import { connectionError, storeError } from './postgres-errors.ts'
@@ -94,7 +95,7 @@ export function poolQueries(pool: Pool): Queries {
     async query<Row extends object>(text: string, values: readonly unknown[] = []) {
       const client = await pool.acquire()
       try {
-        const { rows } = await client.query({ text, values: [...values] })
+        const { rows } = await client.query({ text, values: [...values], query_timeout: longestAnswerMs })
         client.release()
         return rows as Row[]
       } catch (error) {

@@ -94,7 +94,8 @@ export class PostgresConnection {
         try {
           return await walk(flight, makeSteps())
         } finally {
-          flight.command('commit')
+          // Unlike a command, it must be answered in time: the connection is returned after it.
+          void flight.end('commit')
         }
       }),
     )
