@@ -146,6 +146,18 @@ describe('schemas', () => {
     expect(LlmError.isInstance(error) && error.code).toBe('invalid-config')
   })
 
+  it('L104: a schema that could not be loaded is loaded again by the next call', async () => {
+    let loads = 0
+    const schema = () => {
+      if (++loads === 1) throw new Error('no network')
+      return own
+    }
+    await expect(resolveSchema(schema)).rejects.toMatchObject({ code: 'invalid-config' })
+    expect((await resolveSchema(schema)).jsonSchema).toEqual(shape)
+    await resolveSchema(schema)
+    expect(loads).toBe(2)
+  })
+
   it('L104: an asynchronous check runs once, and its failure is an issue and nothing else', async () => {
     const unhandled: unknown[] = []
     const keep = (error: unknown): void => void unhandled.push(error)

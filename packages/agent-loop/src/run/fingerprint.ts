@@ -62,7 +62,11 @@ export class Fingerprints {
   }
 
   #schemas(): Promise<readonly PinnedTool[]> {
-    return (this.#pinned ??= Promise.all(this.#tools.map(pinnedTool)))
+    return (this.#pinned ??= Promise.all(this.#tools.map(pinnedTool)).catch((error: unknown) => {
+      // Clears the failure, because the next call may succeed.
+      this.#pinned = undefined
+      throw error
+    }))
   }
 }
 

@@ -50,6 +50,20 @@ describe('the fingerprint of a turn', () => {
     expect(third).toBe((await agent.fingerprint()).hash)
   })
 
+  it('is computed again after a schema could not be loaded once', async () => {
+    let loads = 0
+    const schema = () => {
+      if (++loads === 1) throw new Error('no network')
+      return z.object({ city: z.string() })
+    }
+    const late = defineTool({ name: 'late', description: 'x', inputSchema: schema as never, execute: () => 'x' })
+    const agent = agentOf([{ text: 'one' }], { tools: [late] })
+    await expect(agent.fingerprint()).rejects.toThrow('no network')
+    const talk = conversation()
+    await talk.play(agent, 'go')
+    expect(hashesOf(talk.journal.log)).toEqual([(await agent.fingerprint()).hash])
+  })
+
   it('is left out when it cannot be computed, and the turn goes on', async () => {
     const schema = { '~standard': { version: 1, vendor: 'mine', validate: (value: unknown) => ({ value }), jsonSchema: { input: () => { throw new Error('no schema') } } } }
     const broken = defineTool({ name: 'broken', description: 'x', inputSchema: schema as never, execute: () => 'x' })

@@ -37,6 +37,8 @@ export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<Too
       return toolSchema
     },
     (error: unknown) => {
+      // Clears the failure, because a schema that is loaded may be there at the next call.
+      resolved.delete(schema)
       throw new LlmError('invalid-config', `schema cannot be read: ${messageOf(error)}`)
     },
   )
