@@ -35,7 +35,7 @@ export interface WorkerProcess {
   kill(): void
 }
 
-/** Starts the command without a shell. `exited` reports a failed start. */
+/** Starts the command without a shell. `exited` reports a failed start. Throws if this process has no file descriptors left for it. */
 export function startProcess(options: ProcessOptions): WorkerProcess {
   const { clock, cancelGraceMs } = options
   const child = options.guard ? spawnGuarded(options) : spawnBare(options)
@@ -62,21 +62,31 @@ export function startProcess(options: ProcessOptions): WorkerProcess {
 }
 
 function spawnBare({ command, args, cwd, env }: ProcessOptions): ChildProcess {
-  return spawn(command, args, { env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'], ...(cwd && { cwd }) })
+  return withStreams(spawn(command, args, { env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'], ...(cwd && { cwd }) }))
 }
 
 function spawnGuarded({ command, args, cwd, env, guardEnv }: ProcessOptions): ChildProcess {
   const guard = ['--disable-warning=ExperimentalWarning', programFile('executors/worker/guard')]
-  const child = spawn(process.execPath, guard, {
-    env: guardEnv,
-    detached: true,
-    windowsHide: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-  })
+  const child = withStreams(
+    spawn(process.execPath, guard, {
+      env: guardEnv,
+      detached: true,
+      windowsHide: true,
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    }),
+  )
   const control = child.stdio[3] as Writable
   control.on('error', () => {})
   control.write(`${JSON.stringify({ command, args, cwd, env })}\n`)
   return child
+}
+
+/** Node returns a child without streams if it has no file descriptors for them, and emits the error later. */
+function withStreams(child: ChildProcess): ChildProcess {
+  if ((child.stdio as ChildProcess['stdio'] | undefined) !== undefined) return child
+  // Without a listener, this error ends the process.
+  child.on('error', () => {})
+  throw new Error('could not be started: no file descriptors are left')
 }
 
 /** Prefers the guard's report about the worker to the exit of the guard itself. */

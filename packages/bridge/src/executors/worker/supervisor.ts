@@ -102,13 +102,26 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     generation += 1
     refusal = undefined
     become('starting')
-    const current = (launch = launchWorker(settings, host, listeners(generation)))
+    const current = launched()
+    if (typeof current === 'string') return current
+    launch = current
     const refused = await serve(current).catch((error: unknown) => (BridgeError.isInstance(error) ? error : undefined))
     if (live) lose(current.loss())
     await current.end()
     failure = refused?.message ?? current.startLoss() ?? current.loss()
     if (!stopping) logLoss(failure, current)
     return refused ?? failure
+  }
+
+  /** Returns the reason if the process cannot be started now. */
+  function launched(): Launch | string {
+    try {
+      return launchWorker(settings, host, listeners(generation))
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error)
+      logger.warn({ workerId: settings.id, instance, generation, reason: failure }, 'worker not started')
+      return failure
+    }
   }
 
   async function serve(current: Launch): Promise<undefined> {
