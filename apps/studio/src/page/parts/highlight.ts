@@ -30,6 +30,10 @@ export async function highlight(code: string, name: string): Promise<readonly Co
   highlighter ??= createHighlighterCore({
     themes: [import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')],
     engine: createJavaScriptRegexEngine({ forgiving: true }),
+  }).catch((error: unknown) => {
+    // Clears the failure, because the server may answer the next time.
+    highlighter = undefined
+    throw error
   })
   const shiki = await highlighter
   await shiki.loadLanguage(await languages[language as Language]())
