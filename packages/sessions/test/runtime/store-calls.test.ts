@@ -1,4 +1,5 @@
 import { defineTool } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
 import type { Session } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -19,7 +20,8 @@ describe.each(namesOfPlaces)('S182: the calls of a turn to the %s store', (name)
       calls = { ...calls, [operation]: (calls[operation] ?? 0) + 1 }
       return go()
     })
-    const { runtime, faults } = setup({ steps, store: counting, ...options })
+    // No poll or heartbeat is due during the turn.
+    const { runtime, faults } = setup({ steps, store: counting, clock: manualClock(), ...options })
     await runtime.start()
     await (await runtime.session('room:1').send('first')).result()
     // After the first sweep, and after everything that the runtime stores after a run.
