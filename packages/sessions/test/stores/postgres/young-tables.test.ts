@@ -1,3 +1,4 @@
+import { manualClock } from '@bowline/llm/testing'
 import { postgresStore } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -34,9 +35,9 @@ async function readSoFar(): Promise<{ readonly rows: number; readonly entries: n
 
 let sessions = 0
 
-/** Runs each turn in a new session. */
+/** Runs each turn in a new session. No poll is due meanwhile, however long the turns take. */
 async function turns(count: number): Promise<void> {
-  const { runtime } = setup({ steps: Array.from({ length: count }, () => ({ text: 'Done.' })), store: postgresStore({ connectionString: server?.url ?? '' }) })
+  const { runtime } = setup({ steps: Array.from({ length: count }, () => ({ text: 'Done.' })), store: postgresStore({ connectionString: server?.url ?? '' }), clock: manualClock() })
   for (let turn = 0; turn < count; turn++) await (await runtime.session(`room:${(sessions += 1)}`).send('go')).result()
   await runtime.stop()
 }
