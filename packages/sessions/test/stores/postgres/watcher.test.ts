@@ -1,10 +1,12 @@
 import { systemClock, type Clock } from '@bowline/llm'
+import { manualClock } from '@bowline/llm/testing'
 import { migratePostgres } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { testDatabase } from '../../../../../scripts/postgres.ts'
 import { rounds } from '../../../../../scripts/test-length.ts'
 import { lockClass } from '../../../src/stores/postgres/postgres-dialect.ts'
+import { lockWaitMs } from '../../../src/stores/postgres/process-table.ts'
 import { SessionConnection } from '../../../src/stores/postgres/session-connection.ts'
 import type { Session } from '../../../src/stores/postgres/pg-session.ts'
 import type { SessionUser } from '../../../src/stores/postgres/session-connection.ts'
@@ -144,15 +146,20 @@ describe('watchers of one process', () => {
   })
 
   it('S184: a takeover that fails is reported and repeated', async () => {
-    const { watcher, errors } = await watch()
+    const clock = manualClock()
+    const errors: unknown[] = []
+    const failed = Promise.withResolvers<void>()
+    const { watcher } = await watch(undefined, { clock, onError: (error) => (errors.push(error), failed.resolve()) })
     await untilWaiting(1)
     await ask(placeOf(database.url), 'alter table watched.run_state rename to hidden')
     await freeLocks()
-    await vi.waitFor(() => expect(errors).toEqual([expect.objectContaining({ code: 'store-unavailable' })]))
+    await failed.promise
     expect(await ask(placeOf(database.url), 'select name from watched.process')).toHaveLength(1)
     await ask(placeOf(database.url), 'alter table watched.hidden rename to run_state')
+    await clock.advance(lockWaitMs)
     await untilNoRows()
-    await vi.waitFor(() => expect([watcher.takeovers, errors.length]).toEqual([1, 1]))
+    await watcher.closing()
+    expect([watcher.takeovers, errors]).toEqual([1, [expect.objectContaining({ code: 'store-unavailable' })]])
   })
 
   it('S192: a wait keeps no snapshot for longer than a second', async () => {
@@ -201,11 +208,20 @@ describe('watchers of one process', () => {
   })
 
   it('S193: a cancel that comes before the wait has begun is repeated', async () => {
+    const asked = Promise.withResolvers<void>()
+    const repeated = Promise.withResolvers<void>()
     let cancels = 0
-    const { watcher } = await watch(undefined, {
-      cancel: (backend) => ((cancels += 1) === 1 ? Promise.resolve() : ask(placeOf(database.url), 'select pg_cancel_backend($1)', [backend])),
+    const cancel = (backend: number): Promise<unknown> => {
+      if ((cancels += 1) > 1) repeated.resolve()
+      return ask(placeOf(database.url), 'select pg_cancel_backend($1)', [backend])
+    }
+    // The wait begins after the second cancel.
+    const { watcher } = await watch(undefined, { cancel }, async (text) => {
+      if (!text.includes('wait_for_process_lock')) return
+      asked.resolve()
+      await repeated.promise
     })
-    await untilWaiting(1)
+    await asked.promise
     await watcher.closing()
     expect(cancels).toBeGreaterThan(1)
   })
