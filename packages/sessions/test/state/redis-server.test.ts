@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { inspect } from 'node:util'
 import { SessionError, type StateStore } from '@bowline/sessions'
 import { redisStateStore } from '@bowline/sessions/redis'
@@ -12,6 +13,17 @@ import { redisStores } from './redis-support.ts'
 
 const life = { ttlMs: 60_000 }
 const forever = { ttlMs: 'never' } as const
+
+/** Repeats a read while the store is unavailable. With a short timeout it is, at times, on a slow machine. */
+async function answered<T>(read: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await read()
+    } catch (error) {
+      if (!SessionError.isInstance(error) || !error.retryable) throw error
+    }
+  }
+}
 
 /** Returns every call of a state store. */
 const callsOf = (store: StateStore): readonly (() => Promise<unknown>)[] => [
@@ -88,19 +100,19 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
       return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
     }
     const before = await now()
-    await store.compareAndSet('s', 'a', null, 1, { ttlMs: 40 })
+    await store.compareAndSet('s', 'a', null, 1, life)
+    await store.compareAndSet('s', 'b', null, 1, { ttlMs: 40 })
     const after = await now()
-    const read = await store.get('s', 'a')
-    const { usedAt, expiresAt } = read.status === 'found' ? read.value : { usedAt: 0, expiresAt: 0 }
+    const kept = await store.get('s', 'a')
+    const { usedAt, expiresAt } = kept.status === 'found' ? kept.value : { usedAt: 0, expiresAt: 0 }
     expect(before <= usedAt && usedAt <= after).toBe(true)
-    expect(expiresAt).toBe(usedAt + 40)
+    expect(expiresAt).toBe(usedAt + life.ttlMs)
     for (;;) {
-      const [earliest, { status }, latest] = [await now(), await store.get('s', 'a'), await now()]
-      if (status === 'found') expect(earliest).toBeLessThan(Number(expiresAt))
-      else expect(latest).toBeGreaterThanOrEqual(Number(expiresAt))
-      if (status === 'found') continue
-      expect(await store.get('s', 'a')).toEqual({ status: 'expired', at: expiresAt })
-      break
+      // On a slow machine the short life is over before the first read.
+      const [earliest, read, latest] = [await now(), await store.get('s', 'b'), await now()]
+      if (read.status === 'found') expect(earliest).toBeLessThan(Number(read.value.expiresAt))
+      else expect(read).toEqual({ status: 'expired', at: expect.toSatisfy((at: number) => before + 40 <= at && at <= Math.min(after + 40, latest)) as unknown })
+      if (read.status === 'expired') break
     }
   })
 
@@ -156,9 +168,8 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await server.shutDown()
     await Promise.all(callsOf(store).map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable', retryable: true })))
     await server.start()
-    // The next reconnect is due soon.
-    await expect.poll(() => store.get('s', 'a').catch(() => undefined)).toMatchObject({ value: { version: 1, value: 'kept' } })
-    expect(await store.get('s', 'new')).toEqual({ status: 'missing' })
+    expect(await answered(() => store.get('s', 'a'))).toMatchObject({ value: { version: 1, value: 'kept' } })
+    expect(await answered(() => store.get('s', 'new'))).toEqual({ status: 'missing' })
   })
 
   it('O68: a call that begins during a short outage waits for its end', async () => {
@@ -189,13 +200,12 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     const server = await start()
     await open({ url: server.url, prefix: 'slow' }).compareAndSet('s', 'a', null, 0, forever)
     const store = open({ url: server.url, prefix: 'slow', timeoutMs: 200 })
-    await expect.poll(() => store.get('s', 'a').catch(() => undefined)).toMatchObject({ status: 'found' })
+    expect(await answered(() => store.get('s', 'a'))).toMatchObject({ status: 'found' })
     server.freeze()
     await Promise.all(callsOf(store).slice(0, 2).map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })))
     server.thaw()
-    await expect.poll(() => store.get('s', 'a').catch(() => undefined)).toMatchObject({ status: 'found' })
     // The change was either made late or given up.
-    expect(await store.get('s', 'a')).toMatchObject({ value: { version: expect.toSatisfy((version: number) => version === 1 || version === 2) as unknown } })
+    expect(await answered(() => store.get('s', 'a'))).toMatchObject({ value: { version: expect.toSatisfy((version: number) => version === 1 || version === 2) as unknown } })
   })
 
   it('O68: a full server refuses what needs room and writes nothing; reads, touches and deletes go on', async () => {
@@ -315,12 +325,13 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
       })`
     const child = spawn(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', program], { cwd: `${import.meta.dirname}/../..`, stdio: ['pipe', 'pipe', 'inherit'] })
     const exited = once(child, 'exit')
-    const [first] = (await once(child.stdout, 'data')) as [Buffer]
+    // Keeps a line that comes before it is awaited.
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    expect(await lines.next()).toMatchObject({ value: '{"ok":true,"version":1}' })
     await server.kill()
     child.stdin.write('go on\n')
     await server.start()
-    const [second] = (await once(child.stdout, 'data')) as [Buffer]
-    expect([String(first), String(second)]).toEqual(['{"ok":true,"version":1}\n', '{"ok":true,"version":2}\n'])
+    expect(await lines.next()).toMatchObject({ value: '{"ok":true,"version":2}' })
     expect(await exited).toEqual([0, null])
   })
 
