@@ -1,4 +1,5 @@
 import { systemClock } from '@bowline/llm'
+import { manualClock } from '@bowline/llm/testing'
 import { migratePostgres } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -100,6 +101,20 @@ async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]), { timeout: 10_000 })
 }
 
+/** Returns the longest wait for a trivial statement until `end`. It is due to the machine, and not to the product. */
+async function longestAnswerUntil(end: Promise<unknown>): Promise<number> {
+  let longestMs = 0
+  let isOver = false
+  const over = end.finally(() => (isOver = true))
+  while (!isOver) {
+    const before = performance.now()
+    await ask(placeOf(database.url), 'select 1')
+    longestMs = Math.max(longestMs, performance.now() - before)
+  }
+  await over
+  return longestMs
+}
+
 async function ownersIn(namespace: string): Promise<readonly string[]> {
   const rows = await ask<{ owner: string }>(placeOf(database.url), `select name as owner from ${schema}.process where namespace = $1 order by name`, [namespace])
   return rows.map(({ owner }) => owner)
@@ -119,12 +134,13 @@ describe('the death of a process', () => {
       await untilWatched('kills', victim.owner)
       const before = performance.now()
       victim.signal('SIGKILL')
-      await vi.waitUntil(() => watchers.some(({ lost }) => lost.includes(victim.owner)), { timeout: 10_000, interval: 2 })
-      expect(performance.now() - before).toBeLessThan(withinMs)
+      const reported = vi.waitUntil(() => watchers.some(({ lost }) => lost.includes(victim.owner)), { timeout: 10_000, interval: 2 }).then(() => performance.now())
+      const machineMs = await longestAnswerUntil(reported)
+      expect((await reported) - before).toBeLessThan(withinMs + 2 * machineMs)
       killed.push(victim.owner)
     }
     expect(watchers.flatMap(({ lost }) => lost).toSorted()).toEqual(killed.toSorted())
-    await vi.waitFor(async () => expect(await ownersIn('kills')).toHaveLength(2))
+    expect(await ownersIn('kills')).toHaveLength(2)
     expect(watchers.map(({ live }) => live.metrics().takeovers).reduce((sum, n) => sum + n, 0)).toBe(kills)
   })
 
@@ -133,7 +149,7 @@ describe('the death of a process', () => {
     const victims = [await processIn('two', 'b'), await processIn('two', 'c')]
     for (const victim of victims) victim.signal('SIGKILL')
     await vi.waitFor(() => expect(watcher.lost.toSorted()).toEqual(victims.map(({ owner }) => owner).toSorted()), { timeout: 10_000 })
-    await vi.waitFor(async () => expect(await ownersIn('two')).toEqual(['a#id2']))
+    expect(await ownersIn('two')).toEqual(['a#id2'])
     // The waits of the dead processes on the server have ended too.
     await vi.waitFor(async () => expect(await locksOf('two')).toHaveLength(1), { timeout: 10_000 })
   })
@@ -187,16 +203,20 @@ describe('the loss of a connection', () => {
     const cut = await processIn('cut', 'b')
     const first = cut.owner
     await untilWatched('cut', first)
-    await terminate(await holderOf('cut', first))
+    const holder = await holderOf('cut', first)
+    // Otherwise it could replace its row before the watcher has deleted it.
+    cut.signal('SIGSTOP')
+    await terminate(holder)
+    await vi.waitFor(() => expect(watcher.lost).toEqual([first]), { timeout: 10_000 })
+    cut.signal('SIGCONT')
     await cut.until(({ fenced }) => fenced === true)
     await cut.until(({ registered }) => registered !== undefined && registered !== first)
-    await vi.waitFor(() => expect(watcher.lost).toEqual([first]))
-    await vi.waitFor(async () => expect(await ownersIn('cut')).toEqual(['a#id2', cut.owner]))
+    expect(await ownersIn('cut')).toEqual(['a#id2', cut.owner])
     expect(await cut.order('tell room:1')).toMatchObject({ mayClaim: true, metrics: { reconnects: 1, fences: 1 } })
     // Under its new name it is watched as before.
     await untilWatched('cut', cut.owner)
     cut.signal('SIGKILL')
-    await vi.waitFor(() => expect(watcher.lost).toEqual([first, cut.owner]))
+    await vi.waitFor(() => expect(watcher.lost).toEqual([first, cut.owner]), { timeout: 10_000 })
   })
 
   it('S184: of the watcher loses no process, and watching goes on', async () => {
@@ -210,14 +230,16 @@ describe('the loss of a connection', () => {
   })
 
   it('S185: that only the network sees is noticed by the check of the process, which takes a new lock', async () => {
+    const clock = manualClock()
     const proxy = await startProxy(placeOf(database.url))
-    const cut = await processIn('network', 'b', { place: proxy.place, checkMs: 200, answerMs: 500 })
-    const first = cut.owner
+    const { live, happened } = await join('network', 'b', { newClient: clientsFor(proxy.place), clock, checkMs: 5000, answerMs: 4000 })
     proxy.silence()
-    await cut.until(({ registered }) => registered !== undefined && registered !== first)
-    expect(cut.said.map(({ registered, fenced }) => registered ?? fenced).filter((each) => each !== undefined)).toEqual([first, true, cut.owner])
+    await clock.advance(5000 + 4000)
+    await vi.waitFor(() => expect(live.metrics().direct).toBe('down'), { timeout: 10_000 })
+    await clock.advance(100)
+    await vi.waitFor(() => expect(happened).toEqual(['b#id2', 'fenced', 'b#id3']), { timeout: 10_000 })
     // The server does not know that the old connection is dead: the process must not be taken over under its old name.
-    expect(await ownersIn('network')).toEqual([cut.owner])
+    expect(await ownersIn('network')).toEqual(['b#id3'])
   })
 
   it('S185: that the server sees first is noticed by the missing row', async () => {
