@@ -10,8 +10,10 @@ import { SessionError } from '../../../src/errors.ts'
 import { DeltaWriter } from '../../../src/stores/postgres/delta-writer.ts'
 import { gate, setup } from '../../support.ts'
 import { postgresPlace } from './place.ts'
+import { wireProxies } from './wire-proxy.ts'
 
 const place = postgresPlace()
+const startProxy = wireProxies()
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   warnings.length = 0
@@ -72,19 +74,21 @@ async function untilWaiting(like: string): Promise<void> {
   }, { timeout: 10_000 })
 }
 
+/** Opens two processes on empty tables. `die` ends the direct connections of one of them for good: it cannot register again. */
+async function openBoth(): Promise<{ readonly dying: SessionStore; readonly living: SessionStore; die(): Promise<void> }> {
+  const { url, close } = await startProxy(place.url)
+  const dying = await open(await place.empty({ onWarning, directConnectionString: url }), 'dying')
+  return { dying, living: await open(place.store({ onWarning }), 'living'), die: close }
+}
+
 describe('several processes on one Postgres', () => {
   it('S184: the runs of a dead process are taken over at once, even if its leases have not ended', async () => {
-    const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
+    const { dying, living, die } = await openBoth()
     await dying.commit(batch([ensure, insertRun('run-1')]))
     expect(await dying.claim(requestOf('dying'))).toHaveLength(1)
     expect(await living.claim(requestOf('living'))).toEqual([])
     const woken = new Promise<StoreHint>((resolve) => living.subscribe((hint) => hint.key === 'room:1' && resolve(hint)))
-    const direct = await directOf('dying')
-    const table = await keep('lock table bowline.process in exclusive mode')
-    await place.query('select pg_terminate_backend($1)', [direct])
-    // Its reconnect waits after the takeover of the process.
-    await untilWaiting('delete from "bowline".process%')
-    await table.letGo()
+    await die()
     await vi.waitUntil(async () => (await living.claim(requestOf('living'))).length === 1 || undefined, { timeout: 10_000, interval: 20 })
     expect(await woken).toMatchObject({ wake: true, elsewhere: true })
   })
@@ -128,13 +132,13 @@ describe('several processes on one Postgres', () => {
   })
 
   it('S184: a takeover sees a claim under way of the dead process', async () => {
-    const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
+    const { dying, living, die } = await openBoth()
     await dying.commit(batch([ensure, insertRun('run-1')]))
     // The claim waits for the row while its process is still registered.
     const row = await keep('select 1 from bowline.run_state for update')
     const claim = dying.claim(requestOf('dying'))
     await untilWaiting('select%"bowline"."run_state"%')
-    await place.query('select pg_terminate_backend($1)', [await directOf('dying')])
+    await die()
     await untilWaiting('select pg_advisory_xact_lock(%')
     await row.letGo()
     expect(await claim).toHaveLength(1)

@@ -18,6 +18,8 @@ export interface WireProxy {
   cut: (text: string | undefined) => Cut | undefined
   /** Cuts all connections. */
   cutAll(): void
+  /** Cuts all connections, and refuses further ones. */
+  close(): Promise<void>
 }
 
 /** Returns a function that starts proxies, which understand the protocol and are stopped after each test. */
@@ -29,15 +31,17 @@ export function wireProxies(): (url: string) => Promise<WireProxy> {
   return async (url) => {
     const target = placeOf(url)
     const open = new Set<Socket>()
-    const proxy: WireProxy = { url: '', cut: () => undefined, cutAll: () => open.forEach((socket) => socket.destroy()) }
+    const cutAll = (): void => open.forEach((socket) => socket.destroy())
+    const close = (): Promise<void> =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        cutAll()
+      })
+    const proxy: WireProxy = { url: '', cut: () => undefined, cutAll, close }
     const server = createServer((client) => connectThrough(client, target, proxy, open))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    stops.push(async () => {
-      proxy.cutAll()
-      server.close()
-      await once(server, 'close')
-    })
+    stops.push(close)
     const { user = '', password, database = '' } = target
     const secret = password === undefined ? '' : `:${encodeURIComponent(String(password))}`
     return Object.assign(proxy, { url: `postgresql://${user}${secret}@127.0.0.1:${(server.address() as AddressInfo).port}/${database}` })
