@@ -186,7 +186,7 @@ describe('middleware of the AI SDK', () => {
   })
 })
 
-describe('the package ai', { timeout: 30_000 }, () => {
+describe('the package ai', () => {
   const source = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
 
   /** Runs a script in a separate process, which may record or refuse imports. */

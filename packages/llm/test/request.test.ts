@@ -37,7 +37,7 @@ describe('the call of the provider', () => {
     expect(stream.locked).toBe(true)
   })
 
-  it('L61: importing the package does not load ai', { timeout: 30_000 }, async () => {
+  it('L61: importing the package does not load ai', async () => {
     const script = `
       import { registerHooks } from 'node:module'
       const loaded = []
@@ -120,7 +120,7 @@ describe('the call of the provider', () => {
     ])
   })
 
-  it('L91: another process gives the same bytes', { timeout: 30_000 }, async () => {
+  it('L91: another process gives the same bytes', async () => {
     const script = `
       import { z } from 'zod'
       import { streamMessage } from './src/index.ts'

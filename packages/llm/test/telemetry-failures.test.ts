@@ -145,7 +145,7 @@ describe('broken listeners', () => {
   })
 })
 
-describe('in a process of its own', { timeout: 30_000 }, () => {
+describe('in a process of its own', () => {
   const folder = fileURLToPath(new URL('..', import.meta.url))
   const callAndPrint = `
     const { streamMessage } = await import('@bowline/llm')

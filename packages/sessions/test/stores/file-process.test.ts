@@ -22,7 +22,7 @@ function start(task: 'hold' | 'write', dir: string, options?: StartOptions): Sto
   return started
 }
 
-describe('files and other processes', { timeout: 30_000 }, () => {
+describe('files and other processes', () => {
   for (const count of [1, 60, 300]) {
     it(`S34: after a kill at commit ${count} every acknowledged commit is in the files, and none is there in part`, async () => {
       const dir = join(newFolder(), 'sessions')

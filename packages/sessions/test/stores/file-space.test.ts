@@ -31,7 +31,7 @@ function smallFileSystem(kibibytes: number): string | undefined {
 const request = { owner: 'owner-a', max: 10, leaseMs: 1000, agents: ['assistant'], holds: [] }
 const insert = (id: string) => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 1, at: 1 } }) as const
 
-describe('a store without space', { timeout: 30_000 }, () => {
+describe('a store without space', () => {
   it.skipIf(!isRoot)(`S168: a full disk gives store-full and leaves nothing in part; with space again writing goes on${isRoot ? '' : ' (left out: only root may mount)'}`, async (context) => {
     const disk = smallFileSystem(512)
     if (disk === undefined) return context.skip('this system mounts no tmpfs')

@@ -33,7 +33,7 @@ function pragma(database: DatabaseSync, name: string): unknown {
   return Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0]
 }
 
-describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
+describe('the connection of a sqlite store', () => {
   it('S168: journal mode, synchronous, foreign keys and busy timeout are set', () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const names = ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout', 'application_id', 'page_size', 'wal_autocheckpoint']

@@ -74,7 +74,7 @@ async function expectRefused(file: string, code: string): Promise<void> {
   expect(existsSync(`${file}-owner.pid`)).toBe(false)
 }
 
-describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
+describe('files that a sqlite store refuses', () => {
   it('S168: a file that is not a database is refused and left as it is', async () => {
     for (const content of ['short', `${'{"some": "json"}\n'.repeat(500)}`]) {
       const file = join(newFolder(), 'sessions.db')

@@ -31,7 +31,7 @@ async function open(file: string): Promise<SessionStore> {
   return store
 }
 
-describe('sqlite and other processes', { timeout: 30_000 }, () => {
+describe('sqlite and other processes', () => {
   for (const count of [1, 60, 300]) {
     it(`S34: after a kill at commit ${count} every acknowledged commit is there, and none in part`, async () => {
       const file = join(newFolder(), 'sessions.db')
