@@ -24,7 +24,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
   const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
   await migrate(db, sqliteDialect, 'it')
   const prepare = (text: string): StatementSync => {
-    if (!/^(begin|commit|rollback|savepoint|release)/.test(text)) {
+    if (!plans.has(text) && !/^(begin|commit|rollback|savepoint|release)/.test(text)) {
       const steps = database.prepare(`explain query plan ${text}`).all()
       plans.set(text, steps.map(({ detail }) => String(detail)))
     }
