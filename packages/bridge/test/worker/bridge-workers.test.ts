@@ -1,3 +1,4 @@
+import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { createBridge, workerExecutor } from '../../src/index.ts'
 import type { Bridge, BridgeOptions, ListedAgent, WorkerOptions } from '../../src/index.ts'
@@ -18,7 +19,8 @@ const soon = { restart: { backoffMs: 1 } }
 describe('workers behind a bridge', () => {
   it('B6: the first discovery of a client waits for the first handshake; code learns that the worker is starting', async () => {
     const missing = { id: 'missing', command: '/opt/no/such/program' }
-    const bridge = await startBridge([servedWorker(), missing])
+    // The discovery does not wait longer than 2 s of this clock, which stands still.
+    const bridge = await startBridge([servedWorker(), missing], { clock: manualClock() })
     expect(bridge.discover().map(({ status }) => status)).toEqual(['starting', 'starting'])
     expect(bridge.health()).toMatchObject({ healthy: false, agents: { total: 2, ready: 0 } })
     const { call } = await connectTo({ bridge } as TestBridge)
