@@ -30,10 +30,13 @@ describe('a worker that breaks the protocol', () => {
     ['leave', 'exited with 3'],
     ['hang', 'exited with 0'],
   ])('B81: %s: the worker is lost, and the reason is reported', async (fault, reason) => {
-    const { executor, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })])
+    // With a clock that stands still, no signal ends a process that needs time to exit.
+    const clock = manualClock()
+    const { executor, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })], { clock })
     const session = await openSession(executor, 'broken')
     expect(await failureOf(ask(executor, session, 'go'))).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
     expect(await becomes('waiting')).toMatchObject({ reason })
+    await clock.advance(1)
     await becomes('ready', 2)
   })
 
