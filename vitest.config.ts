@@ -64,6 +64,8 @@ export default defineConfig({
     // Much more than any test needs, because the machine may be busy.
     testTimeout: rounds({ short: 60_000, long: 3_600_000 }),
     hookTimeout: 30_000,
+    // By default a poll gives up after one second.
+    expect: { poll: { timeout: 20_000 } },
     reporters: ['default', './scripts/vitest-summary-reporter.mjs'],
     coverage: {
       provider: 'v8',

@@ -4,7 +4,7 @@ import { scriptedModel, type Script } from '@bowline/llm/testing'
 import { createToken } from '@bowline/server'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { SessionStore } from '@bowline/sessions'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, say } from './support/bench.ts'
 import { allUiFrames, chatBody, chunksOf, openChat, postChat, textOf, userMessage } from './support/chat.ts'
 import { allFrames } from './support/frames.ts'
@@ -52,7 +52,7 @@ it('V63, S82: the session names a run of a subagent that is held for its definit
   await refusal(post(recover, { decision: 'continue' }, other), 404, 'unknown-run')
   const answer = await post(recover, { decision: 'continue' }, admin)
   expect([answer.status, await answer.json()]).toEqual([200, { runId }])
-  await vi.waitFor(async () => expect(await viewOf()).toMatchObject({ status: 'completed' }))
+  await expect.poll(viewOf).toMatchObject({ status: 'completed' })
   expect(await viewOf()).not.toHaveProperty('heldRuns')
 })
 
