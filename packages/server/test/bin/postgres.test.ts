@@ -129,8 +129,17 @@ describe('bowline-server on Postgres', () => {
       const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
       writeFileSync(join(folder, 'bowline.config.json'), JSON.stringify({ auth: { tokens: [config] }, limits: { requestsPerMinute: 4 }, store: server.tcpUrl }))
       const servers = await Promise.all([1, 2].map(() => servingCommand([], { folder, auth: 'file' })))
-      const statuses = () => Promise.all([...servers, ...servers, ...servers].map(async ({ url }) => (await fetch(`${url}/api/agents`, { headers: { authorization: `Bearer ${token}` } })).status))
-      expect((await statuses()).sort()).toEqual([200, 200, 200, 200, 429, 429])
+      const ask = (url: string) => fetch(`${url}/api/agents`, { headers: { authorization: `Bearer ${token}` } })
+      /** Asks again while the limiter of the server times out, because such a request passes uncounted. */
+      const counted = async (url: string): Promise<number> => {
+        const answer = await ask(url)
+        return answer.headers.has('ratelimit') ? answer.status : counted(url)
+      }
+      const all = [...servers, ...servers, ...servers]
+      const statuses = () => Promise.all(all.map(async ({ url }) => (await ask(url)).status))
+      const passed = (await Promise.all(all.map(({ url }) => counted(url)))).filter((status) => status === 200)
+      expect(passed.length).toBeLessThanOrEqual(4)
+      for (const { url } of servers) expect(await counted(url)).toBe(429)
       await server.end()
       expect(new Set(await statuses())).toEqual(new Set([200]))
       expect(await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}/healthz`)).status))).toEqual([200, 200])
