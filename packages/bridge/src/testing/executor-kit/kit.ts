@@ -108,6 +108,7 @@ async function runTest(options: ExecutorKitOptions, test: ExecutorTest, { limits
     assert.equal(bridge.health().requests.inFlight, 0, 'a request is still in flight')
     await stopped(bridge, clock)
     assert.equal(bridge.health().sessions.active, 0, 'a session has kept its slot')
+    await answered(clock)
     assert.equal(clock.pendingTimers, 0, 'a timer is still set')
   } finally {
     await stopped(bridge, clock)
@@ -127,7 +128,13 @@ async function stopped(bridge: Bridge, clock: ManualClock): Promise<void> {
   await stopping
 }
 
+/** Waits for the answers to requests that the bridge has left. The clock stands still, so a timer that nobody cancels stays. */
+async function answered(clock: ManualClock): Promise<void> {
+  for (let waitedMs = 0; clock.pendingTimers > 0 && waitedMs < answerMs; waitedMs += stepMs) await realTime(stepMs)
+}
+
 const stepMs = 5
+const answerMs = 1000
 
 const silent: BridgeLogger = { info: () => {}, warn: () => {}, error: () => {} }
 
