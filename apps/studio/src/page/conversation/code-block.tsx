@@ -1,5 +1,6 @@
 import { isValidElement, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
+import type { ColouredLine } from '../parts/highlight.ts'
 
 /** Code block of an answer. Colours are added when they are ready. On a phone it scrolls sideways, also by keyboard. */
 export function CodeBlock({ children }: { readonly children?: ReactNode }) {
@@ -31,8 +32,6 @@ export function CodeBlock({ children }: { readonly children?: ReactNode }) {
 
 /** While code is still being written, it is not highlighted for every piece. */
 const settledMs = 150
-
-export type ColouredLine = readonly { readonly content: string; readonly style?: Readonly<Record<string, string>> }[]
 
 function drawLine(line: ColouredLine, index: number) {
   return (

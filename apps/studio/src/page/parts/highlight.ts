@@ -1,7 +1,9 @@
 import { createHighlighterCore } from 'shiki/core'
 import type { HighlighterCore } from 'shiki/core'
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
-import type { ColouredLine } from '../conversation/code-block.tsx'
+
+/** Pieces of a line of code, each with the styles of its colour. */
+export type ColouredLine = readonly { readonly content: string; readonly style?: Readonly<Record<string, string>> }[]
 
 const languages = {
   bash: () => import('shiki/langs/bash.mjs'),
