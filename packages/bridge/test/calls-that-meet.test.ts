@@ -218,6 +218,17 @@ describe('a store that fails in the middle', () => {
       expect([name, first.health().sessions.active]).toEqual([name, 0])
     }
   })
+
+  it.each(['before', 'behind'] as const)('B18, B67: a stop runs the close hook of a session if the store fails %s its end', async (when) => {
+    const { store, failOnce } = failingStore('bridge-session')
+    const closed: string[] = []
+    const agents = [testAgent('a', { onSessionClose: (_session, reason) => void closed.push(reason) })]
+    const { bridge } = await startBridge(agents, { store })
+    await bridge.createSession()
+    failOnce(when)
+    await bridge.stop()
+    expect([closed, bridge.health().sessions.active]).toEqual([['shutdown'], 0])
+  })
 })
 
 describe('the record of a process', () => {

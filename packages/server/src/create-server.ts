@@ -122,6 +122,15 @@ export function createServer(options: ServerOptions): Server {
     observer,
     redaction,
   })
+  /** Gives the runs back, also if the rest cannot be closed. */
+  async function shutDown(drainMs: number): Promise<void> {
+    try {
+      await streams.drain(drainMs)
+      await mcp?.close()
+    } finally {
+      await runtime.stop().finally(() => runningRuns.close())
+    }
+  }
   return {
     async fetch(request, peer) {
       checkFetch(request, peer)
@@ -130,11 +139,7 @@ export function createServer(options: ServerOptions): Server {
     async close(given = {}) {
       inputChecks.checkFields('options', given, closeChecks)
       const { drainMs = defaultDrainMs } = given
-      closing ??= streams
-        .drain(drainMs)
-        .then(() => mcp?.close())
-        .then(() => runtime.stop())
-        .finally(() => runningRuns.close())
+      closing ??= shutDown(drainMs)
       return closing
     },
     loopbackOnly,

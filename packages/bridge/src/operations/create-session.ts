@@ -51,7 +51,7 @@ async function open(bridge: BridgeContext, input: CreateSessionInput, { lineage,
     throw asBridgeError(core, error, { ids: { sessionId, agentId: found.agent.id }, owner })
   })
   // If the bridge stopped while the hook ran, this call must end the session.
-  if (!bridge.isRunning()) await endWithBridge(sessions, live)
+  if (!bridge.isRunning()) await endWithBridge(bridge, live)
   bridge.checkRunning()
   return live
 }

@@ -1,5 +1,4 @@
 import type { LiveSession } from '../sessions/live-session.ts'
-import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { settlesWithin } from '../settles-within.ts'
 import type { BridgeContext } from './bridge-context.ts'
 
@@ -14,12 +13,14 @@ export async function stopWork({ core, registry, sessions }: BridgeContext, dead
   for (const { request } of running) request.watch.interrupt({ cause: 'shutdown', deadlineAt })
   const leftMs = (): number => Math.max(0, deadlineAt + stopMarginMs - clock.now())
   await settlesWithin(clock, leftMs(), Promise.all(running.map(({ request }) => request.ended)))
-  const ending = sessions.live().map((live) => endWithBridge(sessions, live, leftMs()))
+  const ending = sessions.live().map((live) => endWithBridge({ core, sessions }, live, leftMs()))
   await settlesWithin(clock, leftMs(), core.attempt('the sessions were not closed', () => Promise.all(ending)))
 }
 
-/** Detaches a durable session; ends any other. */
-export async function endWithBridge(sessions: SessionRegistry, live: LiveSession, withinMs?: number): Promise<void> {
+/** Detaches a durable session; ends any other, also if the store fails. */
+export async function endWithBridge({ core, sessions }: Pick<BridgeContext, 'core' | 'sessions'>, live: LiveSession, withinMs?: number): Promise<void> {
   if (live.found.agent.durable) return sessions.detach(live)
-  if (await sessions.end(live, 'shutdown')) await sessions.takeDown(live, 'shutdown', withinMs)
+  let isEndedElsewhere = false
+  await core.attempt('the end of the session was not recorded', async () => void (isEndedElsewhere = !(await sessions.end(live, 'shutdown'))))
+  if (!isEndedElsewhere) await sessions.takeDown(live, 'shutdown', withinMs)
 }
