@@ -154,9 +154,9 @@ describe('hints on a server', () => {
     const [a, b, other] = [await listen('default', 'a'), await listen('default', 'b'), await listen('other', 'c')]
     const keys = ['room:1', "Room:1/user@x.y+z=~agent~sub_-1", 'k'.repeat(700)]
     for (const key of keys) a.sender.tell(hintOf(key, { seq: 2 ** 53 - 1, wake: true, deltas: true }))
-    await vi.waitFor(() => expect(b.hints).toHaveLength(3))
+    await expect.poll(() => b.hints).toHaveLength(3)
     expect(b.hints).toEqual(keys.map((key) => ({ key, seq: 2 ** 53 - 1, wake: true, deltas: true })))
-    await vi.waitFor(() => expect(a.own).toEqual([1]))
+    await expect.poll(() => a.own).toEqual([1])
     expect([a.hints, other.hints, b.own]).toEqual([[], [], []])
     expect([b.listener.counts, other.listener.counts]).toEqual([{ received: 3, gaps: 1 }, { received: 0, gaps: 1 }])
   })
@@ -177,19 +177,19 @@ describe('hints on a server', () => {
     await ask(placeOf(database.url), 'select pg_terminate_backend($1)', [row?.pid])
     await vi.waitFor(() => expect(b.happened).toEqual(['gap', 'gap']), { timeout: 5000 })
     a.sender.tell(hintOf('room:1', { seq: 3 }))
-    await vi.waitFor(() => expect(b.hints).toEqual([hintOf('room:1', { seq: 3 })]))
+    await expect.poll(() => b.hints).toEqual([hintOf('room:1', { seq: 3 })])
     expect(b.happened).toEqual(['gap', 'gap'])
   })
 
   it('S187: an unreadable hint is a gap, and a listener that throws ends nothing', async () => {
     const b = await listen('broken', 'b')
     await ask(placeOf(database.url), 'select pg_notify($1, $2)', [b.channel, '9 something new'])
-    await vi.waitFor(() => expect(b.happened).toEqual(['gap', 'gap']))
+    await expect.poll(() => b.happened).toEqual(['gap', 'gap'])
     b.hints.push = () => {
       throw new Error('full')
     }
     await ask(placeOf(database.url), 'select pg_notify($1, $2)', [b.channel, '1 a 1\nroom:1 7 w'])
-    await vi.waitFor(() => expect(b.errors).toMatchObject([{ message: 'full' }]))
+    await expect.poll(() => b.errors).toMatchObject([{ message: 'full' }])
     expect(b.connection.state).toBe('open')
   })
 

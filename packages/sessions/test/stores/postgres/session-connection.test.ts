@@ -92,7 +92,7 @@ describe('the direct connection of a process', () => {
     expect(await connection.open()).toBe('down')
     for (let tries = 2; tries <= 6; tries++) {
       await clock.advance(1000)
-      await vi.waitFor(() => expect(waits).toHaveLength(tries))
+      await expect.poll(() => waits).toHaveLength(tries)
     }
     expect(waits).toEqual([50, 100, 200, 400, 500, 500])
     expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again (ECONNREFUSED).'])
@@ -110,7 +110,7 @@ describe('the direct connection of a process', () => {
     await clock.advance(3999)
     expect(noted.connection.state).toBe('open')
     await clock.advance(1)
-    await vi.waitFor(() => expect(noted.connection.state).toBe('down'))
+    await expect.poll(() => noted.connection.state).toBe('down')
     expect(noted.errors[0]?.message).toContain('ETIMEDOUT')
   })
 
@@ -140,7 +140,7 @@ describe('the direct connection of a process', () => {
     const backend = await backendOf(connection)
     await connection.close()
     expect(happened).toEqual(['a opened', 'b opened', 'b closing', 'a closing', 'b lost', 'a lost'])
-    await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [backend])).toEqual([]))
+    await expect.poll(() => ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [backend])).toEqual([])
     expect([connection.state, errors]).toEqual(['closed', []])
   })
 
@@ -148,7 +148,7 @@ describe('the direct connection of a process', () => {
     const proxy = await startProxy(placeOf(database.url))
     const noted = connectTo(proxy.place, { users: [{ opened: () => Promise.resolve(proxy.silence()) }, { opened: async (session) => void (await session.query('select 1')) }] })
     const opening = noted.connection.open()
-    await vi.waitFor(() => expect(noted.connection.state).toBe('opening'))
+    await expect.poll(() => noted.connection.state).toBe('opening')
     await noted.connection.close()
     await opening
     expect(noted.connection.state).toBe('closed')

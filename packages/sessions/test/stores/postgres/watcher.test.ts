@@ -137,12 +137,12 @@ describe('watchers of one process', () => {
     const second = await watch()
     await untilWaiting(2)
     await freeLocks()
-    await vi.waitFor(async () => expect((await waiting()).map((each) => each.pid)).toContain(pid))
+    await expect.poll(async () => (await waiting()).map((each) => each.pid)).toContain(pid)
     expect(await ask(placeOf(database.url), 'select name from watched.process')).toHaveLength(1)
     await ask(placeOf(database.url), 'select pg_terminate_backend($1)', [pid])
     await claim.end()
     await untilNoRows()
-    await vi.waitFor(() => expect([first.watcher.takeovers, second.watcher.takeovers]).toEqual([0, 1]))
+    await expect.poll(() => [first.watcher.takeovers, second.watcher.takeovers]).toEqual([0, 1])
   })
 
   it('S184: a takeover that fails is reported and repeated', async () => {
