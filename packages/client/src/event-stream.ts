@@ -53,9 +53,8 @@ class Follower {
     this.#options = options
     this.#patience = new Patience(options.http)
     this.#cursor = options.cursor
-    const position = options.cursor === undefined ? undefined : positionOf(options.cursor)
-    if (position) this.#lastSeq = position.seq
-    if (position && position.delta > 0) this.#lastDelta = position
+    this.#lastDelta = positionOf(options.cursor ?? '') ?? this.#lastDelta
+    this.#lastSeq = this.#lastDelta.seq
   }
 
   async *read(): AsyncGenerator<Received, void, undefined> {
@@ -66,17 +65,13 @@ class Follower {
         if (ending === 'end') return
         if (ending === 'again') continue
         if (ending.code === 'cursor-expired' && !this.#resynced) yield this.#resync()
-        else if (this.#isPassing(ending)) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
+        // A token function that worked before may fail as the connection did: there is no network.
+        else if (ending.retryable || (this.#wasOpen && ending.code === 'token-failed')) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
         else throw ending
       }
     } finally {
       this.#say({ state: 'closed' })
     }
-  }
-
-  /** A token function that worked before may fail for the reason for which the connection was lost: there is no network. */
-  #isPassing({ retryable, code }: ClientError): boolean {
-    return retryable || (code === 'token-failed' && this.#wasOpen)
   }
 
   async *#connect(): AsyncGenerator<Received, Ending, undefined> {

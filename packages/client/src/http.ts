@@ -91,10 +91,11 @@ async function tryJson<T>(options: HttpOptions, request: HttpRequest, signal: Ab
 async function attempt(options: HttpOptions, request: HttpRequest, accept: string, signal: AbortSignal): Promise<Response> {
   const leaving = new AbortController()
   const ended = AbortSignal.any([signal, leaving.signal])
-  const first = await send(options, request, accept, ended)
-  const again = first.status === 401 && typeof options.token === 'function'
-  if (again) await first.body?.cancel()
-  const response = again ? await send(options, request, accept, ended) : first
+  let response = await send(options, request, accept, ended)
+  if (response.status === 401 && typeof options.token === 'function') {
+    await response.body?.cancel()
+    response = await send(options, request, accept, ended)
+  }
   if (response.ok) return response
   try {
     throw await inTime(options, leaving, () => refusalOf(response, options.clock.now()))

@@ -50,14 +50,15 @@ export class Patience {
 
   /** Resolves when it is time for the next try. Rejects with `error` or `disconnected` if the time is up. */
   async wait(error: ClientError, signal: AbortSignal | undefined, onWait?: (nextTryAt: number) => void): Promise<void> {
-    const now = this.#options.clock.now()
-    const leftMs = this.#contactAt + this.#options.reconnect.maxDownMs - now
-    const serverMs = Math.max(error.retryAfterMs ?? 0, this.retryMs ?? 0)
-    if (leftMs <= 0 || (error.retryAfterMs ?? 0) > leftMs) throw givenUp(error, this.#options.reconnect.maxDownMs)
+    const { clock, reconnect } = this.#options
+    const { retryAfterMs = 0 } = error
+    const now = clock.now()
+    const leftMs = this.#contactAt + reconnect.maxDownMs - now
+    if (leftMs <= 0 || retryAfterMs > leftMs) throw givenUp(error, reconnect.maxDownMs)
     // The last try is made exactly at the end of the time.
-    const delayMs = Math.min(leftMs, Math.max(serverMs, this.#backOffMs()))
-    onWait?.(now + delayMs)
-    await this.#pause(now + delayMs, signal)
+    const nextTryAt = now + Math.min(leftMs, Math.max(retryAfterMs, this.retryMs ?? 0, this.#backOffMs()))
+    onWait?.(nextTryAt)
+    await this.#pause(nextTryAt, signal)
   }
 
   #backOffMs(): number {
@@ -83,8 +84,8 @@ export class Patience {
   }
 }
 
-/** Keeps the code of a refusal and of a failed token function. Otherwise the code is `disconnected`. */
+/** Keeps the error of a refusal and of a failed token function. Otherwise the code is `disconnected`. */
 function givenUp(error: ClientError, maxDownMs: number): ClientError {
-  if (error.problem || error.code === 'token-failed') return error
+  if (error.problem || !error.retryable) return error
   return new ClientError('disconnected', `The server was not reachable for ${maxDownMs} ms.`, { retryable: true, cause: error })
 }

@@ -16,6 +16,8 @@ export interface SseParser {
 
 const lineFeed = 10
 const carriageReturn = 13
+/** Name, and after a colon and at most one space the value. */
+const form = /^([^:]*):? ?(.*)$/s
 const digits = /^\d{1,9}$/
 
 /** Creates a parser. A chunk may end anywhere, also within a character or a line end. */
@@ -57,9 +59,7 @@ class Parser implements SseParser {
   }
 
   #field(line: string): void {
-    const colon = line.indexOf(':')
-    const name = colon === -1 ? line : line.slice(0, colon)
-    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    const [, name, value = ''] = form.exec(line) ?? []
     if (name === 'data') {
       this.#dataLength += value.length
       this.#check(this.#dataLength)
@@ -72,10 +72,8 @@ class Parser implements SseParser {
   }
 
   #endFrame(frames: SseFrame[]): void {
-    if (this.#data.length > 0) {
-      const data = this.#data.join('\n')
-      frames.push(this.#id === undefined ? { data } : { id: this.#id, data })
-    }
+    const data = this.#data.join('\n')
+    if (this.#data.length > 0) frames.push({ data, ...(this.#id !== undefined && { id: this.#id }) })
     this.#data = []
     this.#dataLength = 0
   }

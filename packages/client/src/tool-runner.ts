@@ -12,6 +12,12 @@ export interface ToolRunnerOptions {
 
 export type LocalState = 'running' | 'needs-confirm' | 'answered'
 
+interface KeptOutcome {
+  readonly outcome: Outcome
+  /** Error of its last submission, if that failed. */
+  error?: ClientError
+}
+
 /** Codes that mean that the outcome was set elsewhere. */
 const answeredElsewhere: readonly string[] = ['tool-result-conflict', 'unknown-tool-call']
 
@@ -21,9 +27,7 @@ export class ToolRunner {
   readonly #states = new Map<string, LocalState>()
   readonly #running = new Map<string, AbortController>()
   /** Outcomes of tools that ran. A retry submits the same outcome and does not run the tool again. */
-  readonly #outcomes = new Map<string, Outcome>()
-  /** Errors of submissions that failed, until the next attempt. */
-  readonly #errors = new Map<string, ClientError>()
+  readonly #outcomes = new Map<string, KeptOutcome>()
   #open = new Set<string>()
   #idle: (() => void)[] = []
 
@@ -39,8 +43,7 @@ export class ToolRunner {
     for (const call of pending) {
       const tool = this.#toolOf(call)
       if (!tool || this.#states.has(call.toolCallId)) continue
-      const repeatable = tool.effect === 'pure' || tool.effect === 'idempotent'
-      if (found && !repeatable) this.#states.set(call.toolCallId, 'needs-confirm')
+      if (found && tool.effect !== 'pure' && tool.effect !== 'idempotent') this.#states.set(call.toolCallId, 'needs-confirm')
       else this.#start(call, tool)
     }
     this.#options.onChange?.()
@@ -58,13 +61,12 @@ export class ToolRunner {
     this.#open.delete(toolCallId)
     this.#states.delete(toolCallId)
     this.#outcomes.delete(toolCallId)
-    this.#errors.delete(toolCallId)
     this.#running.get(toolCallId)?.abort(new ClientError('reading-aborted', 'The call was settled elsewhere.'))
   }
 
   /** Error of the last submission that failed and was not repeated since. */
   get error(): ClientError | undefined {
-    return [...this.#errors.values()].at(-1)
+    return [...this.#outcomes.values()].findLast(({ error }) => error)?.error
   }
 
   stateOf(toolCallId: string): LocalState | undefined {
@@ -101,7 +103,6 @@ export class ToolRunner {
   #start(call: PendingToolCall, tool: ClientTool): void {
     const leaving = new AbortController()
     this.#states.set(call.toolCallId, 'running')
-    this.#errors.delete(call.toolCallId)
     this.#running.set(call.toolCallId, leaving)
     void this.#run(call, tool, leaving.signal).finally(() => {
       // Meanwhile the call may have been settled and started anew.
@@ -114,19 +115,19 @@ export class ToolRunner {
   /** Runs the tool and submits its outcome. Never rejects. */
   async #run(call: PendingToolCall, tool: ClientTool, signal: AbortSignal): Promise<void> {
     const { toolCallId, path } = call
-    const outcome = this.#outcomes.get(toolCallId) ?? (await untilAborted(outcomeOf(call, tool, signal), signal))
+    const outcome = this.#outcomes.get(toolCallId)?.outcome ?? (await untilAborted(outcomeOf(call, tool, signal), signal))
     if (!outcome || signal.aborted) return
-    this.#outcomes.set(toolCallId, outcome)
+    const kept: KeptOutcome = { outcome }
+    this.#outcomes.set(toolCallId, kept)
     try {
       const receipt = await this.#options.submit([{ toolCallId, ...(path.length > 0 ? { path } : {}), ...outcome }], signal)
       if (!signal.aborted) this.#answered(toolCallId)
-      const missing = new Set(receipt.missing)
-      for (const id of this.#open) if (!missing.has(id)) this.#open.delete(id)
+      this.#open = new Set(receipt.missing.filter((id) => this.#open.has(id)))
     } catch (error) {
       if (signal.aborted || isReadingAborted(error)) return
       const failure = asClientError(error, undefined)
       if (answeredElsewhere.includes(failure.code)) return this.#answered(toolCallId)
-      this.#errors.set(toolCallId, failure)
+      kept.error = failure
       this.#states.set(toolCallId, 'needs-confirm')
     }
   }
