@@ -17,17 +17,17 @@ function cancellable(id: string) {
   })
 }
 
-/** A store whose next write to this space fails once requested: before it is made, or behind it, so that its answer is lost. */
-function failingStore(space: string): { readonly store: StateStore; failOnce(when?: 'before' | 'behind'): void } {
+/** A store whose next write to this space fails once requested: before it is made, or after it, so that its answer is lost. */
+function failingStore(space: string): { readonly store: StateStore; failOnce(when?: 'before' | 'after'): void } {
   const store = memoryStateStore()
-  let fails: 'before' | 'behind' | undefined
+  let fails: 'before' | 'after' | undefined
   return {
     failOnce: (when = 'before') => void (fails = when),
     store: {
       ...store,
       compareAndSet: async (...given) => {
         if (!fails || given[0] !== space) return store.compareAndSet(...given)
-        if (fails === 'behind') await store.compareAndSet(...given)
+        if (fails === 'after') await store.compareAndSet(...given)
         fails = undefined
         throw new Error('the disk is full')
       },
@@ -160,7 +160,7 @@ describe('a store that fails in the middle', () => {
     expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'more' }).result()).text).toBe('done')
   })
 
-  it.each(['before', 'behind'] as const)('B15, B67: a delegation frees its slot if the store fails %s the end of its session', async (when) => {
+  it.each(['before', 'after'] as const)('B15, B67: a delegation frees its slot if the store fails %s the end of its session', async (when) => {
     const { store, failOnce } = failingStore('bridge-session')
     const closed: string[] = []
     const agent = testAgent('a', {
@@ -178,7 +178,7 @@ describe('a store that fails in the middle', () => {
     const closed: string[] = []
     const { bridge, clock } = await startBridge([testAgent('a', { onSessionClose: (_session, reason) => void closed.push(reason) })], { store })
     const { sessionId } = await bridge.createSession()
-    failOnce('behind')
+    failOnce('after')
     expect(await codeOf(bridge.close({ sessionId }))).toBe('INTERNAL')
     expect(await bridge.close({ sessionId })).toMatchObject({ existed: false })
     await clock.advance(0)
@@ -188,8 +188,8 @@ describe('a store that fails in the middle', () => {
   it.each([
     ['before', false],
     ['before', true],
-    ['behind', false],
-    ['behind', true],
+    ['after', false],
+    ['after', true],
   ] as const)('B67: a prompt that the store failed %s accepting does not keep the session busy (durable: %s)', async (when, isDurable) => {
     const { store, failOnce } = failingStore('bridge-session')
     const { bridge } = await startBridge([testAgent('a', { durable: isDurable })], { store })
@@ -219,7 +219,7 @@ describe('a store that fails in the middle', () => {
     }
   })
 
-  it.each(['before', 'behind'] as const)('B18, B67: a stop runs the close hook of a session if the store fails %s its end', async (when) => {
+  it.each(['before', 'after'] as const)('B18, B67: a stop runs the close hook of a session if the store fails %s its end', async (when) => {
     const { store, failOnce } = failingStore('bridge-session')
     const closed: string[] = []
     const agents = [testAgent('a', { onSessionClose: (_session, reason) => void closed.push(reason) })]
