@@ -28,6 +28,24 @@ describeInBrowser('a server that is down', ({ visit }) => {
       { killed: true },
     ),
   )
+
+  it.concurrent('D24: while the page loads the code for answers: they are plain text, and Markdown when the server is back', () =>
+    visit(
+      async (tab) => {
+        const { page } = tab
+        await page.route('**/assets/markdown-body*', (route) => route.abort('connectionrefused'))
+        const refused = page.waitForEvent('requestfailed')
+        await tab.say('tell me a story')
+        await refused
+        await tab.reaches('completed')
+        await tab.main.getByText('The knot that remembered').waitFor()
+        await page.unrouteAll()
+        await page.locator('[data-testid=assistant] table').waitFor()
+        await tab.equalsServer()
+      },
+      { killed: true, fresh: true },
+    ),
+  )
 })
 
 describeWithServer('a server that is down for a minute', {}, (stage) => {

@@ -2,7 +2,7 @@ import type { DurableEvent } from '@bowline/agent-loop/events'
 import { ClientError } from '@bowline/client'
 import type { Scope } from '@bowline/client'
 import { useSession } from '@bowline/client/react'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { Suspense, useCallback, useMemo, useState } from 'react'
 import type { PageCommand } from './commands/command-menu.tsx'
 import { KeysDialog } from './commands/keys-dialog.tsx'
 import { useKeys } from './commands/use-keys.ts'
@@ -14,6 +14,7 @@ import type { Moment } from './past/moment.ts'
 import { sumSpent } from './past/spending.ts'
 import { useLog } from './past/use-log.ts'
 import { usePast } from './past/use-past.ts'
+import { lazily } from './parts/lazily.ts'
 import { useSteady } from './parts/use-steady.ts'
 import { PageShell } from './page-shell.tsx'
 import type { KillRequest } from './header/kill-button.tsx'
@@ -33,7 +34,7 @@ import { useTheme } from './session/use-theme.ts'
 import { useSessions } from './sessions/use-sessions.ts'
 import { emptyTimeline, foldTimeline } from './timeline/fold.ts'
 
-const CommandMenu = lazy(() => import('./commands/command-menu.tsx').then(({ CommandMenu }) => ({ default: CommandMenu })))
+const CommandMenu = lazily(async () => (await import('./commands/command-menu.tsx')).CommandMenu)
 
 const noPhrases: readonly Phrase[] = []
 const timelineFold = { empty: emptyTimeline, add: foldTimeline }

@@ -1,6 +1,7 @@
 import { isValidElement, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 import type { ColouredLine } from '../parts/highlight.ts'
+import { loadPatiently } from '../parts/lazily.ts'
 
 /** Code block of an answer. Colours are added when they are ready. On a phone it scrolls sideways, also by keyboard. */
 export function CodeBlock({ children }: { readonly children?: ReactNode }) {
@@ -10,9 +11,7 @@ export function CodeBlock({ children }: { readonly children?: ReactNode }) {
     if (language === '') return
     let left = false
     const timer = setTimeout(() => {
-      void import('../parts/highlight.ts')
-        .then(({ highlight }) => highlight(code, language))
-        .then((lines) => !left && lines && setColoured({ code, lines }))
+      void loadPatiently(async () => (await import('../parts/highlight.ts')).highlight(code, language)).then((lines) => !left && lines && setColoured({ code, lines }))
     }, settledMs)
     return () => {
       left = true

@@ -1,13 +1,14 @@
 import type { DurableEvent } from '@bowline/agent-loop/events'
 import { Tabs } from 'radix-ui'
-import { lazy, memo, Suspense } from 'react'
+import { memo, Suspense } from 'react'
 import type { ServerInfo } from '../../info.ts'
+import { lazily } from '../parts/lazily.ts'
 import type { Moment } from '../past/moment.ts'
 import { EventTab } from './event-tab.tsx'
 import { RequestTab } from './request-tab.tsx'
 import { StateTab } from './state-tab.tsx'
 
-const BranchesTab = lazy(() => import('./branches-tab.tsx').then(({ BranchesTab }) => ({ default: BranchesTab })))
+const BranchesTab = lazily(async () => (await import('./branches-tab.tsx')).BranchesTab)
 
 interface InspectorPanelProps {
   readonly sessionId: string
