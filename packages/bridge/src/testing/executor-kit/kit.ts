@@ -128,7 +128,7 @@ async function stopped(bridge: Bridge, clock: ManualClock): Promise<void> {
   await stopping
 }
 
-/** Waits for the answers to requests that the bridge has left. The clock stands still, so a timer that nobody cancels stays. */
+/** Waits until abandoned requests are answered. The clock stands still meanwhile, so a timer that is never cancelled stays. */
 async function answered(clock: ManualClock): Promise<void> {
   for (let waitedMs = 0; clock.pendingTimers > 0 && waitedMs < answerMs; waitedMs += stepMs) await realTime(stepMs)
 }
