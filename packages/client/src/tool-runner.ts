@@ -64,7 +64,7 @@ export class ToolRunner {
     this.#running.get(toolCallId)?.abort(new ClientError('reading-aborted', 'The call was settled elsewhere.'))
   }
 
-  /** Error of the last submission that failed and was not repeated since. */
+  /** Error of a submission that failed and was not repeated since. */
   get error(): ClientError | undefined {
     return [...this.#outcomes.values()].findLast(({ error }) => error)?.error
   }

@@ -11,7 +11,9 @@ export function CodeBlock({ children }: { readonly children?: ReactNode }) {
     if (language === '') return
     let left = false
     const timer = setTimeout(() => {
-      void loadPatiently(async () => (await import('../parts/highlight.ts')).highlight(code, language)).then((lines) => !left && lines && setColoured({ code, lines }))
+      void loadPatiently(() => import('../parts/highlight.ts'))
+        .then(({ highlight }) => highlight(code, language))
+        .then((lines) => !left && lines && setColoured({ code, lines }))
     }, settledMs)
     return () => {
       left = true

@@ -1,6 +1,7 @@
 import { createHighlighterCore } from 'shiki/core'
 import type { HighlighterCore } from 'shiki/core'
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
+import { loadPatiently } from './lazily.ts'
 
 /** Pieces of a line of code, each with the styles of its colour. */
 export type ColouredLine = readonly { readonly content: string; readonly style?: Readonly<Record<string, string>> }[]
@@ -28,21 +29,19 @@ let highlighter: Promise<HighlighterCore> | undefined
 export async function highlight(code: string, name: string): Promise<readonly ColouredLine[] | undefined> {
   const language = aliases[name] ?? name
   if (!Object.hasOwn(languages, language)) return undefined
-  // This engine needs no WebAssembly, which the content security policy of the page forbids.
-  highlighter ??= createHighlighterCore({
-    themes: [import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')],
-    engine: createJavaScriptRegexEngine({ forgiving: true }),
-  }).catch((error: unknown) => {
-    // Clears the failure, because the server may answer the next time.
-    highlighter = undefined
-    throw error
-  })
+  highlighter ??= newHighlighter()
   const shiki = await highlighter
-  await shiki.loadLanguage(await languages[language as Language]())
+  await shiki.loadLanguage(await loadPatiently(languages[language as Language]))
   const { tokens } = shiki.codeToTokens(code, {
     lang: language,
     themes: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     defaultColor: 'light-dark()',
   })
   return tokens.map((line) => line.map(({ content, htmlStyle }) => ({ content, ...(htmlStyle && { style: { color: htmlStyle['color'] ?? '' } }) })))
+}
+
+async function newHighlighter(): Promise<HighlighterCore> {
+  const themes = await loadPatiently(() => Promise.all([import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')]))
+  // This engine needs no WebAssembly, which the content security policy of the page forbids.
+  return createHighlighterCore({ themes, engine: createJavaScriptRegexEngine({ forgiving: true }) })
 }

@@ -9,7 +9,7 @@ export function lazily<Props extends object>(load: () => Promise<ComponentType<P
   return lazy(async () => ({ default: await loadPatiently(load) }))
 }
 
-/** Loads code. If the server does not answer, tries again until it does. */
+/** Calls `load`, which only imports code. If the code does not arrive, calls it again until it does. */
 export async function loadPatiently<T>(load: () => Promise<T>): Promise<T> {
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
     try {
