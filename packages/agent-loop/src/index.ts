@@ -67,7 +67,6 @@ export {
   isDurable,
   isEnded,
   isSuspended,
-  patchOutput,
   progressCharacters,
   reduceEvents,
   statuses,

@@ -58,15 +58,8 @@ export const withoutRow: Readonly<Record<string, string>> = {
   grantSchema: 'a schema',
   emptyView: 'a value',
   nullCompaction: 'a compactor that looks at nothing',
-  commitsOf: 'total: it never throws',
-  reduceEvents: 'total: it never throws',
-  patchOutput: 'total: it never throws',
-  lookForOutput: 'for the messages of a run that are stored: it never throws',
   progressCharacters: 'a number',
   statuses: 'a list',
-  statusOf: 'a look into a table: it never throws',
-  isEnded: 'total: it never throws',
-  isSuspended: 'total: it never throws',
 }
 
 export const exported = [...Object.keys(loop), ...Object.keys(events), ...Object.keys(node), ...Object.keys(testing)]
@@ -77,6 +70,12 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   isBoundary: { names: ['event'], good: () => [{}], call: loop.isBoundary, open: ['event'], takes: { event: anything } },
   isDelta: { names: ['event'], good: () => [{}], call: loop.isDelta, open: ['event'], takes: { event: anything } },
   isDurable: { names: ['event'], good: () => [{}], call: loop.isDurable, open: ['event'], takes: { event: anything } },
+  commitsOf: { names: ['event'], good: () => [{}], call: events.commitsOf, open: ['event'], takes: { event: anything } },
+  reduceEvents: { names: ['view', 'event'], good: () => [loop.emptyView, {}], call: loop.reduceEvents, whole: ['view'], open: ['event'], takes: { view: anything, event: anything } },
+  lookForOutput: { names: ['messages'], good: () => [[user]], call: loop.lookForOutput, whole: ['messages[0]'] },
+  statusOf: { names: ['status'], good: () => ['completed'], call: loop.statusOf, takes: { status: anything } },
+  isEnded: { names: ['status'], good: () => ['completed'], call: loop.isEnded, takes: { status: anything } },
+  isSuspended: { names: ['status'], good: () => ['completed'], call: loop.isSuspended, takes: { status: anything } },
   toolCallOf: { names: ['view', 'toolCallId'], good: () => [loop.emptyView, 'c'], call: loop.toolCallOf, whole: ['view'], takes: { view: anything, toolCallId: anything } },
   transcriptArbitrary: { names: ['fc', 'options'], good: () => [fc, { maxTurns: 1, maxCalls: 1 }], call: testing.transcriptArbitrary, whole: ['fc'], takes: { fc: none } },
   'createMemoryJournal().commit': { names: ['records'], good: () => [[]], call: (records: readonly loop.JournalRecord[]) => journal().commit(records) },

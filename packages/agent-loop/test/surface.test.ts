@@ -10,10 +10,10 @@ describe('public surface', () => {
     expect(Object.keys(root).sort()).toEqual([
       ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
       ...['defineTool', 'emptyView', 'eventTypes', 'grantSchema', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'lookForOutput', 'loopGuard', 'nullCompaction'],
-      ...['parseInput', 'patchOutput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf', 'withExtensions'],
+      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf', 'withExtensions'],
     ])
     expect(Object.keys(events).sort()).toEqual([
-      ...['commitsOf', 'emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'patchOutput', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
+      ...['commitsOf', 'emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
     ])
     expect(Object.keys(testing).sort()).toEqual([
       ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],

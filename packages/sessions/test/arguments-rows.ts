@@ -56,6 +56,8 @@ const lifeTime: ValueShape = { good: 'never', accepts: (value) => value === 'nev
 const money: ValueShape = { good: '2.50', accepts: (value) => typeof value === 'function' || (/^(string|number)$/.test(typeof value) && /^\d+(\.\d{1,9})?$/.test(String(value))) }
 const budgetWindow: ValueShape = { good: 'day', accepts: (value) => value === 'day' || ms(1).accepts(value) }
 const ttl = options({ maxAgeMs: lifeTime, idleMs: lifeTime })
+const sessionRow = { key: 'room:1', agent: 'assistant', settings: {} }
+const runRow = { id: 'r', kind: 'prompt', status: 'running', pendingToolCalls: [], pendingApprovals: [] }
 const none = (call: () => unknown): ShapedRow => ({ args: [], call })
 const runtimeParams = options({
   ...{ model: someText('openai:x'), temperature: number(0, 2), maxTokens: whole(1, 1), topP: number(0, 1), topK: whole(1, 1) },
@@ -155,8 +157,9 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
       args: [['', options({ maxRecords: { good: 5, accepts: (value) => value === Infinity || whole(1).accepts(value) }, clock: made(manualClock()) })]],
       call: sessions.memoryStateStore,
     },
-    // Used by stores, with the contents of a commit.
-    ...{ noticesOfRun: none(() => undefined), noticesOfEvents: none(() => undefined), noticeOfExpiry: none(() => undefined) },
+    noticesOfRun: { args: [['session', object(sessionRow)], ['before', made(runRow)], ['after', made(runRow)]], call: sessions.noticesOfRun },
+    noticesOfEvents: { args: [['session', object(sessionRow)], ['events', list([{ event: { type: 'settled' } }], () => false)]], call: sessions.noticesOfEvents },
+    noticeOfExpiry: { args: [['session', object(sessionRow)]], call: sessions.noticeOfExpiry },
     verifyWebhook: {
       args: [
         ['headers', object({})],

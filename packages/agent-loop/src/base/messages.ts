@@ -1,6 +1,8 @@
 import type { AssistantMessage, AssistantPart, ContentPart, JSONValue, Message, StopReason, ToolCallPart, ToolOutput } from '@bowline/llm'
+import { needed } from '@bowline/llm/arguments'
 import { outputToolName } from '../events/output.ts'
 import type { OutcomeStatus } from '../events/turn-events.ts'
+import { checkInput } from './checks.ts'
 import { isRecord } from './json.ts'
 
 /** Returns whether a value is a text or file part, of a user message or of a tool's output. */
@@ -142,9 +144,17 @@ export interface FoundOutput {
 
 /**
  * Finds the structured output in the latest messages, back to the last input that is not a repair. `output` is undefined if there
- * is none.
+ * is none. Throws `invalid-input` unless it gets a list of messages.
  */
 export function lookForOutput(messages: readonly Message[]): FoundOutput {
+  checkInput.checkItems('messages', needed(messages), (path, message) => {
+    checkInput.checkRequired(path, message, 'a message: an object with role', (given) => isRecord(given) && typeof given['role'] === 'string')
+  })
+  return findOutput(messages)
+}
+
+/** As `lookForOutput`, for messages that are known to be valid. */
+export function findOutput(messages: readonly Message[]): FoundOutput {
   let failures = 0
   for (const message of messages.toReversed()) {
     if (message.role === 'user') {

@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
-import { lookForOutput, textOf } from '../base/messages.ts'
+import { findOutput, textOf } from '../base/messages.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { AgentResult, SubmissionReceipt } from '../contract/run.ts'
 import { isSuspended } from '../events/status.ts'
@@ -112,7 +112,7 @@ export function resultOf(turn: Turn, outcome: TurnOutcome, { receipt, unusedInpu
   const { status, reason, error, pendingToolCalls = [], pendingApprovals = [] } = outcome
   const messages = turn.log.newMessages
   const answer = messages.findLast((entry) => entry.role === 'assistant')
-  const output = turn.agent.output && status === 'completed' ? lookForOutput(turn.transcript.messages.slice(turn.beginsAt)).output : undefined
+  const output = turn.agent.output && status === 'completed' ? findOutput(turn.transcript.messages.slice(turn.beginsAt)).output : undefined
   const text = output === undefined ? (answer ? textOf(answer) : turn.reply) : JSON.stringify(output)
   return Object.freeze({
     ...{ runId: turn.runId, status, reason, messages: [...earlier, ...messages], text, ...(output !== undefined && { output }) },

@@ -1,5 +1,7 @@
 import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
+import { isFields, needed } from '@bowline/llm/arguments'
+import { inputChecks } from '../arguments.ts'
 import type { NewEvent } from './batch.ts'
 import { sessionHook, type NoticeDraft, type NoticeHook, type NoticeType } from './notices.ts'
 import type { RunRecord, SessionRecord } from './records.ts'
@@ -13,8 +15,17 @@ export function hooksOf({ parent, settings }: SessionRecord, given: readonly Not
 
 type RunState = Omit<RunRecord, 'input'>
 
-/** Returns the notices for a changed run. Compactions give none. */
+/** Refuses what cannot be a record: stores of users call the functions below. */
+function checkRecord(path: string, value: unknown, ...lists: readonly string[]): void {
+  const wanted = lists.length === 0 ? 'a record' : `a record with ${lists.join(' and ')}`
+  inputChecks.checkRequired(path, value, wanted, (given) => isFields(given) && lists.every((name) => Array.isArray(given[name])))
+}
+
+/** Returns the notices for a changed run. Compactions give none. Throws `invalid-input` for a value that is not a record. */
 export function noticesOfRun(session: SessionRecord, before: RunState, after: RunState): readonly NoticeDraft[] {
+  checkRecord('session', session)
+  checkRecord('before', before, 'pendingToolCalls', 'pendingApprovals')
+  checkRecord('after', after, 'pendingToolCalls', 'pendingApprovals')
   if (after.kind === 'compaction') return []
   const hasMoved = before.status !== after.status
   const draft = (type: NoticeType, more: JSONObject = {}): NoticeDraft => ({ type, body: { ...bodyOf(session, after), ...more } })
@@ -87,9 +98,13 @@ interface EventOfBackground {
 
 /**
  * Returns the notices for events of child runs: background work that asks a question or needs help. They go to the webhooks of
- * the root session.
+ * the root session. Throws `invalid-input` unless it gets a session and a list of `{ event }`.
  */
 export function noticesOfEvents(session: SessionRecord, events: readonly NewEvent[]): readonly NoticeDraft[] {
+  checkRecord('session', session)
+  inputChecks.checkItems('events', needed(events), (path, item) => {
+    inputChecks.checkRequired(path, item, 'an object with event', (given) => isFields(given) && isFields(given['event']))
+  })
   const told = events.map(({ event }) => event as unknown as EventOfBackground)
   const asked = told.filter(({ background }) => background !== undefined)
   const pendingToolCalls = asked.flatMap(({ type, pendingToolCalls = [] }) => (type === 'awaiting-tools' ? pendingToolCalls.map(callOf) : []))
@@ -105,7 +120,8 @@ export function noticesOfEvents(session: SessionRecord, events: readonly NewEven
   ]
 }
 
-/** Returns the notice `expired` for a session whose life has ended. */
+/** Returns the notice `expired` for a session whose life has ended. Throws `invalid-input` for a value that is not a record. */
 export function noticeOfExpiry(session: SessionRecord): NoticeDraft {
+  checkRecord('session', session)
   return { type: 'expired', body: placeOf(session) }
 }

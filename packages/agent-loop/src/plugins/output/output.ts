@@ -2,7 +2,7 @@ import { resolveSchema } from '@bowline/llm'
 import type { AssistantMessage, FunctionTool, JSONValue, SchemaIssue, SchemaResult, ToolSchema } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { copyJson, isRecord } from '../../base/json.ts'
-import { clientCalls, lookForOutput, textOf } from '../../base/messages.ts'
+import { clientCalls, findOutput, textOf } from '../../base/messages.ts'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { Tool } from '../../contract/agent.ts'
 import type { DeltaEvent } from '../../events/agent-event.ts'
@@ -95,7 +95,7 @@ async function askForOutput(turn: Turn, { schema, declaration }: OutputSetting, 
       // If the step offers only some tools, this tool is offered too.
       if (turn.activeTools) turn.activeTools = new Set([...turn.activeTools, outputToolName])
       request.tools = withTool(request.tools, declaration)
-      if (lookForOutput(turnMessages(turn)).failures > 0) request.toolChoice = { toolName: outputToolName }
+      if (findOutput(turnMessages(turn)).failures > 0) request.toolChoice = { toolName: outputToolName }
       return
     default:
       request.instructions = `${request.instructions}\n\nThe final answer must be one JSON object that fits this JSON schema, and nothing else:\n${JSON.stringify(jsonSchema)}`.trimStart()
@@ -172,7 +172,7 @@ async function checkOutcome({ schema }: OutputSetting, ended: EndedCall): Promis
 async function judge(turn: Turn, { schema, repairs }: OutputSetting, step: EndedStep): Promise<void> {
   const { outcome, answer } = step
   if (outcome && outcome.status !== 'completed') return
-  const { output, failures } = lookForOutput(turnMessages(turn))
+  const { output, failures } = findOutput(turnMessages(turn))
   if (output !== undefined) return
   if (!outcome && failures <= repairs) return
   const mayGoOn = outcome && modelWouldStop(outcome) && failures <= repairs && turn.step < turn.run.limits.maxSteps

@@ -1,4 +1,4 @@
-import { clientCalls, lookForOutput, textOf } from '../../base/messages.ts'
+import { clientCalls, findOutput, textOf } from '../../base/messages.ts'
 import type { Subagent } from '../../contract/agent.ts'
 import type { AgentInput } from '../../contract/input.ts'
 import type { AbortCause } from '../../contract/journal.ts'
@@ -59,7 +59,7 @@ function ended(end: ChildEnd): ExecutionEnding {
 function endOf({ state, turn, spent }: ChildSnapshot, childRunId: string): ChildEnd {
   if (!state.ended) throw new TypeError('the journal of the subagent has no end of its run')
   const { status, steps, error } = state.ended
-  const { output } = lookForOutput(turn.transcript.messages)
+  const { output } = findOutput(turn.transcript.messages)
   const text = output === undefined ? textOf(turn.transcript.latestAnswer) : JSON.stringify(output)
   return { childRunId, status, steps, text, spent, ...(error && { error }) }
 }

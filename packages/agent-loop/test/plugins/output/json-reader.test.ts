@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { JSONValue } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
 import { randomRuns } from '../../../../../scripts/test-length.ts'
-import { patchOutput } from '../../../src/index.ts'
+import { patchOutput } from '../../../src/events/output.ts'
 import { JsonReader } from '../../../src/plugins/output/json-reader.ts'
 
 function readAll(pieces: readonly string[]): { readonly output: JSONValue | undefined; readonly changes: number } {
