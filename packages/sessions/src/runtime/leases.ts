@@ -3,6 +3,9 @@ import type { Lease, SessionStore } from '../contract/session-store.ts'
 import { stopCause, type ActiveRun, type ActiveRuns } from './active-runs.ts'
 import type { ErrorContext } from './types.ts'
 
+/** Lease of a run in ms, unless the options set one. */
+export const defaultLeaseMs = 10_000
+
 export interface LeasesOptions {
   readonly store: SessionStore
   readonly clock: Clock
