@@ -1,4 +1,4 @@
-import { isEnded, statusOf } from '@bowline/agent-loop/events'
+import { isEnded, statusOf, type Status } from '@bowline/agent-loop/events'
 import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
@@ -82,7 +82,7 @@ export function listRuns(store: SessionStore, key: string, { status: words, ...q
  * the log.
  */
 export function listSessions(store: SessionStore, { status: words, ...query }: SessionQuery): Promise<Page<SessionInfo>> {
-  const status = words ? ([...new Set([...words, 'running'])] as const) : words
+  const status = words && [...new Set<Status>([...words, 'running'])]
   return filledPage(query.page, async (page) => {
     const { items, ...more } = await store.listSessions({ ...query, ...page, ...(status !== undefined && { status }) })
     const whole = items.filter((record) => !isPartialCopy(record))
