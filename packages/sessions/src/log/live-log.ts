@@ -2,7 +2,7 @@ import type { DeltaEvent } from '@bowline/agent-loop'
 import type { DeltaBatch, DeltaPlace } from '../contract/session-store.ts'
 import type { StoredEvent } from '../contract/records.ts'
 import type { LoggedEvent } from '../contract/log-events.ts'
-import { printCursor } from '../contract/cursor.ts'
+import { BlockCounts, printCursor } from '../contract/cursor.ts'
 import { deltaBytes, durableBytes } from './event-bytes.ts'
 import { ReaderQueue } from './reader-queue.ts'
 
@@ -19,7 +19,9 @@ export class LiveSession {
   base = 0
   readonly #readers = new Set<ReaderQueue>()
   readonly #watchers = new Set<() => void>()
-  #ring: { readonly event: LoggedEvent; readonly seq: number }[] = []
+  #ring: { readonly event: LoggedEvent; readonly seq: number; readonly had: string }[] = []
+  /** How much of the open answer the deltas since `base` hold. */
+  #counts = new BlockCounts()
   #ringBytes = 0
   /** Number of deltas since `base` that the ring has dropped. */
   #dropped = 0
@@ -29,10 +31,11 @@ export class LiveSession {
   /** Publishes the events of one commit. `ofRun`: the active run made them, so they contain or void its deltas so far. */
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     const n = ofRun ? 0 : this.#count
+    const had = this.#counts.toString()
     const newest = events.at(-1)
     for (const event of events) {
       this.lastSeq = Math.max(this.lastSeq, event.seq)
-      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n) })
+      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n, had) })
       if (this.#readers.size === 0) continue
       const bytes = durableBytes(event)
       for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes, event === newest ? endedRun : undefined)
@@ -50,13 +53,15 @@ export class LiveSession {
   /** Publishes a delta and returns its place. */
   publishDelta(event: DeltaEvent): DeltaPlace {
     const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
-    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n) })
+    this.#counts.add(event)
+    const had = this.#counts.toString()
+    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n, had) })
     const bytes = deltaBytes(event)
-    this.#ring.push({ event: logged, seq: place.seq })
+    this.#ring.push({ event: logged, seq: place.seq, had })
     this.#ringBytes += bytes
     // Drops half of the ring at once, so that the cost per delta does not grow with the message.
     if (this.#ringBytes > ringBytes) this.#dropOldest()
-    for (const reader of this.#readers) reader.pushDelta(logged, place, bytes)
+    for (const reader of this.#readers) reader.pushDelta(logged, { ...place, had }, bytes)
     return place
   }
 
@@ -75,6 +80,7 @@ export class LiveSession {
     this.#ring = []
     this.#ringBytes = 0
     this.#dropped = 0
+    this.#counts = new BlockCounts()
     this.#isRemote = false
   }
 
@@ -97,7 +103,7 @@ export class LiveSession {
     if (inReach) {
       for (let index = n - this.#dropped; index < this.#ring.length; index++) {
         const kept = this.#ring[index]
-        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1 }, 0)
+        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1, had: kept.had }, 0)
       }
     }
     this.#readers.add(queue)
