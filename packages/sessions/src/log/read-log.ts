@@ -324,11 +324,13 @@ class LogReader {
     return { ...missing, cursor: printCursor(this.#seq, this.#n, this.#had) }
   }
 
-  /** Resets the count of deltas: an event of the active run voids the earlier ones. */
+  /**
+   * Resets the count of deltas: an event of the active run voids the earlier ones. What a reader has had of an open answer counts
+   * until the run itself says more.
+   */
   #count(event: AgentEvent, seq: number): void {
-    if (!isOfRun(event) && seq > this.#live.base) return
-    this.#n = 0
-    this.#had = ''
+    if (isOfRun(event)) this.#had = ''
+    if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
   }
 
   #pass(event: LoggedEvent, seq: number): void {

@@ -24,6 +24,7 @@ export interface Follower {
   /** Numbers of the events and deltas. */
   readonly cursors: readonly string[]
   readonly types: readonly string[]
+  readonly deltas: readonly string[]
   readonly last: LoggedEvent | undefined
   /** End of the reading. Undefined while it continues. */
   readonly over: 'done' | { readonly code: string } | undefined
@@ -100,6 +101,9 @@ function follow(reading: LogReading): Follower {
     over: undefined,
     get cursors() {
       return seen.map(({ cursor }) => placeIn(cursor))
+    },
+    get deltas() {
+      return seen.flatMap((event) => (event.type === 'text-delta' ? event.delta : []))
     },
     get types() {
       return seen.map(({ type }) => type)
