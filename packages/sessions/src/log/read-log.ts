@@ -310,7 +310,7 @@ class LogReader {
    * Returns what this reader lacks of an answer that this event ends, one block after the other. Its position counts it as one more
    * delta: a reader that continues from there reads the event from the store, which voids the deltas before it.
    */
-  #missingBefore(event: StoredEvent | LoggedEvent): LoggedEvent | undefined {
+  #missingBefore(event: AgentEvent): LoggedEvent | undefined {
     if (event.type !== 'message-end' || !this.#reading.live || !this.#concerns(event)) return undefined
     const had = charactersHad(this.#had)
     const [missing] = missingDeltas(event, had)
@@ -368,7 +368,7 @@ class LogReader {
     return base <= this.#countedAt && n <= this.#n
   }
 
-  #concerns(event: LoggedEvent): boolean {
+  #concerns(event: AgentEvent): boolean {
     const { runId } = this.#reading
     if (runId === undefined) return true
     // `settled` concerns the session. The events of a run end with its save-point.
