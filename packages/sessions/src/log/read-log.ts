@@ -22,7 +22,7 @@ export interface LogReading {
   /** Yields the events of this run only, and ends once it rests and the log has no later event of it. */
   readonly runId?: string
   /** Returns true if the run waits or has ended now, independent of the reader's position. */
-  readonly isResting: (runId: string) => Promise<boolean>
+  readonly isResting: (runId: string, signal: AbortSignal) => Promise<boolean>
   /** True if this process has just queued the run: then the log has everything that happened to it since. */
   readonly isQueuedHere?: boolean
   /** Fetches deltas of other processes. Absent if there are none. */
@@ -39,7 +39,10 @@ export function readLog(reading: LogReading): LogIterator {
   const leave = (): void => leaving.abort()
   reading.abortSignal?.addEventListener('abort', leave)
   if (reading.abortSignal?.aborted) leave()
-  const forget = (): void => reading.abortSignal?.removeEventListener('abort', leave)
+  const forget = (): void => {
+    leave()
+    reading.abortSignal?.removeEventListener('abort', leave)
+  }
   const reader = new LogReader(reading, leaving.signal, forget)
   const events = reader.read()
   return {
@@ -50,7 +53,6 @@ export function readLog(reading: LogReading): LogIterator {
     take: () => reader.take(),
     // A waiting generator cannot be returned from, so it is woken first.
     return: async () => {
-      leave()
       forget()
       await events.return()
       return { done: true, value: undefined }
@@ -91,7 +93,7 @@ class LogReader {
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { liveLog, key, from, isQueuedHere = false } = this.#reading
+    const { liveLog, key, runId, from, isQueuedHere = false, bufferBytes } = this.#reading
     const letGo = liveLog.hold(key)
     const session = (this.#live = liveLog.session(key))
     try {
@@ -101,7 +103,7 @@ class LogReader {
       if (!this.#reading.live) return yield* this.#catchUp()
       for (let isOpen = isQueuedHere; !this.#signal.aborted; isOpen = false) {
         // Subscribes before it reads the log, so that no later event is missed.
-        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, bufferBytes, runId)
         try {
           if ((yield* this.#readOn(session, queue, isOpen)) === 'ended') return
         } finally {
@@ -122,7 +124,7 @@ class LogReader {
     const { runId, isResting, live, store, clock } = this.#reading
     this.#mayRest = this.#hasMoved = false
     // Asked before the log is read: the run rests at this place only if the log has no later event of it.
-    const resting = runId !== undefined && !isOpen && (await isResting(runId))
+    const resting = runId !== undefined && !isOpen && (await isResting(runId, this.#signal))
     yield* this.#catchUp(() => session.unsubscribe(queue))
     await this.#fetchDeltas()
     if (this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
@@ -178,8 +180,8 @@ class LogReader {
 
   /** Keeps the events only in `#page`, which releases each one when it is yielded: a slow reader holds few. */
   async #readPage(limit: number): Promise<{ readonly lastSeq: number; readonly limit: number; readonly last?: LoggedEvent }> {
-    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
-    const page = await store.readEvents(key, this.#seq, limit)
+    const { bufferBytes = maxQueueBytes } = this.#reading
+    const page = await this.#readEvents(this.#seq, limit)
     const { firstSeq, lastSeq } = page
     if (this.#hasEnded(page)) return { lastSeq, limit, last: this.#lastEvent(page) }
     this.#checkReach(firstSeq, lastSeq)
@@ -263,9 +265,8 @@ class LogReader {
 
   /** Reads back to the newest event of a run if the next delta depends on it. */
   async #findNewest(queue: ReaderQueue): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; this.#isUnsure(queue); place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event || isOfRun(event) || place === 1) this.#newest = place
     }
   }
@@ -286,11 +287,17 @@ class LogReader {
 
   /** True if the log has more, or the followed run came to rest in another process without an event. */
   async #isBehind(): Promise<boolean> {
-    const { store, key, runId, isResting } = this.#reading
+    const { runId, isResting } = this.#reading
     await this.#fetchDeltas()
-    const page = await store.readEvents(key, this.#seq, 1)
+    const page = await this.#readEvents(this.#seq, 1)
     if (page.lastSeq > this.#seq || page.sessionId !== this.#sessionId) return true
-    return runId !== undefined && isResting(runId)
+    return runId !== undefined && isResting(runId, this.#signal)
+  }
+
+  /** Reads the log after a place. Readers at the same place share the read. */
+  #readEvents(after: number, limit: number): Promise<EventPage> {
+    const { store, key } = this.#reading
+    return this.#live.share(`${after} ${limit}`, () => store.readEvents(key, after, limit))
   }
 
   async #fetchDeltas(): Promise<void> {
@@ -319,9 +326,8 @@ class LogReader {
 
   /** Reads back to the last event that shows whether a run is open, unless one was seen already. */
   async #lookBack(): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event) break
       this.#noteBusy(event)
     }
