@@ -1,6 +1,6 @@
 import type { AbortCause } from '@bowline/agent-loop'
 import type { Claim } from '../contract/session-store.ts'
-import type { StopRequest } from '../contract/records.ts'
+import type { RunRecord, StopRequest } from '../contract/records.ts'
 import { executeRun, failureOf, type ExecutionOptions } from './execute-run.ts'
 import type { Remainder } from './remainder.ts'
 import { finalizeRun, endLostRun, giveBack, holdForDecision } from './recover.ts'
@@ -22,6 +22,8 @@ export interface ActiveRun {
   readonly claim: Claim
   readonly abort: AbortController
   readonly done: Promise<void>
+  /** Resolves when this execution has stored its first event or is over: until then the stored status is that of an earlier one. */
+  readonly judged: Promise<void>
   /** End of the lease by the clock of this process. No other process can claim the run before. */
   heldUntil: number
   /** Heartbeats since the store last confirmed the lease. */
@@ -77,24 +79,29 @@ export class ActiveRuns {
     const abort = new AbortController()
     if (run.stop) abort.abort(stopCause(run.stop))
     const letGo = live.hold(run.session)
-    const active: ActiveRun = {
-      claim,
-      abort,
-      heldUntil,
-      unheardBeats: 0,
-      wasWoken: false,
-      done: this.#execute(claim, abort, () => (active.wasWoken = false)).then((how) => {
-        letGo()
-        const current = this.#active.get(run.id) ?? active
-        if (current !== active) return
-        this.#remove(active)
-        live.endRun(run.session, run.id)
-        this.#options.onRest(active, how)
-      }),
-    }
+    const done = this.#execute(claim, abort, () => (active.wasWoken = false)).then((how) => {
+      letGo()
+      const current = this.#active.get(run.id) ?? active
+      if (current !== active) return
+      this.#remove(active)
+      live.endRun(run.session, run.id)
+      this.#options.onRest(active, how)
+    })
+    const active: ActiveRun = { claim, abort, heldUntil, unheardBeats: 0, wasWoken: false, done, judged: claim.previous === 'running' ? this.#firstEvent(run, done) : done }
     this.#active.set(run.id, active)
     this.#bySession.set(run.session, active)
     return active
+  }
+
+  async #firstEvent({ id, session: key }: RunRecord, done: Promise<void>): Promise<void> {
+    const { live } = this.#options
+    const letGo = live.hold(key)
+    const session = live.session(key)
+    const queue = session.subscribe(0, undefined, id)
+    void done.then(() => queue.lookUp())
+    await queue.wait(new AbortController().signal, false)
+    session.unsubscribe(queue)
+    letGo()
   }
 
   #remove(active: ActiveRun): void {
