@@ -352,6 +352,21 @@ describe('rendering', () => {
     expect(renderToString(<Session client={client} shown={[]} />)).toBe('loading:0')
     expect(asked).toEqual([])
   })
+
+  it('C23: a server that renders many sessions with one client keeps the newest thousand', () => {
+    const client = connect({ url: '' })
+    const handles = (first: number, last: number): readonly unknown[] => {
+      const shown: UseSessionResult[] = []
+      for (let n = first; n <= last; n++) renderToString(<Session client={client} shown={shown} id={`s${n}`} />)
+      return shown.map(({ session }) => session)
+    }
+    for (let round = 0; round < 2; round++) {
+      const first = round * 10_000
+      const before = handles(first, first + 1_000)
+      expect(handles(first + 1, first + 1)[0]).toBe(before[1])
+      expect(handles(first, first)[0]).not.toBe(before[0])
+    }
+  })
 })
 
 describe('useEvents', () => {
