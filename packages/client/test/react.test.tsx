@@ -257,6 +257,20 @@ describe('rendering', () => {
     leave()
   })
 
+  it('C23: a snapshot has the newest events, however many came', async () => {
+    const server = await holding()
+    const store = new SessionStore(connect(server).session('s1'), { keptEvents: 5 })
+    const leave = store.subscribe(() => undefined)
+    for (let turn = 2; turn <= 5; turn++) {
+      await server.play(textRun({ runId: `r${turn}`, turn }, 'more', ['a', 'b', 'c', 'd', 'e', 'f', 'g']))
+      await expect.poll(() => store.getSnapshot().messages.length).toBe(2 * turn)
+      const { events } = store.getSnapshot()
+      expect(events).toHaveLength(5)
+      expect(events.at(-1)).toMatchObject({ runId: `r${turn}` })
+    }
+    leave()
+  })
+
   it('C23: a frame comes once, and a timer replaces frames if there are none', () => {
     vi.useFakeTimers()
     try {
