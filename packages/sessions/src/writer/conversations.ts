@@ -16,7 +16,7 @@ export class Conversations {
   #characters = 0
 
   /** Tests pass smaller limits. */
-  constructor(limits: Partial<typeof most> = {}) {
+  constructor(limits: Partial<Record<keyof typeof most, number>> = {}) {
     this.#most = { ...most, ...limits }
   }
 
