@@ -14,7 +14,8 @@ import { insertion, publishOwn, publishRunQueued, queuedEvent, sessionStart } fr
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import type { OnBusy } from './types.ts'
 import { openRuns } from './views.ts'
-import { isFreeBy, maxRecordsMs, readRun } from './wait-for-rest.ts'
+import { readRun } from './rest-watch.ts'
+import { isFreeBy, maxRecordsMs } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
 const interrupted = 'interrupted'
