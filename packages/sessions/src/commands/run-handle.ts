@@ -53,6 +53,7 @@ export function runHandle(
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
     status: async () => statusOfRun(asLogged(await found(readRun(context.store, runId)))),
     result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
+    overlay: session.overlay,
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)
       return session.stop({ ...options, runId })
