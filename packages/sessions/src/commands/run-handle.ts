@@ -54,6 +54,7 @@ export function runHandle(
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
     status: async () => statusOfRun(asLogged(await found(readRun(context.store, runId)))),
     result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, (run) => isAtRest(context.store, run)))),
+    overlay: session.overlay,
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)
       return session.stop({ ...options, runId })
