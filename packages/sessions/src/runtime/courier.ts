@@ -2,6 +2,7 @@ import type { Clock } from '@bowline/llm'
 import { sessionHook, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
 import type { Webhook } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
+import { askAgain } from '../contract/steady-store.ts'
 import type { GuardOptions } from '../net/guarded-request.ts'
 import type { ErrorContext } from './types.ts'
 
@@ -177,8 +178,10 @@ export class Courier {
   }
 
   async #send(notice: NoticeRecord): Promise<void> {
-    const { store } = this.#options
-    await store.settleNotice(notice, await this.#attempt(notice))
+    const { store, clock } = this.#options
+    const outcome = await this.#attempt(notice)
+    // A delivery that is not stored within the lease is repeated.
+    await askAgain(() => store.settleNotice(notice, outcome), { clock, over: this.#abort.signal, forMs: leaseMs })
   }
 
   async #attempt(notice: NoticeRecord): Promise<NoticeOutcome> {
