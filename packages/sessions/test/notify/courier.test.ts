@@ -167,7 +167,7 @@ describe('a receiver that never answers', () => {
     expect(silent.received.length).toBe(8)
     await clock.advance(1)
     await until((notices) => notices.filter(({ error }) => error === 'the receiver did not answer within 10000 ms').length === 8)
-    await silent.count(16)
+    await silent.count(9)
     await runtime.stop({ graceMs: 0 })
   })
 

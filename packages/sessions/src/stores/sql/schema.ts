@@ -278,6 +278,7 @@ async function createNotice({ schema }: Connection, { types, refersTo, changesOf
     .addColumn('session', types.number, (column) => refersTo(column.notNull(), 'session.row'))
     .addColumn('n', types.number, (column) => column.notNull())
     .addColumn('hook', types.text, (column) => column.notNull())
+    .addColumn('receiver', types.text, (column) => column.notNull())
     .addColumn('type', types.text, (column) => column.notNull())
     .addColumn('at', types.number, (column) => column.notNull())
     .addColumn('body', types.text, (column) => column.notNull())
