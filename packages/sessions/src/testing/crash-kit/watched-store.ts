@@ -1,6 +1,6 @@
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import type { Claim, LeaseState, SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
-import { aroundStore } from '../around-store.ts'
+import { aroundStore, type StoreOperation } from '../around-store.ts'
 import { unavailable } from '../fault-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
 import { nameOfBatch, printResult } from './print-commit.ts'
@@ -56,8 +56,7 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     return states
   }
 
-  const store = aroundStore(scene.store, async (operation, args, ask) => {
-    await process.pass('store')
+  async function call(operation: StoreOperation, args: readonly unknown[], ask: () => Promise<unknown>): Promise<unknown> {
     const go = (): Promise<unknown> => scene.ask(process, ask)
     switch (operation) {
       case 'open':
@@ -73,6 +72,12 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
       default:
         return go()
     }
+  }
+
+  const store = aroundStore(scene.store, async (operation, args, ask) => {
+    await process.pass('store')
+    const what = operation === 'commit' ? nameOfBatch(args[0] as Batch) : ''
+    return scene.faults.around(process, operation, what, () => call(operation, args, ask), (said) => scene.log(process, said))
   })
   return { store, release: async () => void (isOpen && (await scene.store.close())) }
 }
