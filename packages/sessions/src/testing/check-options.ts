@@ -102,7 +102,7 @@ export const checkProgram = record<Program>({
 })
 
 export const checkExploreOptions = optionalRecord<ExploreOptions>({
-  modes: listOf(oneOf('kill', 'lost-response', 'zombie')),
+  modes: listOf(oneOf('kill', 'zombie')),
   depth: optional((path, value) => checkRequired(path, value, '1 or 2', (given) => given === 1 || given === 2)),
   only: optionalName,
   seed: whole(0),

@@ -78,20 +78,18 @@ export class Scene {
     this.trace.push(`${this.clock.now()} ms ${process.name} ${what}`)
   }
 
-  /** Marks a point at which the process may be disturbed. Returns true if the answer of the store is lost. */
-  async point(process: CrashProcess, kind: PointKind, what: string): Promise<boolean> {
+  /** Marks a point at which the process may be disturbed. */
+  async point(process: CrashProcess, kind: PointKind, what: string): Promise<void> {
     await process.pass(kind.endsWith('commit') ? 'store' : 'code')
     if (kind === 'model-call') this.modelCalls += 1
     if (kind !== 'after-commit' && kind !== 'after-claim') this.log(process, `${kind} ${what}`)
-    if (process !== this.watched || !this.counter.reach(kind, what)) return false
+    if (process !== this.watched || !this.counter.reach(kind, what)) return
     this.log(process, `is struck: ${this.plan.mode}`)
-    if (this.plan.mode === 'lost-response') return true
     this.isStruck = true
     if (this.plan.mode === 'kill') process.kill()
     else process.stop()
     // At `before-commit` the process has not sent its commit, and sends it as soon as it wakes. Answers come only after its
     // timers.
     await process.pass(kind === 'before-commit' ? 'store' : 'code')
-    return false
   }
 }

@@ -11,8 +11,8 @@ import type {
   ToolCallRecord,
 } from '../../contract/records.ts'
 
-/** Fault at a point: the process dies, the answer of the store is lost, or the process freezes for a while. */
-export type CrashMode = 'kill' | 'lost-response' | 'zombie'
+/** Fault at a point: the process dies, or it freezes for a while. */
+export type CrashMode = 'kill' | 'zombie'
 
 /** Work whose result must be correct wherever its process is disturbed. */
 export interface CrashScenario {
@@ -75,8 +75,8 @@ export interface CrashEnd {
   readonly sessions: readonly SessionEnd[]
   /** Acknowledgements that clients received. */
   readonly acknowledged: Acknowledged
-  /** Number of model calls of all processes. */
-  readonly modelCalls: number
+  /** Number of model calls of all processes. Absent: it was not counted. */
+  readonly modelCalls?: number
   /** Writes of owners that had lost their run, but that the store accepted. */
   readonly staleWrites: readonly string[]
   /** Reason why the scenario did not end. Absent: it ended. */

@@ -9,8 +9,10 @@ export const endsAlike: Invariant = {
     const { undisturbed } = end
     if (!undisturbed) return []
     const pairs = undisturbed.sessions.map((should, place) => [should, end.sessions[place]] as const)
-    const asked = end.modelCalls > undisturbed.modelCalls ? [`the model was asked ${end.modelCalls} times, without the fault ${undisturbed.modelCalls} times`] : []
-    return [...pairs.flatMap(([should, is]) => (is ? [...runsOf(should, is), ...callsOf(should, is)] : [`${should.record.key} is missing`])), ...asked]
+    const { modelCalls: asked = 0 } = end
+    const { modelCalls: wanted = asked } = undisturbed
+    const paid = asked > wanted ? [`the model was asked ${asked} times, without the fault ${wanted} times`] : []
+    return [...pairs.flatMap(([should, is]) => (is ? [...runsOf(should, is), ...callsOf(should, is)] : [`${should.record.key} is missing`])), ...paid]
   },
 }
 
