@@ -34,13 +34,7 @@ export interface LogReading {
 
 /** Creates one stream from any position: first the log, then live events, without a gap. */
 export function readLog(reading: LogReading): LogIterator {
-  const leaving = new AbortController()
-  // Not `AbortSignal.any`: `aborted` is read at every event, and is slow on a combined signal.
-  const leave = (): void => leaving.abort()
-  reading.abortSignal?.addEventListener('abort', leave)
-  if (reading.abortSignal?.aborted) leave()
-  const forget = (): void => reading.abortSignal?.removeEventListener('abort', leave)
-  const reader = new LogReader(reading, leaving.signal, forget)
+  const reader = new LogReader(reading)
   const events = reader.read()
   return {
     [Symbol.asyncIterator]() {
@@ -50,8 +44,7 @@ export function readLog(reading: LogReading): LogIterator {
     take: () => reader.take(),
     // A waiting generator cannot be returned from, so it is woken first.
     return: async () => {
-      leave()
-      forget()
+      reader.leave()
       await events.return()
       return { done: true, value: undefined }
     },
@@ -60,7 +53,8 @@ export function readLog(reading: LogReading): LogIterator {
 
 class LogReader {
   readonly #reading: LogReading
-  readonly #signal: AbortSignal
+  /** True once the caller has left. A field, since it is read at every event. */
+  #hasLeft = false
   /** Number of the last durable event seen. Set, like the count, when reading starts. */
   #seq!: number
   /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
@@ -83,11 +77,18 @@ class LogReader {
   #mayRest!: boolean
   /** True if, by the log, a run is open: waiting then keeps the process alive. Undefined: not known yet. */
   #isBusy: boolean | undefined
-  readonly #onEnd: () => void
-  constructor(reading: LogReading, signal: AbortSignal, onEnd: () => void) {
+
+  constructor(reading: LogReading) {
     this.#reading = reading
-    this.#signal = signal
-    this.#onEnd = onEnd
+    reading.abortSignal?.addEventListener('abort', this.leave)
+    if (reading.abortSignal?.aborted) this.leave()
+  }
+
+  /** Ends the reading, also while it waits. */
+  readonly leave = (): void => {
+    this.#hasLeft = true
+    this.#queue?.lookUp()
+    this.#reading.abortSignal?.removeEventListener('abort', this.leave)
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
@@ -99,7 +100,7 @@ class LogReader {
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
       if (!this.#reading.live) return yield* this.#catchUp()
-      for (let isOpen = isQueuedHere; !this.#signal.aborted; isOpen = false) {
+      for (let isOpen = isQueuedHere; !this.#hasLeft; isOpen = false) {
         // Subscribes before it reads the log, so that no later event is missed.
         const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
         try {
@@ -110,10 +111,10 @@ class LogReader {
       }
     } catch (error) {
       // Ignored after an abort: the store may have been closed.
-      if (!this.#signal.aborted) throw error
+      if (!this.#hasLeft) throw error
     } finally {
       letGo()
-      this.#onEnd()
+      this.leave()
     }
   }
 
@@ -125,7 +126,7 @@ class LogReader {
     const resting = runId !== undefined && !isOpen && (await isResting(runId))
     yield* this.#catchUp(() => session.unsubscribe(queue))
     await this.#fetchDeltas()
-    if (this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
+    if (this.#ended || this.#hasLeft || (resting && !this.#hasMoved)) return 'ended'
     if (live === true) await this.#lookBack()
     // The run may have come to rest.
     if (this.#mayRest || !session.reads(queue)) return 'behind'
@@ -133,7 +134,7 @@ class LogReader {
       yield* this.#deltasSoFar(queue)
       return 'ended'
     }
-    const leave = queue.attend(this.#signal, clock, pollsOf(store))
+    const leave = queue.attend(clock, pollsOf(store))
     this.#queue = queue
     try {
       return yield* this.#followLive(queue)
@@ -155,7 +156,7 @@ class LogReader {
   }
 
   take(): LoggedEvent | undefined {
-    if (this.#signal.aborted) return undefined
+    if (this.#hasLeft) return undefined
     if (!this.#queue) return this.#nextOfPage()
     return this.#isUnsure(this.#queue) ? undefined : this.#nextDelta(this.#queue)
   }
@@ -169,9 +170,9 @@ class LogReader {
         return
       }
       if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore?.()
-      for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event && !this.#hasLeft; event = this.#nextOfPage()) yield event
       this.#page = []
-      if (this.#signal.aborted || this.#ended || this.#seq >= page.lastSeq) return
+      if (this.#hasLeft || this.#ended || this.#seq >= page.lastSeq) return
       limit = page.limit
     }
   }
@@ -201,7 +202,7 @@ class LogReader {
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
-    while (!this.#signal.aborted) {
+    while (!this.#hasLeft) {
       await this.#findNewest(queue)
       const delta = this.#nextDelta(queue)
       if (delta) {
@@ -219,7 +220,7 @@ class LogReader {
       const item = queue.shift()
       if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated || this.#mayRest) return 'behind'
-        if ((await queue.wait(this.#signal, this.#isBusy === true)) && (await this.#isBehind())) return 'behind'
+        if ((await queue.wait(this.#isBusy === true)) && (await this.#isBehind())) return 'behind'
         continue
       }
       const { event, seq } = item
@@ -245,11 +246,11 @@ class LogReader {
   async *#fillGap(seq: number): AsyncGenerator<LoggedEvent, void, undefined> {
     const queue = this.#queue
     this.#queue = undefined
-    while (this.#seq + 1 < seq && !this.#signal.aborted && !this.#ended) {
+    while (this.#seq + 1 < seq && !this.#hasLeft && !this.#ended) {
       const before = this.#seq
       const { last } = await this.#readPage(Math.min(firstPage, seq - 1 - before))
       if (last) yield last
-      for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event && !this.#hasLeft; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#seq === before) break
     }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { longestMs } from '../../arguments.ts'
 import { space } from './kit.ts'
 import type { StateTopic } from './kit.ts'
 
@@ -12,7 +13,7 @@ export const expiry: StateTopic = ({ it }) => {
     assert.deepEqual(await bench.get('a'), { status: 'expired', at: expiresAt })
   })
 
-  it('O49: a change and a touch start its life anew, a look does not', async (bench) => {
+  it('O49: a change and a touch start its life anew, a read does not', async (bench) => {
     await bench.must('a', null, 1, { ttlMs: 500 })
     await bench.pass(400)
     assert.equal(await bench.store.touch(space, 'a', 500), true)
@@ -32,6 +33,16 @@ export const expiry: StateTopic = ({ it }) => {
     await bench.store.touch(space, 'a', 2_000)
     const usedAt = before.usedAt + 100
     assert.deepEqual(await bench.found('a'), { ...before, usedAt, expiresAt: usedAt + 2_000 })
+  })
+
+  it('O49: the longest life is kept to the millisecond, until another one is given', async (bench) => {
+    await bench.must('a', null, 1, { ttlMs: 500 })
+    await bench.store.touch(space, 'a', longestMs)
+    const { usedAt, expiresAt } = await bench.found('a')
+    assert.equal(expiresAt, usedAt + longestMs)
+    await bench.store.touch(space, 'a', 500)
+    await bench.pass(500)
+    assert.equal((await bench.get('a')).status, 'expired')
   })
 
   it('O3: reading changes nothing', async (bench) => {
