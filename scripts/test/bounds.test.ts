@@ -16,14 +16,14 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
   'bridge/agent-directory.ts usualMaxTold': ['reports no more agents', 'bridge/test/bounds.test.ts', 'agents that cannot be listed'],
   'bridge/requests/event-readers.ts maxQueuedEvents': ['drops deltas, else ends the reader', 'bridge/test/event-readers.test.ts', 'a slow reader loses deltas'],
   'bridge/sessions/unattached-sessions.ts usualMaxOwners': ['drops the owner read first', 'bridge/test/bounds.test.ts', 'owners with sessions'],
-  'client/client-options.ts mostNames': ['drops the oldest name', 'client/test/requests.test.ts', 'remembers the newest thousand'],
-  'client/react/session-store.ts usualKeptEvents': ['drops the oldest events', 'client/test/react.test.tsx', 'C23: a snapshot has the newest events'],
+  'client/client-options.ts mostNames': ['drops the oldest name', 'client/test/bounds.test.tsx', 'remembers the newest thousand'],
+  'client/react/session-store.ts usualKeptEvents': ['drops the oldest events', 'client/test/bounds.test.tsx', 'C23: a snapshot has the newest events'],
   'llm/models/models.ts keptModels': ['drops the model unused for longest', 'llm/test/recently-used.test.ts', 'keeps the most recently used'],
   'llm/models/recently-used.ts longestName': ['does not keep it', 'llm/test/recently-used.test.ts', 'keeps no entry with a very long name'],
   'server/execute/limit-downloads.ts maxAtOnce': ['waits', 'server/test/execute/limit-downloads.test.ts', 'V73, V79: four files'],
   'server/execute/limit-downloads.ts maxWaiting': ['refuses', 'server/test/execute/limit-downloads.test.ts', 'V73, V79: four files'],
   'server/node/traced-runs.ts maxRemembered': ['drops the oldest link', 'server/test/observe/spans.test.ts', 'V92: of the inputs whose runs'],
-  'server/rate/running-runs.ts most': ['drops a tenant; reads again', 'server/test/rate/running-runs.test.ts', 'V77: so many tenants'],
+  'server/rate/running-runs.ts most': ['drops a tenant; reads again', 'server/test/bounds.test.ts', 'V77: so many tenants'],
   'server/sse/shared-frames.ts maxStoredBytes': ['drops the oldest frames', 'server/test/sse/shared-frames.test.ts', 'V37: the cache for other readers'],
   'server/sse/shared-frames.ts maxKeptBytes': ['shares it while a reader holds it', 'server/test/sse/shared-frames.test.ts', 'V37, V39: fifty stalled'],
   'sessions/commands/run-driver.ts maxExpected': ['drops the driver that waits longest', 'sessions/test/bounds.test.ts', 'drivers of runs'],
@@ -315,7 +315,7 @@ const collections: Readonly<Record<string, string>> = {
 
 const constant = /^(?:export )?const (\w+)(?:: [^=]+)? = (?:[0-9]|\{)/
 const boundName = /^(?:most|max|kept|usual|ring|limit|highest|longest)|(?:Kept|Limit|Limits)$/
-const collection = /^(?:  (?:readonly |static )*(#?\w+)(?:: [^=]+)? = new (?:Map|Set)\b|(?:export )?const (\w+) = new (?:Map|Set)(?:<[^(]*>)?\(\))/
+const collection = /^(?: {2}(?:readonly |static )*(#?\w+)(?:: [^=]+)? = new (?:Map|Set)\b|(?:export )?const (\w+) = new (?:Map|Set)(?:<[^(]*>)?\(\))/
 
 /** Returns each match in the sources as `<package>/<path in src> <name>`. Kits and doubles for tests are left out. */
 function found(nameIn: (line: string) => string | undefined): string[] {

@@ -257,20 +257,6 @@ describe('rendering', () => {
     leave()
   })
 
-  it('C23: a snapshot has the newest events, however many came', async () => {
-    const server = await holding()
-    const store = new SessionStore(connect(server).session('s1'), { keptEvents: 5 })
-    const leave = store.subscribe(() => undefined)
-    for (let turn = 2; turn <= 5; turn++) {
-      await server.play(textRun({ runId: `r${turn}`, turn }, 'more', ['a', 'b', 'c', 'd', 'e', 'f', 'g']))
-      await expect.poll(() => store.getSnapshot().messages.length).toBe(2 * turn)
-      const { events } = store.getSnapshot()
-      expect(events).toHaveLength(5)
-      expect(events.at(-1)).toMatchObject({ runId: `r${turn}` })
-    }
-    leave()
-  })
-
   it('C23: a frame comes once, and a timer replaces frames if there are none', () => {
     vi.useFakeTimers()
     try {
@@ -365,21 +351,6 @@ describe('rendering', () => {
     const client = connect({ url: '' }, { fetch: fetchNothing })
     expect(renderToString(<Session client={client} shown={[]} />)).toBe('loading:0')
     expect(asked).toEqual([])
-  })
-
-  it('C23: a server that renders many sessions with one client keeps the newest thousand', () => {
-    const client = connect({ url: '' })
-    const handles = (first: number, last: number): readonly unknown[] => {
-      const shown: UseSessionResult[] = []
-      for (let n = first; n <= last; n++) renderToString(<Session client={client} shown={shown} id={`s${n}`} />)
-      return shown.map(({ session }) => session)
-    }
-    for (let round = 0; round < 2; round++) {
-      const first = round * 10_000
-      const before = handles(first, first + 1_000)
-      expect(handles(first + 1, first + 1)[0]).toBe(before[1])
-      expect(handles(first, first)[0]).not.toBe(before[0])
-    }
   })
 })
 

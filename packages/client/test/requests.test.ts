@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { createChatClient } from '../src/chat.ts'
 import { textRun } from './support/events.ts'
 import { connect, startServer } from './support/setup.ts'
 import { json } from './support/wire-server.ts'
@@ -122,37 +121,6 @@ describe('requests', () => {
     losses = 1
     await expect(session.compact({ instructions: 'Short.' })).rejects.toMatchObject({ code: 'network' })
     expect(server.requests('POST', '/compact')).toHaveLength(1)
-  })
-
-  it('remembers the newest thousand sessions that it deleted, and asks the server about older ones', async () => {
-    const asked: string[] = []
-    const answer = (_url: unknown, { method, body }: RequestInit = {}): Promise<Response> => {
-      if (method === 'DELETE') return Promise.resolve(new Response(null, { status: 204 }))
-      asked.push(JSON.stringify(JSON.parse(String(body)) as object).includes('"context"') ? 'with context' : 'without')
-      return Promise.resolve(new Response('', { status: 401 }))
-    }
-    const client = connect({ url: 'http://127.0.0.1:1' }, { fetch: answer })
-    for (let round = 0; round < 3; round++) {
-      for (let n = 0; n <= 1_000; n++) await client.session(`s${round}-${n}`).delete()
-      for (const n of [0, 1, 1_000]) await client.session(`s${round}-${n}`).send('hello').result()
-      expect(asked.splice(0)).toEqual(['without', 'with context', 'with context'])
-    }
-  })
-
-  it('a chat client remembers the open answers of the newest thousand conversations', async () => {
-    const runs: (string | null)[] = []
-    const answer = (url: unknown): Promise<Response> => {
-      const { pathname, searchParams } = new URL(String(url))
-      if (!pathname.endsWith('/stream')) return Promise.resolve(Response.json({ messages: [], run: { runId: `run of ${pathname.split('/').at(-1)}` } }))
-      runs.push(searchParams.get('run'))
-      return Promise.resolve(new Response(null, { status: 204 }))
-    }
-    const chat = createChatClient({ baseUrl: 'http://127.0.0.1:1', fetch: answer })
-    for (let round = 0; round < 3; round++) {
-      for (let n = 0; n <= 1_000; n++) await chat.load(`c${round}-${n}`)
-      for (const n of [0, 1, 1_000]) await chat.transport.reconnectToStream({ chatId: `c${round}-${n}` })
-      expect(runs.splice(0)).toEqual([null, `run of c${round}-1`, `run of c${round}-1000`])
-    }
   })
 
   it('a deleted session is created again by its next input, with the context', async () => {

@@ -91,7 +91,7 @@ it('V92: of the inputs whose runs have not started, the newest ten thousand are 
     const writes = Array.from({ length: 10_001 }, (_, n) => ({ op: 'run.insert', run: { id: runId(round, n) } }))
     await context.with(context.active().setValue(requestSpanKey, span), () => traced.store.commit({ writes } as never))
     for (const n of [0, 1, 10_000]) {
-      const run = { runId: runId(round, n), session: 's', agent: 'a', kind: 'input', claims: 0 } as const
+      const run = { runId: runId(round, n), session: 's', agent: 'a', kind: 'user', claims: 0 } as const
       await traced.aroundRun(run, async () => started(run.runId, linksOf(trace.getActiveSpan())) as never)
     }
     expect(started.mock.calls.splice(0)).toEqual([[runId(round, 0), 0], [runId(round, 1), 1], [runId(round, 10_000), 1]])

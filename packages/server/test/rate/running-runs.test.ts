@@ -368,29 +368,6 @@ describe('the reads of the store, and its hints', () => {
     expect(lists).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
   })
 
-  it('V77: so many tenants are remembered, the last that sent an input; the others are read again', async () => {
-    const { runs, asked } = await limited({ limit: 1, most: { tenants: 2, seen: 1000 } })
-    const input = (tenant: string, work = nothing) => runs.within(tenant, sessionKey(tenant, 'a'), work)
-    for (let round = 1; round <= 3; round++) {
-      for (const tenant of ['red', 'green', 'blue']) await input(tenant)
-      expect(asked.lists).toHaveLength(3 * round)
-      await input('green')
-      await input('blue')
-      await input('red')
-      expect(asked.lists).toHaveLength(3 * round + 1)
-    }
-  })
-
-  it('V77: a tenant whose input is being stored is not forgotten, however many others come', async () => {
-    const { runs, entering } = await limited({ limit: 1, most: { tenants: 1, seen: 1000 } })
-    const first = await entering('a')
-    for (const tenant of ['green', 'blue', 'white']) await runs.within(tenant, sessionKey(tenant, 'a'), nothing)
-    await expect(runs.within('red', sessionKey('red', 'b'), nothing)).rejects.toMatchObject(tooMany)
-    first.arrive()
-    await first.done
-    await runs.within('red', sessionKey('red', 'b'), nothing)
-  })
-
   it('V77: a store that cannot be read at first refuses only that input', async () => {
     const { within, store, asked } = await limited()
     const { listSessions } = store

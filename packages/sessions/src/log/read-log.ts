@@ -22,7 +22,7 @@ export interface LogReading {
   /** Yields the events of this run only, and ends once it rests and the log has no later event of it. */
   readonly runId?: string
   /** Returns true if the run waits or has ended now, independent of the reader's position. */
-  readonly isResting: (runId: string) => Promise<boolean>
+  readonly isResting: (runId: string, signal: AbortSignal) => Promise<boolean>
   /** True if this process has just queued the run: then the log has everything that happened to it since. */
   readonly isQueuedHere?: boolean
   /** Fetches deltas of other processes. Absent if there are none. */
@@ -55,6 +55,7 @@ class LogReader {
   readonly #reading: LogReading
   /** True once the caller has left. A field, since it is read at every event. */
   #hasLeft = false
+  readonly #leaving = new AbortController()
   /** Number of the last durable event seen. Set, like the count, when reading starts. */
   #seq!: number
   /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
@@ -87,12 +88,13 @@ class LogReader {
   /** Ends the reading, also while it waits. */
   readonly leave = (): void => {
     this.#hasLeft = true
+    this.#leaving.abort()
     this.#queue?.lookUp()
     this.#reading.abortSignal?.removeEventListener('abort', this.leave)
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { liveLog, key, from, isQueuedHere = false } = this.#reading
+    const { liveLog, key, runId, from, isQueuedHere = false, bufferBytes } = this.#reading
     const letGo = liveLog.hold(key)
     const session = (this.#live = liveLog.session(key))
     try {
@@ -102,7 +104,7 @@ class LogReader {
       if (!this.#reading.live) return yield* this.#catchUp()
       for (let isOpen = isQueuedHere; !this.#hasLeft; isOpen = false) {
         // Subscribes before it reads the log, so that no later event is missed.
-        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, bufferBytes, runId)
         try {
           if ((yield* this.#readOn(session, queue, isOpen)) === 'ended') return
         } finally {
@@ -123,7 +125,7 @@ class LogReader {
     const { runId, isResting, live, store, clock } = this.#reading
     this.#mayRest = this.#hasMoved = false
     // Asked before the log is read: the run rests at this place only if the log has no later event of it.
-    const resting = runId !== undefined && !isOpen && (await isResting(runId))
+    const resting = runId !== undefined && !isOpen && (await isResting(runId, this.#leaving.signal))
     yield* this.#catchUp(() => session.unsubscribe(queue))
     await this.#fetchDeltas()
     if (this.#ended || this.#hasLeft || (resting && !this.#hasMoved)) return 'ended'
@@ -179,8 +181,8 @@ class LogReader {
 
   /** Keeps the events only in `#page`, which releases each one when it is yielded: a slow reader holds few. */
   async #readPage(limit: number): Promise<{ readonly lastSeq: number; readonly limit: number; readonly last?: LoggedEvent }> {
-    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
-    const page = await store.readEvents(key, this.#seq, limit)
+    const { bufferBytes = maxQueueBytes } = this.#reading
+    const page = await this.#readEvents(this.#seq, limit)
     const { firstSeq, lastSeq } = page
     if (this.#hasEnded(page)) return { lastSeq, limit, last: this.#lastEvent(page) }
     this.#checkReach(firstSeq, lastSeq)
@@ -264,9 +266,8 @@ class LogReader {
 
   /** Reads back to the newest event of a run if the next delta depends on it. */
   async #findNewest(queue: ReaderQueue): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; this.#isUnsure(queue); place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event || isOfRun(event) || place === 1) this.#newest = place
     }
   }
@@ -287,11 +288,17 @@ class LogReader {
 
   /** True if the log has more, or the followed run came to rest in another process without an event. */
   async #isBehind(): Promise<boolean> {
-    const { store, key, runId, isResting } = this.#reading
+    const { runId, isResting } = this.#reading
     await this.#fetchDeltas()
-    const page = await store.readEvents(key, this.#seq, 1)
+    const page = await this.#readEvents(this.#seq, 1)
     if (page.lastSeq > this.#seq || page.sessionId !== this.#sessionId) return true
-    return runId !== undefined && isResting(runId)
+    return runId !== undefined && isResting(runId, this.#leaving.signal)
+  }
+
+  /** Reads the log after a place. Readers at the same place share the read. */
+  #readEvents(after: number, limit: number): Promise<EventPage> {
+    const { store, key } = this.#reading
+    return this.#live.share(`${after} ${limit}`, () => store.readEvents(key, after, limit))
   }
 
   async #fetchDeltas(): Promise<void> {
@@ -320,9 +327,8 @@ class LogReader {
 
   /** Reads back to the last event that shows whether a run is open, unless one was seen already. */
   async #lookBack(): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event) break
       this.#noteBusy(event)
     }

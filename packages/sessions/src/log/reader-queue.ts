@@ -32,10 +32,12 @@ export class ReaderQueue {
   #release: (() => void) | undefined
   readonly #mutedBase: number | undefined
   readonly #maxBytes: number
+  readonly #runId: string | undefined
 
-  /** Ignores deltas that follow `mutedBase`. */
-  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes) {
+  /** Ignores deltas that follow `mutedBase`. With `runId`, lets the reader pass over events of other runs in larger pieces. */
+  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes, runId?: string) {
     this.#mutedBase = mutedBase
+    this.#runId = runId
     this.#maxBytes = Math.min(maxBytes, maxQueueBytes)
   }
 
@@ -129,6 +131,10 @@ export class ReaderQueue {
     } else {
       this.#items.push({ item, bytes })
     }
-    this.#wake?.()
+    if (this.overflowed || this.#bytes * 2 > this.#maxBytes || this.#concerns(item)) this.#wake?.()
+  }
+
+  #concerns({ event }: QueueItem): boolean {
+    return this.#runId === undefined || !('runId' in event) || event.runId === this.#runId
   }
 }

@@ -48,6 +48,21 @@ describe('S117: the queue of one reader', () => {
     expect(queue.head).toBeUndefined()
   })
 
+  it('S117: wakes the reader of a run for its own events, and for those of other runs when half of its room is taken', async () => {
+    const queue = new ReaderQueue(undefined, 20, 'mine')
+    const of = (runId: string): LoggedEvent => ({ ...event(1), runId }) as LoggedEvent
+    const waiting = queue.wait(false)
+    queue.pushDurable(of('other'), 1, 6)
+    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1 }, 4)
+    expect(await ended(waiting)).toBe(false)
+    queue.pushDurable(of('other'), 2, 1)
+    expect(await ended(waiting)).toBe(true)
+    while (queue.shift());
+    const again = queue.wait(false)
+    queue.pushDurable(of('mine'), 3, 1)
+    expect(await ended(again)).toBe(true)
+  })
+
   it('S117: never has more room than a megabyte', () => {
     const queue = new ReaderQueue(undefined, Number.MAX_SAFE_INTEGER)
     queue.pushDurable(event(1), 1, 1024 * 1024)
