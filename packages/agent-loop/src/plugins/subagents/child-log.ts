@@ -58,7 +58,7 @@ function update(turn: Turn, call: Call, report: Report<'update'>, told: ToldChil
   const { row } = call
   const before = told.update
   if (before && (step < before.step || (step === before.step && status === before.status))) return
-  const news = { step, status, ...(text !== undefined && { text: text.slice(0, textCharacters) }), toolNames }
+  const news = { step, status, ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }), toolNames }
   mark(call, { ...told, update: news })
   turn.log.record({ type: 'child-update', toolCallId: row.toolCallId, childRunId, subagent: told.subagent, ...news })
 }
