@@ -12,14 +12,28 @@ const { process } = globalThis as { readonly process?: { getBuiltinModule?(name:
 const native = process?.getBuiltinModule?.('node:crypto') as NativeCrypto | undefined
 
 /**
- * Returns JSON with sorted keys and one way to write each value (RFC 8785), so that equal values give equal text. Throws
- * `AgentError` `invalid-input` for a value that is not JSON.
+ * Returns JSON with sorted keys and one way to write each value (RFC 8785), so that equal values give equal text. Half of a
+ * surrogate pair, which the standard does not allow, is written as its escape sequence. Throws `AgentError` `invalid-input` for a value
+ * that is not JSON.
  */
 export function canonicalJson(value: JSONValue): string {
   try {
-    return serialize(value) ?? 'null'
+    return written(value)
   } catch (error) {
     throw new AgentError('invalid-input', `value must be JSON: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+const escapes = /\\(?:u(d[89a-f]..)|.)/g
+
+function written(value: JSONValue): string {
+  try {
+    return serialize(value) ?? 'null'
+  } catch (error) {
+    if (!messageOf(error).startsWith('Lone')) throw error
+    // U+FFFF, which is no character, stands for the escape sequence while the library writes the rest.
+    const marked = JSON.stringify(value).replace(escapes, (all, half?: string) => (half ? `\\uffff${half}` : all))
+    return written(JSON.parse(marked) as JSONValue).replace(/\uffff(?=d[89a-f]..)/g, '\\u')
   }
 }
 

@@ -75,14 +75,9 @@ async function pinnedTool({ name, description, inputSchema, effect }: Tool): Pro
   return deepFreeze(plainJson({ name, description, inputSchema: jsonSchema, effect }))
 }
 
-/** Finds half of a surrogate pair as `JSON.stringify` writes it. Text that looks like it, such as `\\ud8`, matches too. */
-const halfCharacter = /\\ud[89a-f]/
-
 /** Returns a value as it comes out of a store: without parts that JSON cannot hold. */
 function plainJson<Value>(value: Value): Value {
-  const text = JSON.stringify(value)
-  if (!halfCharacter.test(text)) return JSON.parse(text) as Value
-  return JSON.parse(JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? item.toWellFormed() : item))) as Value
+  return JSON.parse(JSON.stringify(value)) as Value
 }
 
 interface OwnModel {

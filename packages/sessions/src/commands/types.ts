@@ -153,7 +153,7 @@ export interface OverlayOptions extends Pick<InputOptions, 'id'> {
 /**
  * Action on an input while a run is open. `queue`: wait after the queued runs. `steer`: add to the active run. `interrupt`:
  * stop the active run and go before the queue. `reject`: throw `busy`; while only hooks after the end of a turn run, wait for them
- * at most 10 s first.
+ * first, at most 10 s longer than a lease.
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
@@ -373,6 +373,8 @@ export interface RunInfo {
   readonly startedAt?: number
   /** Absent while it is open, which includes the hooks after the end of its turn. */
   readonly endedAt?: number
+  /** Set while hooks run after its turn has ended or waits: `status` is that of the log, and the session is not free yet. */
+  readonly holdsSession?: true
 }
 
 /** A run of a subagent that waits because the definition of its agent has changed. */

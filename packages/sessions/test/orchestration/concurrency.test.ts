@@ -111,8 +111,6 @@ describe('a conflict', () => {
     const { orchestration: alone } = bench({ store: watched })
     await Promise.all(Array.from({ length: 50 }, (_, n) => alone.addUsedTool(id, `t${n}`)))
     expect(watched.calls.filter((call) => call === 'compareAndSet')).toHaveLength(50)
-    const many = Promise.allSettled(Array.from({ length: 1_001 }, () => alone.addUsedTool(id, 't')))
-    expect((await many).filter((each) => each.status === 'rejected').map(({ reason }) => (reason as SessionError).code)).toEqual(['queue-full'])
   })
 })
 
