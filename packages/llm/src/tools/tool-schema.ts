@@ -63,9 +63,10 @@ export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | 
 
 /**
  * Returns the JSON Schema of a schema synchronously. Returns undefined if it must be loaded, or if its library has no conversion to
- * JSON Schema.
+ * JSON Schema. Throws `LlmError` `invalid-config` if the schema is invalid.
  */
 export function jsonSchemaOf(schema: FlexibleSchema | JSONSchema7): JSONSchema7 | undefined {
+  checkSchema('schema', schema)
   const found = known.get(schema)?.jsonSchema ?? (isPlain(schema) ? schema : field(schema, 'jsonSchema') ?? standardJson(schema))
   return isRecord(found) && !('then' in found) ? found : undefined
 }
