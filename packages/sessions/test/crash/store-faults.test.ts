@@ -63,6 +63,13 @@ describe('planted mistakes about failures of a store', () => {
     expect(alone.failures).toContainEqual(pair)
   })
 
+  it('S179: an unknown point is refused with a list of the known points', async () => {
+    for (const only of ['99 nowhere away', '2 claim', '2 claim unavailable > nowhere']) {
+      const refused = exploreStoreFaults(crashScenarios.text, { only })
+      await expect(refused).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('commit session-start+run-queued full"') })
+    }
+  })
+
   it('S179: equal scenarios and seeds give equal reports', async () => {
     const explore = () => exploreStoreFaults({ ...crashScenarios.tools, runtime: takenForFenced }, { singles: 16, pairs: 3, seed: 7 })
     const report = await explore()
