@@ -59,6 +59,7 @@ export type {
   ForkRequest,
   Identity,
   InputReceipt,
+  RunAhead,
   InputRequest,
   Label,
   LabelList,

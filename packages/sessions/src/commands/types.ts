@@ -275,8 +275,16 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   status(): Promise<Status>
   /** Reads events from the first one of the run (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
   events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
-  /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
-  result(): Promise<RunResult>
+  /**
+   * Settles when the run ends or waits for outside help; never rejects for a failed run. With `waitMs` it settles after that time at
+   * the latest, with the status of the open run: `queued`, `running` or `awaiting-subagent`.
+   */
+  result(options?: { readonly waitMs?: number }): Promise<RunResult>
+  /**
+   * Resolves with the run that must end before this one starts, with what it waits for, or with null if this run has started or is
+   * the next. While it waits for an answer, a decision or `recover`, so does this one.
+   */
+  behind(): Promise<RunInfo | null>
   /** Gives an overlay to the session: the next model call of its open turn sees it or, if none follows, its next turn. */
   overlay(input: AgentInput, options?: OverlayOptions): Promise<void>
   stop(options?: { readonly reason?: string; readonly waitMs?: number }): Promise<StopReceipt>
