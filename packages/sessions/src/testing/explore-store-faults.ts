@@ -1,3 +1,4 @@
+import { SessionError } from '../errors.ts'
 import { checkScenario, checkStoreFaultOptions } from './check-options.ts'
 import { standardInvariants } from './crash-kit/invariants.ts'
 import { endsAlike } from './crash-kit/invariants/alike.ts'
@@ -47,7 +48,7 @@ class Exploration {
     this.#check('', recorded)
     if (this.#failures.length === 0) {
       this.#undisturbed = recorded.end
-      if (only !== undefined) await this.#replay(only)
+      if (only !== undefined) await this.#replay(only, recorded.calls)
       else {
         for (const place of this.#drawn(this.#placesOf(recorded.calls), singles)) await this.#strike(place)
         for (let pair = 0; pair < pairs; pair++) await this.#strikeTwice(recorded.calls)
@@ -87,11 +88,13 @@ class Exploration {
     return places[Math.floor(this.#random() * places.length)] as Place
   }
 
-  async #replay(only: string): Promise<void> {
-    const plan = only.split(then).map((point): PlannedFault => {
-      const words = point.split(' ')
-      return { call: Number(words[0]), fault: words.at(-1) as StoreFault }
-    })
+  async #replay(only: string, calls: readonly StoreCall[]): Promise<void> {
+    const points = only.split(then)
+    const known = this.#placesOf(calls).map(({ call, fault }) => printFault(call, fault))
+    if (!known.includes(points[0] ?? '') || !points.every((point) => /^\d+ .* ?(unavailable|answer-lost|full|away)$/.test(point))) {
+      throw new SessionError('invalid-config', `There is no point ${JSON.stringify(only)} with these faults; there are: ${known.map((each) => JSON.stringify(each)).join(', ')}.`)
+    }
+    const plan = points.map((point): PlannedFault => ({ call: Number.parseInt(point, 10), fault: point.split(' ').at(-1) as StoreFault }))
     this.#check(only, await this.#run(plan))
   }
 
