@@ -5,9 +5,13 @@ import type { DeltaPlace } from '../contract/session-store.ts'
 /** Limit of buffered bytes, unless the reader asks for less. */
 export const maxQueueBytes = 1024 * 1024
 
-/** `seq` is the number of the newest durable event when the delta was made. */
+/**
+ * `seq` is the number of the newest durable event when the delta was made. `had` tells how much of its answer the deltas up to it
+ * hold.
+ */
 export interface QueuedPlace extends DeltaPlace {
   readonly seq: number
+  readonly had: string
 }
 
 export type QueueItem =
@@ -45,8 +49,8 @@ export class ReaderQueue {
     this.#push({ kind: 'durable', event, seq, endedRun }, bytes)
   }
 
-  pushDelta(event: LoggedEvent, { seq, base, n }: QueuedPlace, bytes: number): void {
-    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
+  pushDelta(event: LoggedEvent, { seq, base, n, had }: QueuedPlace, bytes: number): void {
+    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n, had }, bytes)
   }
 
   /** The item that `shift` would return. */
