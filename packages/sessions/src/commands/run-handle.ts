@@ -64,6 +64,7 @@ export function runHandle(
       const ahead = await runAhead(context.store, await found(readRun(context.store, runId)))
       return ahead ? toRunInfo(context.store, ahead) : null
     },
+    overlay: session.overlay,
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)
       return session.stop({ ...options, runId })

@@ -3,7 +3,6 @@ import { newsOfChild } from '../writer/child-deliveries.ts'
 import { untoldBy, untoldEvents, type SettledRow } from '../writer/reminders.ts'
 import { newEvent } from '../writer/new-event.ts'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect, RunPatch, Write } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../contract/records.ts'
@@ -139,7 +138,7 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
 async function commitStop(context: SessionContext, run: RunRecord, at: number, { expect, writes, events }: Stopping): Promise<CommitResult> {
   const id = context.ids.next('batch')
   const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at, batchId: id }) : []
-  const result = await commitOnce(context.store, { id, key: run.session, expect, writes, deliver })
+  const result = await context.store.commit({ id, key: run.session, expect, writes, deliver })
   if (result.ok) publishOwn(context, run.session, result, events)
   return result
 }

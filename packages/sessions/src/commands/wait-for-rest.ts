@@ -27,8 +27,13 @@ export async function restWithin(
   }
 }
 
-/** Longest time in ms that a command waits for a run that only stores records after the end of its turn. */
-export const maxRecordsMs = 10_000
+/**
+ * Returns how long a command waits for a run that only stores records after the end of its turn, in ms. If its process dies, another
+ * one takes over once the lease has ended.
+ */
+export function longestRecordsMs(leaseMs: number): number {
+  return leaseMs + 10_000
+}
 
 /**
  * Waits for a run that only stores records after the end of its turn, at most until `untilMs`. Returns false if it is still open

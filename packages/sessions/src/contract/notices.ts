@@ -1,7 +1,6 @@
 import type { JSONObject } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { PageRequest } from './paging.ts'
-import type { Webhook } from './records.ts'
 
 /**
  * Types of notices: a run has ended; a run waits for an answer of a client or a person; a run waits for `recover` or
@@ -87,7 +86,7 @@ export interface NoticeQuery extends PageRequest {
  * Returns the name of the receiver of notices: the hook itself, or the origin of the URL for the webhooks of sessions, because many
  * sessions share a receiver.
  */
-export function receiverOf(hook: string, ofSession: Pick<Webhook, 'url'> | undefined): string {
+export function receiverOf(hook: string, ofSession: { readonly url: string } | undefined): string {
   return hook === sessionHook && ofSession ? ofSession.url.split('/', 3).join('/') : hook
 }
 

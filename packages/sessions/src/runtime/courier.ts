@@ -2,6 +2,7 @@ import type { Clock } from '@bowline/llm'
 import { receiverOf, sessionHook, type NoticeClaimRequest, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
 import type { Webhook } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
+import { askAgain } from '../contract/steady-store.ts'
 import type { GuardOptions } from '../net/guarded-request.ts'
 import { delayAfter, FailingReceivers } from './failing-receivers.ts'
 import type { ErrorContext } from './types.ts'
@@ -214,8 +215,10 @@ export class Courier {
   }
 
   async #send(notice: NoticeRecord, probed: string | undefined): Promise<void> {
-    const { store } = this.#options
-    await store.settleNotice(notice, await this.#attempt(notice, probed))
+    const { store, clock } = this.#options
+    const outcome = await this.#attempt(notice, probed)
+    // A delivery that is not stored within the lease is repeated.
+    await askAgain(() => store.settleNotice(notice, outcome), { clock, over: this.#abort.signal, forMs: leaseMs })
   }
 
   async #attempt(notice: NoticeRecord, probed: string | undefined): Promise<NoticeOutcome> {

@@ -2,7 +2,6 @@ import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
 import { isWaiting } from '../contract/run-status.ts'
 import type { Expect } from '../contract/batch.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { SessionRecord, TimerRecord } from '../contract/records.ts'
 import type { ErrorContext, Retention, SweepReport } from './types.ts'
@@ -210,7 +209,7 @@ export class Scheduler {
     const run = await store.readRun(runId)
     const waits = run.status === 'found' && isWaiting(run.value.status)
     const as: readonly Expect[] = run.status === 'found' ? [{ that: 'run', runId, status: [run.value.status] }] : []
-    const result = await commitOnce(store, {
+    const result = await store.commit({
       id: ids.next('batch'),
       key,
       expect: [{ that: 'timer', id }, ...as],

@@ -72,7 +72,7 @@ it('S213: when a receiver is back, what waits goes out in order with the next pr
   state.isWell = true
   await pass(2)
   const late = new Set(untried)
-  expect(sessions().filter((session) => late.has(session))).toEqual(untried.toReversed())
+  expect(sessions().filter((session) => late.has(session))).toEqual(untried.toSorted())
   expect((await runtime.notices({ state: 'delivered', limit: 1000 })).items).toHaveLength(100)
   await runtime.stop()
 })
