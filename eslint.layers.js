@@ -32,7 +32,7 @@ export const layers = {
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely', 'croner', 'canonicalize', 'pg', 'redis', '@upstash/redis'],
+    libraries: ['kysely', 'croner', 'canonicalize', 'ipaddr.js', 'pg', 'redis', '@upstash/redis'],
     builtins: ['src/**'],
   },
   bridge: {
