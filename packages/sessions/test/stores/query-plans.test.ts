@@ -90,7 +90,7 @@ async function planAll(): Promise<Plans> {
 const tooFar = [/^SCAN (?!path|json_each|wanted|kept|CONSTANT ROW)/, /USING (COVERING )?INDEX sqlite_autoindex_\w+ \(\w+=\?\)/]
 
 /** Statements that list or search everything, and inserts, which check references to the new row. */
-const goesThroughAll = [/order by "session"\."key", "timer"\."id"/, /"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
+const goesThroughAll = [/"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
 /** Seldom statements: pruning of old data, and the branches of one conversation in all its entries. */
 const goesThroughAllNowAndThen = [
   ...[/^delete from/, /^select "run"."session" from .* "run"."ended_at" </, /^select .*"run"."first_seq", "run"."ended_at" from .* order by "run"."n"$/],

@@ -5,9 +5,10 @@ import type { Page } from '../../contract/paging.ts'
 import type { SessionRecord, Status } from '../../contract/records.ts'
 import type { SessionQuery } from '../../contract/session-store.ts'
 import { readableRecord } from '../rules.ts'
-import { isByPrefix, mostSorted, partsOf, usualStatus } from '../session-lists.ts'
+import { isByPrefix, mostSorted, partsOf } from '../session-lists.ts'
 import type { ListPart } from '../session-lists.ts'
 import type { SqlDialect } from './dialect.ts'
+import { usualStatus } from './indexes.ts'
 import { selectSessions, sessionRecord } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
 import { ask, first, statement, together } from './statement.ts'
@@ -100,7 +101,10 @@ const unused = { tenant: '', parent: '', agent: '', status: 'queued', child: 0 }
 function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): readonly Call<ListedRow>[] {
   const { agent = '', status, parent, expired, activeSince = 0, page } = query
   const filters = { agent, statuses: status ?? [], expired: Number(expired), activeSince }
-  return (isSmall ? [{}] : partsOf(query)).map((part: ListPart) => {
+  // Sessions with the usual status are in no index by status.
+  const { status: _status, ...others } = query
+  const parts = partsOf(status?.includes(usualStatus) ? others : query)
+  return (isSmall ? [{}] : parts).map((part: ListPart) => {
     const wanted: { readonly [C in Condition]?: boolean } = {
       ...Object.fromEntries(Object.keys(part).map((name) => [name, true])),
       keys: isSmall,
