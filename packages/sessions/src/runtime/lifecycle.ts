@@ -32,6 +32,7 @@ export class Lifecycle {
   #starting: Promise<StartReport> | undefined
   #stopping: Promise<void> | undefined
   #isOpen = false
+  #over = new AbortController()
   #releaseProcess: (() => void) | undefined
 
   constructor({ store, loop, scheduler, courier, openOptions, onHint, finishWriting }: LifecycleParts) {
@@ -42,6 +43,11 @@ export class Lifecycle {
     this.#openOptions = openOptions
     this.#onHint = onHint
     this.#finishWriting = finishWriting
+  }
+
+  /** Aborted once the store is about to be closed. Another start has another signal. */
+  get over(): AbortSignal {
+    return this.#over.signal
   }
 
   /** Starts the runtime if it was not started, or if its start failed. A stopped runtime stays stopped. */
@@ -71,6 +77,7 @@ export class Lifecycle {
     try {
       await this.#store.open(this.#openOptions)
       this.#isOpen = true
+      this.#over = new AbortController()
       this.#unsubscribe = this.#store.subscribe(this.#onHint)
       const recovered = await this.#loop.start()
       this.#courier.start()
@@ -102,6 +109,7 @@ export class Lifecycle {
     if (isOpen) {
       // Both share the grace period, so that a slow webhook takes no time from the runs.
       await Promise.all([this.#loop.stop(graceMs), this.#courier.stop(graceMs)])
+      this.#over.abort()
       await this.#scheduler.stop()
       await this.#finishWriting(graceMs)
     }

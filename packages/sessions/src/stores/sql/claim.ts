@@ -82,7 +82,7 @@ const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
     .where('run.status', '=', sql.lit('running'))
     .where((where) =>
       where.or([
-        where('run_state.lease_until', '<=', dialect.time(slots.now)),
+        where.and([where('run_state.owner', 'is distinct from', slots.owner), where('run_state.lease_until', '<=', dialect.time(slots.now))]),
         where.and([where('run_state.owner', '=', slots.owner), where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text'))]),
       ]),
     ),
@@ -258,8 +258,8 @@ function claimable(session: SessionRow & { readonly now: number }, runs: readonl
 
 function isLost({ status, id, owner, lease_until: leaseUntil }: RunRow, request: ClaimRequest, { loss }: ClaimContext, now: number): boolean {
   if (status !== 'running') return false
-  const isForgotten = owner === request.owner && !request.holds.includes(id)
-  return isForgotten || (loss === 'lease' ? (leaseUntil ?? now) <= now : owner !== request.owner)
+  if (owner === request.owner) return !request.holds.includes(id)
+  return loss === 'owner' || (leaseUntil ?? now) <= now
 }
 
 const updateRunState = statement((db, slots: RunProgressSlots & RunLease) =>

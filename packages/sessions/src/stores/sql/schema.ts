@@ -99,7 +99,7 @@ const tables: readonly Table[] = [
     changesOften: true,
     key: 'session, n',
     columns: `
-      namespace text, session session, n number, hook text, type text, at number, body text, state text, attempts number,
+      namespace text, session session, n number, hook text, receiver text, type text, at number, body text, state text, attempts number,
       queued_at number, due_at number?, settled_at number?, error text?
     `,
   },

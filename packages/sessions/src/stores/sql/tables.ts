@@ -184,6 +184,8 @@ interface NoticeTable {
   readonly session: number
   readonly n: number
   readonly hook: string
+  /** The receiver when the notice was queued. */
+  readonly receiver: string
   readonly type: NoticeType
   readonly at: number
   readonly body: Json
