@@ -109,6 +109,14 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     expect(faults).toEqual([])
   })
 
+  it('S47, S54: a page is not sorted, except entries of the same time', async () => {
+    // Distinct sessions are those of rows that wait to be taken or pruned.
+    const pages = [...(await plansOfAll())].filter(([text]) => /^select (?!distinct).* order by .* limit cast\(/.test(text))
+    expect(pages.length).toBeGreaterThan(10)
+    const sorted = pages.filter(([, steps]) => steps.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
+    expect(sorted.map(([text]) => text)).toEqual([])
+  })
+
   it('S54: a claim reads only queued and running runs', async () => {
     const plans = await plansOfAll()
     const claims = [...plans].filter(([text]) => /^select "run"."session" .*"run"."status" = '(queued|running)'.* order by "run"."created_at"/.test(text))

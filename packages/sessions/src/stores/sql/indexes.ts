@@ -37,7 +37,10 @@ export const indexes: readonly Index[] = [
   ['notice_due', 'notice', 'namespace, due_at', 'due_at is not null'],
   ['notice_line', 'notice', 'session, hook, n', 'settled_at is null'],
   ['notice_settled', 'notice', 'namespace, settled_at', 'settled_at is not null'],
-  ['notice_list', 'notice', 'namespace, at'],
+  ['notice_list', 'notice', 'namespace, at desc'],
+  ['notice_hook', 'notice', 'namespace, hook, at desc'],
+  ['notice_state', 'notice', 'namespace, state, at desc'],
+  ['notice_session', 'notice', 'session, at desc'],
 ]
 
 /** Their statements search only records that are not deleted. */
