@@ -373,7 +373,7 @@ class LogReader {
     return base <= this.#countedAt && n <= this.#n
   }
 
-  #concerns(event: LoggedEvent): boolean {
+  #concerns(event: AgentEvent): boolean {
     const { runId } = this.#reading
     if (runId === undefined) return true
     // `settled` concerns the session. The events of a run end with its save-point.

@@ -53,7 +53,7 @@ describe('S117: the queue of one reader', () => {
     const of = (runId: string): LoggedEvent => ({ ...event(1), runId }) as LoggedEvent
     const waiting = queue.wait(false)
     queue.pushDurable(of('other'), 1, 6)
-    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1 }, 4)
+    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1, had: '' }, 4)
     expect(await ended(waiting)).toBe(false)
     queue.pushDurable(of('other'), 2, 1)
     expect(await ended(waiting)).toBe(true)
