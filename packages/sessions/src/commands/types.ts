@@ -342,6 +342,7 @@ export interface SessionInfo {
   /** Session and entry that a fork was copied from. */
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
+  /** Time at which a run was last added. Other commits move it at most once a minute. */
   readonly activeAt: number
   /** Expiry time if there is no further activity. */
   readonly expiresAt?: number

@@ -1,4 +1,5 @@
 import { SessionError } from '../errors.ts'
+import { compareIds } from './check-state.ts'
 
 /** One page of a list. `next` is absent on the last page. */
 export interface Page<T> {
@@ -47,7 +48,7 @@ export interface SessionPosition {
 }
 
 export function byActivity(a: SessionPosition, b: SessionPosition): number {
-  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
+  return b.activeAt - a.activeAt || compareIds(a.key, b.key)
 }
 
 export function printSessionPosition(position: SessionPosition): string {
