@@ -181,10 +181,20 @@ function contextOf(given: JSONValue): JSONValue {
   }
 }
 
+/**
+ * Transcripts that runs have left, by the list that they were read from. A list that a journal returns again has only grown, so the
+ * work of a run does not grow with the conversation.
+ */
+export const transcripts = new WeakMap<JournalState['messages'], Transcript>()
+
 /** Returns the open turn of a conversation, or its next one. Throws `invalid-transcript`. */
 export function openTurn(run: RunParts, state: JournalState, runId: string): Turn {
   const { open, turns, messages, compaction, calibration } = state
-  const transcript = new Transcript(messages, new ContextEstimate(run.models[0].name, calibration), compaction)
+  const estimate = new ContextEstimate(run.models[0].name, calibration)
+  const known = transcripts.get(messages)
+  // Runs may follow each other before the first one has noticed that it lost the conversation.
+  transcripts.delete(messages)
+  const transcript = known?.follow(messages, estimate, compaction) ? known : new Transcript(messages, estimate, compaction)
   if (!open) return newTurn(run, transcript, turns + 1, runId || run.ids.next('run'))
   return new Turn(run, run.plugins, { runId: open.runId, number: open.turn, transcript, open })
 }

@@ -25,6 +25,16 @@ const shortestToLearnFrom = 1_000
 const leastTokensPerCharacter = 0.05
 const mostTokensPerCharacter = 2
 
+/** What an estimate has learned from the shown messages alone. */
+export interface ReadEstimate {
+  readonly model: string
+  readonly messages: number
+  readonly tokensPerCharacter: number
+  readonly shown: Weight
+  readonly measured: readonly (readonly [model: string, Measured])[]
+  readonly reference: Measured | undefined
+}
+
 /**
  * Estimates the tokens of the next call: the last real usage of the model, plus newer content by its characters. The work per
  * message does not depend on the length of the conversation.
@@ -127,6 +137,24 @@ export class ContextEstimate {
     this.#learnAnew()
     this.#shown = sum(messages.slice(0, freshFrom).map(weigh))
     for (const message of messages.slice(freshFrom)) this.append(message)
+  }
+
+  /**
+   * Starts with what an earlier estimate has learned from the beginning of these messages, and reads the others. Returns the same
+   * for the next one.
+   */
+  continue(read: ReadEstimate | undefined, { messages, freshFrom }: { readonly messages: readonly Message[]; readonly freshFrom: number }): ReadEstimate {
+    if (read?.model === this.#model) {
+      this.#tokensPerCharacter = read.tokensPerCharacter
+      this.#shown = read.shown
+      this.#reference = read.reference
+      for (const [model, measured] of read.measured) this.#measured.set(model, measured)
+      for (let place = read.messages; place < messages.length; place++) this.append(messages[place] as Message)
+    } else {
+      this.restart(messages, freshFrom)
+    }
+    const { tokensPerCharacter } = this
+    return { ...{ model: this.#model, messages: messages.length, tokensPerCharacter, shown: this.#shown }, measured: [...this.#measured], reference: this.#reference }
   }
 
   get #weight(): Weight {

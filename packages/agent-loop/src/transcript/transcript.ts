@@ -4,13 +4,15 @@ import { clientCalls } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
 import type { Compaction } from '../events/message-events.ts'
 import type { ToolResult } from '../events/tool-events.ts'
-import type { ContextEstimate } from './estimate.ts'
+import type { ContextEstimate, ReadEstimate } from './estimate.ts'
 import { TranscriptGuard } from './guard.ts'
 import { View } from './view.ts'
 
 /** The messages of a conversation, checked and frozen, with the view that a model is shown and an estimate of its size. */
 export class Transcript {
-  readonly estimate: ContextEstimate
+  estimate: ContextEstimate
+  /** What an estimate has read of the messages before a run added to it. */
+  #read: ReadEstimate | undefined
   readonly shown = new View()
   readonly #guard = new TranscriptGuard()
   #messages: StoredMessage[] = []
@@ -77,6 +79,20 @@ export class Transcript {
     return inputId !== undefined && this.#guard.hasMessage(inputId) ? `the message id ${inputId} is used twice` : undefined
   }
 
+  /**
+   * Adds the messages that follow its own in `messages`, and begins a new estimate of them all. Returns false if it does not end
+   * like the beginning of them, or has another compaction. Throws `invalid-transcript` if they break an invariant.
+   */
+  follow(messages: readonly StoredMessage[], estimate: ContextEstimate, compaction?: Compaction): boolean {
+    const from = this.#messages.length
+    if (from > messages.length || messages[from - 1] !== this.#messages[from - 1]) return false
+    if (this.shown.compaction?.compactionId !== compaction?.compactionId) return false
+    for (let place = from; place < messages.length; place++) this.#take(messages[place] as StoredMessage)
+    this.estimate = estimate
+    this.#read = estimate.continue(this.#read, this.shown)
+    return true
+  }
+
   /** Adds a message. Throws `invalid-transcript` and changes nothing if it may not follow. */
   append(message: StoredMessage): void {
     if (this.#take(message)) this.estimate.append(message)
@@ -126,6 +142,7 @@ export class Transcript {
   }
 
   #estimateAnew(): void {
+    this.#read = undefined
     this.estimate.restart(this.shown.messages, this.shown.freshFrom)
   }
 }

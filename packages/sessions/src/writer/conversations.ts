@@ -51,7 +51,8 @@ const noTranscript: StoredTranscript = { messages: [] }
 
 interface Known {
   leaf: string | null
-  readonly messages: StoredMessage[]
+  /** The loop keeps what it knows of this list by the list itself, so the list may only grow: else it becomes another one. */
+  messages: StoredMessage[]
   compaction: Compaction | undefined
   characters: number
 }
@@ -75,9 +76,10 @@ export class Conversation {
     if (openRun === undefined && known && (await this.#catchUp(known, store, key, leaf))) return this.#shown(known)
     const { messages, compaction } = leaf === null ? noTranscript : await readTranscript(store, key, { leaf, openRun })
     this.forget()
-    this.#known = { leaf, messages: [], compaction, characters: 0 }
-    this.#add(this.#known, messages)
-    return { messages, ...(compaction && { compaction }) }
+    const read: Known = { leaf, messages: [...messages], compaction, characters: 0 }
+    this.#known = read
+    this.#count(read, charactersIn(messages))
+    return shownOf(read)
   }
 
   /** Records a commit of the turn that moved the path from one leaf to another. */
@@ -122,12 +124,13 @@ export class Conversation {
 
   /** Drops the messages that the compaction replaces. */
   #shown(known: Known): StoredTranscript {
-    const { messages, compaction } = known
-    if (!compaction) return { messages: [...messages] }
-    const oldest = oldestKept(compaction)
-    const hidden = messages.splice(0, Math.max(0, messages.findIndex(({ id }) => id === oldest)))
-    this.#count(known, -charactersIn(hidden))
-    return { messages: [...messages], compaction }
+    const oldest = known.compaction && oldestKept(known.compaction)
+    const hidden = oldest === undefined ? 0 : known.messages.findIndex(({ id }) => id === oldest)
+    if (hidden > 0) {
+      this.#count(known, -charactersIn(known.messages.slice(0, hidden)))
+      known.messages = known.messages.slice(hidden)
+    }
+    return shownOf(known)
   }
 
   #add(known: Known, messages: readonly StoredMessage[]): void {
@@ -139,6 +142,10 @@ export class Conversation {
     known.characters += by
     this.#grow(by)
   }
+}
+
+function shownOf({ messages, compaction }: Known): StoredTranscript {
+  return { messages, ...(compaction && { compaction }) }
 }
 
 function isCompaction(entry: EntryRecord): entry is Extract<EntryRecord, { type: 'compaction' }> {
