@@ -341,8 +341,6 @@ export interface JournalState {
   readonly input?: LoggedInput
   /** The latest turn that has ended. A journal that `child` returned must give it: the parent may not have seen the end. */
   readonly ended?: EndedTurn
-  /** Tokens per character, measured by real usage. */
-  readonly calibration?: number
 }
 
 /** The latest turn that has ended. */

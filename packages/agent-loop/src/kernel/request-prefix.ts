@@ -74,14 +74,14 @@ function missIn(turn: Turn, { prompt, tools, messages, end }: Beginning): CacheM
   const { journal } = turn.run
   const conversation = journal.conversation ?? journal
   const last = lastRequests.get(conversation)
-  const from = last && last.list?.deref() === messages ? last.messages.length : 0
+  const from = last?.list?.deref() === messages ? last.messages.length : 0
   const known: LastRequest = last ?? { prompt, tools, messages: [], list: undefined }
   const section = firstDifference(known.prompt, prompt)
   const tool = firstDifference(known.tools, tools)
   const index = takeHashes(known.messages, messages, from, end)
   known.prompt = prompt
   known.tools = tools
-  if (known.list?.deref() !== messages) known.list = messages === turn.transcript.view ? new WeakRef(messages) : undefined
+  known.list = messages === turn.transcript.view ? new WeakRef(messages) : undefined
   lastRequests.set(conversation, known)
   if (!last) return undefined
   if (section !== undefined) return { part: 'section', name: section }

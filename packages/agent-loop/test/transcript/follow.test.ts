@@ -15,29 +15,33 @@ const compaction: Compaction = {
 }
 
 function transcriptOf(messages: readonly StoredMessage[], compacted?: Compaction): Transcript {
-  return new Transcript(messages, new ContextEstimate(name), compacted)
+  return new Transcript({ messages, ...(compacted && { compaction: compacted }) }, name)
 }
 
 describe('a transcript that the next run takes over', () => {
   it('A170: takes what has come since, and is then like one that was read from the beginning', () => {
     const kept = transcriptOf(talk.slice(0, 2))
-    expect(kept.follow(talk, new ContextEstimate(name))).toBe(true)
+    expect(kept.follow({ messages: talk }, name)).toBe(true)
     const whole = transcriptOf(talk)
     expect([kept.messages, kept.view, kept.latestInput]).toEqual([whole.messages, whole.view, whole.latestInput])
     expect(kept.estimate.tokens).toBe(whole.estimate.tokens)
     const compacted = transcriptOf(talk.slice(0, 3), compaction)
-    expect(compacted.follow(talk, new ContextEstimate(name), { ...compaction })).toBe(true)
+    expect(compacted.follow({ messages: talk, compaction }, name)).toBe(true)
     expect(compacted.view).toEqual(transcriptOf(talk, compaction).view)
+    // A run compacts the view itself.
+    kept.shown.setCompaction(compaction)
+    expect(kept.follow({ messages: [...talk, user('u3')], compaction }, name)).toBe(true)
+    expect(kept.estimate.tokens).toBe(transcriptOf([...talk, user('u3')], compaction).estimate.tokens)
   })
 
   it('A170: begins with the estimate of a new run, whatever the earlier runs added to theirs', () => {
     const name = { provider: 'scripted', modelId: 'scripted-model' }
     const turns = Array.from({ length: 5 }, (_, n) => [user(`u${n}`, long(2_000)), answer(`a${n}`, long(500), used(1_000 * (n + 1), 200))]).flat()
-    const kept = new Transcript(turns.slice(0, 4), new ContextEstimate(name))
+    const kept = new Transcript({ messages: turns.slice(0, 4) }, name)
     for (const read of [4, 6, 6, 10]) {
-      expect(kept.follow(turns.slice(0, read), new ContextEstimate(name))).toBe(true)
+      expect(kept.follow({ messages: turns.slice(0, read) }, name)).toBe(true)
       const whole = new ContextEstimate(name)
-      whole.restart(turns.slice(0, read), 0)
+      whole.restart({ messages: turns.slice(0, read), freshFrom: 0 })
       for (const estimate of [kept.estimate, whole]) {
         expect(estimate.tokensPerCharacter).toBeGreaterThan(0.25)
         estimate.usePrompt(4_000)
@@ -46,8 +50,8 @@ describe('a transcript that the next run takes over', () => {
       expect([kept.estimate.tokens, kept.estimate.tokensPerCharacter]).toEqual([whole.tokens, whole.tokensPerCharacter])
     }
     const other = { provider: 'p', modelId: 'other' }
-    kept.follow(turns, new ContextEstimate(other))
-    expect(kept.estimate.tokens).toBe(new Transcript(turns, new ContextEstimate(other)).estimate.tokens)
+    kept.follow({ messages: turns }, other)
+    expect(kept.estimate.tokens).toBe(new Transcript({ messages: turns }, other).estimate.tokens)
   })
 
   it.each<[string, readonly StoredMessage[], Compaction | undefined]>([
@@ -55,15 +59,15 @@ describe('a transcript that the next run takes over', () => {
     ['it ends otherwise', [...talk.slice(0, 3), answer('a3'), user('u4')], undefined],
     ['its last message is only alike', structuredClone(talk), undefined],
     ['another compaction is in force', talk, compaction],
-  ])('A170: is refused if %s', (_, messages, compacted) => {
+  ])('A170: is refused if %s', (_, messages, compaction) => {
     const kept = transcriptOf(talk)
-    expect(kept.follow(messages, new ContextEstimate(name), compacted)).toBe(false)
+    expect(kept.follow({ messages, ...(compaction && { compaction }) }, name)).toBe(false)
     expect(kept.messages).toEqual(talk)
   })
 
   it('A170: refuses messages that may not follow', () => {
     const kept = transcriptOf(talk)
-    expect(() => kept.follow([...talk, answer('a3', [call('c1')]), user('u4')], new ContextEstimate(name))).toThrow('u4 follows the open call c1')
+    expect(() => kept.follow({ messages: [...talk, answer('a3', [call('c1')]), user('u4')] }, name)).toThrow('u4 follows the open call c1')
   })
 })
 
