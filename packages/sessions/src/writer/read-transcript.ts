@@ -5,7 +5,7 @@ import type { EntryRecord } from '../contract/records.ts'
 
 export interface StoredTranscript {
   /** Oldest first. With a compaction, they may start with the part that it kept. */
-  readonly messages: readonly StoredMessage[]
+  readonly messages: StoredMessage[]
   /** The newest compaction. */
   readonly compaction?: Compaction
 }
