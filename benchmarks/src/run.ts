@@ -1,6 +1,6 @@
 // npm run bench [-- name...]: runs every *.bench.ts, or those whose file name contains one of the names. If all are run, or all
-// whose name begins with `start-`, `stores-`, `state-`, `postgres-`, `http-`, `lists`, `bridge-` or `page-` (npm run bench -- stores and so on), their
-// section of results.md is written. With BENCH_SHORT=1 some run fewer and shorter trials, and nothing is written.
+// whose name begins with `start-`, `long-`, `stores-`, `state-`, `postgres-`, `http-`, `lists`, `bridge-` or `page-` (npm run bench -- stores and
+// so on), their section of results.md is written. With BENCH_SHORT=1 some run fewer and shorter trials, and nothing is written.
 import { globSync } from 'node:fs'
 import { isShort, markdownTable, type Bench } from './harness.ts'
 import { machineLine, writeSection, type SectionName } from './results-file.ts'
@@ -11,6 +11,7 @@ const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
 /** Sections with their own command, by the first word of their files. */
 const ownSections = {
   start: '`npm run bench -- start`, after `node scripts/exec.mjs node scripts/pack.mjs`.',
+  long: '`npm run bench -- long`. One run.',
   stores: '`npm run bench -- stores`.',
   state: '`npm run bench -- state`. A Redis server of its own.',
   postgres: '`npm run bench -- postgres`. A Postgres server of its own for each, whose commits wait for the disk.',

@@ -29,6 +29,11 @@ export function pageOf<T>(found: readonly T[], limit: number, positionOf: (last:
   return found.length > limit && last !== undefined ? { items, next: positionOf(last) } : { items }
 }
 
+/** Lets other work of the process run between two pages: a store in this process may answer without a pause. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Reads all pages, with as few calls as possible. */
 export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = []

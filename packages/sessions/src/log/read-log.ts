@@ -44,10 +44,9 @@ export function readLog(reading: LogReading): LogIterator {
     next: () => events.next(),
     take: () => reader.take(),
     // A waiting generator cannot be returned from, so it is woken first.
-    return: async () => {
+    return: () => {
       reader.leave()
-      await events.return()
-      return { done: true, value: undefined }
+      return events.return()
     },
   }
 }
@@ -176,7 +175,7 @@ class LogReader {
         return
       }
       if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore?.()
-      for (let event = this.#nextOfPage(); event && !this.#hasLeft; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#hasLeft || this.#ended || this.#seq >= page.lastSeq) return
       limit = page.limit
@@ -196,7 +195,7 @@ class LogReader {
   }
 
   #nextOfPage(): LoggedEvent | undefined {
-    for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
+    for (let event = this.#page[this.#place]; event && !this.#ended && !this.#hasLeft; event = this.#page[this.#place]) {
       const missing = this.#missingBefore(event)
       if (missing) return missing
       this.#page[this.#place++] = undefined
@@ -210,6 +209,7 @@ class LogReader {
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
+    const { clock } = this.#reading
     while (!this.#hasLeft) {
       await this.#findNewest(queue)
       const delta = this.#nextDelta(queue)
@@ -228,7 +228,7 @@ class LogReader {
       const item = queue.shift()
       if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated || this.#mayRest) return 'behind'
-        if ((await queue.wait(this.#isBusy === true)) && (await this.#isBehind())) return 'behind'
+        if ((await queue.wait(this.#isBusy ? clock : undefined)) && (await this.#isBehind())) return 'behind'
         continue
       }
       const { event, seq } = item
@@ -259,7 +259,7 @@ class LogReader {
       const before = this.#seq
       const { last } = await this.#readPage(Math.min(firstPage, seq - 1 - before))
       if (last) yield last
-      for (let event = this.#nextOfPage(); event && !this.#hasLeft; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#seq === before) break
     }

@@ -31,7 +31,6 @@ export class ReaderQueue {
   #pushed = 0
   #wasQuiet = false
   #wake: (() => void) | undefined
-  #clock: Clock | undefined
   /** Cancels the timer that keeps the process alive. */
   #release: (() => void) | undefined
   readonly #mutedBase: number | undefined
@@ -81,7 +80,6 @@ export class ReaderQueue {
    * Returns a function that stops this.
    */
   attend(clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
-    this.#clock = clock
     let cancelTimer: () => void
     const arm = (quietMs: number): void => {
       const before = this.#pushed
@@ -102,11 +100,12 @@ export class ReaderQueue {
   }
 
   /**
-   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. `hold` keeps the
-   * process alive meanwhile, and between this wait and the next: a timer for each wait would be one for each delta.
+   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. A timer of
+   * `holdBy` keeps the process alive meanwhile, and between this wait and the next: a timer for each wait would be one for each
+   * delta.
    */
-  async wait(hold: boolean): Promise<boolean> {
-    if (hold) this.#release ??= this.#clock?.setTimer(Infinity, () => undefined, { hold })
+  async wait(holdBy?: Clock): Promise<boolean> {
+    if (holdBy) this.#release ??= holdBy.setTimer(Infinity, () => undefined, { hold: true })
     else this.#letProcessEnd()
     if (!this.overflowed && !this.outdated && this.#items.length === 0 && !this.#wasQuiet) {
       const { promise, resolve } = Promise.withResolvers<void>()

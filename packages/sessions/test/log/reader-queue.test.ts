@@ -84,7 +84,7 @@ describe('S117: the queue of one reader', () => {
       const queue = new ReaderQueue(undefined, 10)
       const clock = manualClock()
       const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
-      const wait = queue.wait(false)
+      const wait = queue.wait()
       expect(await ended(wait)).toBe(false)
       if (wake === 'push') queue.pushDurable(event(1), 1, 1)
       if (wake === 'look') queue.lookUp()
@@ -103,7 +103,7 @@ describe('S117: the queue of one reader', () => {
     outdated.lookUp()
     const full = new ReaderQueue(undefined, 0)
     full.pushDurable(event(1), 1, 1)
-    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait(false))).toBe(true)
+    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait())).toBe(true)
   })
 
   it('S117: reports quiet first after firstMs, then after four times as long each time, up to mostMs; a push resets it', async () => {
@@ -111,7 +111,7 @@ describe('S117: the queue of one reader', () => {
     const queue = new ReaderQueue(undefined)
     const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
     const quietAfter = async (ms: number): Promise<void> => {
-      const wait = queue.wait(false)
+      const wait = queue.wait()
       await clock.advance(ms - 1)
       expect(await ended(wait)).toBe(false)
       await clock.advance(1)
@@ -135,7 +135,7 @@ describe('S117: the queue of one reader', () => {
     const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
     const held = (): boolean => clock.pendingTimers === 2
     const waited = async (hold: boolean): Promise<void> => {
-      const wait = queue.wait(hold)
+      const wait = queue.wait(hold ? clock : undefined)
       queue.pushDurable(event(1), 1, 1)
       await wait
       queue.shift()
@@ -146,7 +146,7 @@ describe('S117: the queue of one reader', () => {
     await waited(false)
     expect(held()).toBe(false)
     await waited(true)
-    const wait = queue.wait(true)
+    const wait = queue.wait(clock)
     await clock.advance(100)
     expect(held()).toBe(true)
     queue.pushDurable(event(2), 2, 1)
