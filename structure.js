@@ -46,7 +46,7 @@ export const structure = {
     'commands',
     'children',
     'runtime',
-    { room: 'entries', holds: ['index.ts', 'addresses.ts', 'guarded-request.ts', 'memory.ts', 'file.ts', 'kv.ts', 'postgres.ts', 'redis.ts', 'requests.ts', 'sqlite.ts'] },
+    { room: 'entries', holds: ['index.ts', 'addresses.ts', 'guarded-request.ts', 'memory.ts', 'env.ts', 'file.ts', 'kv.ts', 'postgres.ts', 'redis.ts', 'requests.ts', 'sqlite.ts'] },
     'testing',
   ],
   bridge: [

@@ -14,7 +14,8 @@ import { insertion, publishOwn, publishRunQueued, queuedEvent, sessionStart } fr
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import type { OnBusy } from './types.ts'
 import { openRuns } from './views.ts'
-import { isFreeBy, maxRecordsMs, readRun } from './wait-for-rest.ts'
+import { readRun } from './rest-watch.ts'
+import { isFreeBy, longestRecordsMs } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
 const interrupted = 'interrupted'
@@ -60,7 +61,7 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
-  const untilMs = context.clock.now() + maxRecordsMs
+  const untilMs = context.clock.now() + longestRecordsMs(context.leaseMs)
   return retryOnConflict(async (tried) => {
     const session = await sessionFor(access, tried === 0 && onBusy !== 'interrupt')
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined

@@ -6,7 +6,7 @@ import type { InboxRecord, SessionRecord, ToolCallRecord } from '../contract/rec
 import type { SessionContext } from './context.ts'
 import { checkAgrees, type GivenAnswer, type GivenResolution } from './given-answers.ts'
 import { readSession, storeAnswers, waitedForRelease } from './inbox.ts'
-import { readRun } from './wait-for-rest.ts'
+import { readRun } from './rest-watch.ts'
 import { agentsBelow, answeredAbove, sessionBelow } from './route.ts'
 import type { SubmitOptions } from './types.ts'
 import { answerId, isAllAnswered, openQuestions, readAnswers, type OpenQuestions } from '../contract/answers.ts'

@@ -1,7 +1,7 @@
 import { SessionError } from '../errors.ts'
 import { asLogged } from '../contract/run-status.ts'
 import type { SessionContext } from './context.ts'
-import { readRun, unknownRun } from './wait-for-rest.ts'
+import { readRun, unknownRun } from './rest-watch.ts'
 import { isBelow } from './route.ts'
 import { requestStop } from './stop.ts'
 

@@ -46,6 +46,10 @@ export interface SessionPosition {
   readonly key: string
 }
 
+export function byActivity(a: SessionPosition, b: SessionPosition): number {
+  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
+}
+
 export function printSessionPosition(position: SessionPosition): string {
   return `${position.activeAt}:${position.key}`
 }

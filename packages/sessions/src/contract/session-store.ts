@@ -276,7 +276,10 @@ export interface ClaimRequest {
   readonly max: number
   readonly leaseMs: number
   readonly agents: readonly string[]
-  /** Runs that the owner executes. A running run of this owner that is not in the list counts as lost, like one of another owner. */
+  /**
+   * Runs that the owner executes. It must not get one of them, even if the lease has ended: a process that slept goes on with what
+   * no other process has claimed. A running run of this owner that is not in the list counts as lost, like one of another owner.
+   */
   readonly holds: readonly string[]
   /** Claims only this run. */
   readonly runId?: string

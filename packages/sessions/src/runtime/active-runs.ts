@@ -81,8 +81,6 @@ export class ActiveRuns {
   begin(claim: Claim, heldUntil: number): ActiveRun {
     const { run } = claim
     const { live } = this.#options
-    // If this process held the run under a lease that has ended, aborts the execution under the old epoch.
-    this.abort(run.id, { kind: 'fenced' })
     const abort = new AbortController()
     const over = new AbortController()
     if (run.stop) abort.abort(stopCause(run.stop))

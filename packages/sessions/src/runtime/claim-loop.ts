@@ -1,7 +1,7 @@
 import type { Claim, ClaimRequest } from '../contract/session-store.ts'
 import type { StopRequest } from '../contract/records.ts'
 import { ActiveRuns, stopCause, type ActiveRun, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
-import { Leases } from './leases.ts'
+import { defaultLeaseMs, Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions
@@ -53,7 +53,7 @@ export class ClaimLoop {
   constructor(options: ClaimLoopOptions) {
     this.#options = options
     this.#concurrency = options.concurrency ?? 32
-    this.#leaseMs = options.lease?.ttlMs ?? 10_000
+    this.#leaseMs = options.lease?.ttlMs ?? defaultLeaseMs
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
     this.#hasTimers = options.timers ?? true
     this.#runs = new ActiveRuns({ ...options, onRest: (run, how) => this.#onRest(run, how) }, async () => {

@@ -91,7 +91,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = new StoreJournal({
-    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: sharerOf(options, claim), durability: driver ? 'boundary' : durability },
+    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: sharerOf(options, claim), durability: driver ? 'boundary' : durability, isDriven: driver !== undefined },
     conversation: conversations.of(session.id),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),

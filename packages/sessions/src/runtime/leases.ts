@@ -4,6 +4,9 @@ import { askAgain } from '../contract/steady-store.ts'
 import { leaseEnded, stopCause, type ActiveRun, type ActiveRuns } from './active-runs.ts'
 import type { ErrorContext } from './types.ts'
 
+/** Lease of a run in ms, unless the options set one. */
+export const defaultLeaseMs = 10_000
+
 export interface LeasesOptions {
   readonly store: SessionStore
   readonly clock: Clock

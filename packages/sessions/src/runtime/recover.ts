@@ -65,7 +65,7 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     if (!result.ok && result.reason === 'conflict') return tryAgain
     checkTaken(result)
     if (result.ok) live.publish(key, numbered(events, result), true)
-    return live.announce(key)
+    return live.announce(key, id)
   }, (tries) => `The session ${key} changed ${tries} times while a run was suspended.`)
 }
 
@@ -108,7 +108,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
     if (!events) return tryAgain
     live.publish(key, events, true)
     // A run may end without an event.
-    return live.announce(key)
+    return live.announce(key, claim.run.id)
   }, (tries) => `The session ${key} changed ${tries} times while a run was ended.`)
 }
 

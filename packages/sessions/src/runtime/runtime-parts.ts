@@ -26,6 +26,7 @@ import { webhooksOf } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { committingStore } from './committing-store.ts'
 import { Courier } from './courier.ts'
+import { defaultLeaseMs } from './leases.ts'
 import { Lifecycle, startingStore } from './lifecycle.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
@@ -110,6 +111,7 @@ export class RuntimeParts {
       clock,
       ids,
       onBusy: options.onBusy ?? 'queue',
+      leaseMs: options.lease?.ttlMs ?? defaultLeaseMs,
       deletions: new Map(),
       agents: directory.roots,
       drivers: new ExpectedDrivers(),

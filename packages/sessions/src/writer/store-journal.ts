@@ -48,6 +48,8 @@ export interface StoreJournalOptions extends CommitWriterOptions {
   readonly definitionDiff?: DefinitionDiff
   /** With `turn`, records on which nothing outside depends are stored together with the next ones. */
   readonly durability: 'boundary' | 'turn'
+  /** True: the run waits for its reader at the end of each step. */
+  readonly isDriven?: boolean
   /** Receives the deltas for readers in other processes. */
   readonly sharer?: DeltaSharer | undefined
   /** Called before each commit that can settle the session. */
@@ -81,7 +83,7 @@ export class StoreJournal implements Journal {
     this.abortSignal = abort.signal
     this.#options = options
     this.#writer = new CommitWriter(options)
-    this.#inbox = new JournalInbox(store, claim)
+    this.#inbox = new JournalInbox(store, claim, options.isDriven)
     this.#stand = standOf(options, this.#inbox)
     const children = options.hostChildren?.((deliver, event) => this.#spawn(deliver, event))
     if (children) this.children = children

@@ -324,7 +324,7 @@ describe('an input that the journal has logged', () => {
     expect(await talk.run(agent, 'go').result()).toMatchObject({ status: 'error', reason: 'journal-error', error: { message: 'away' } })
     expect((await talk.journal.load()).messages.at(-1)).toMatchObject({ role: 'tool-result', toolCallId: 'c', output: { value: 'paid 1' } })
     outer.onAsk = () => undefined
-    expect(await talk.run(agent).result()).toMatchObject({ status: 'completed', text: 'x' })
+    expect(await talk.run(agent, undefined).result()).toMatchObject({ status: 'completed', text: 'x' })
     expect(paid).toBe(1)
   })
 

@@ -7,7 +7,7 @@ import { publishOwn } from '../queued-run.ts'
 import type { SessionAccess } from '../access.ts'
 import type { SessionContext } from '../context.ts'
 import { asLogged, isTerminal, openStatuses, statusOfRun } from '../../contract/run-status.ts'
-import { isFreeBy, maxRecordsMs } from '../wait-for-rest.ts'
+import { isFreeBy, longestRecordsMs } from '../wait-for-rest.ts'
 
 /** A change of a session without open runs. */
 export interface IdleChange {
@@ -26,7 +26,7 @@ export async function changeIdle(
   change: (session: SessionRecord) => Promise<IdleChange>,
   tries?: number,
 ): Promise<void> {
-  const untilMs = context.clock.now() + maxRecordsMs
+  const untilMs = context.clock.now() + longestRecordsMs(context.leaseMs)
   return retryOnConflict(async () => {
     const session = await idleSession(context, access, untilMs)
     const { writes, events = [] } = await change(session)

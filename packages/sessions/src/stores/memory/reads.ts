@@ -1,18 +1,18 @@
-import { isEnded } from '@bowline/agent-loop/events'
-import type { EventPage, Found, SessionQuery, SessionStore } from '../../contract/session-store.ts'
+import type { EventPage, Found, SessionStore } from '../../contract/session-store.ts'
 import type { EntryRecord, RunRecord, ToolCallRecord } from '../../contract/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
-import { parseSessionPosition, parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
+import { parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
 import type { CreationPosition, TimerPosition } from '../../contract/paging.ts'
-import { readableRecord, readOfSession, wholeEvent } from '../rules.ts'
+import { readOfSession, wholeEvent } from '../rules.ts'
 import { isOpen } from '../../contract/run-status.ts'
 import { childrenOf } from './children.ts'
 import { dueIn } from './due.ts'
 import { entryOf, filledIn, wholeEntry } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import { listNotices } from './notices.ts'
+import { compareTexts } from './sorted-list.ts'
 import type { Space, Tombstone } from './space.ts'
 
 export type Reads = Pick<
@@ -97,20 +97,8 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return body && copyJson(body)
     },
     async listSessions(query) {
-      const { agent, status, expired, keyPrefix = '', parent, activeSince = 0, limit, page } = query
-      const after = page === undefined ? undefined : parseSessionPosition(page)
-      const most = pageLimit(limit)
-      const sessions = [...candidatesOf(space(), query)]
-        .map((held) => readableRecord(held.record, now()))
-        .filter((record) => agent === undefined || record.agent === agent)
-        .filter((record) => status === undefined || (status === null ? record.status === undefined : status.some((word) => word === record.status)))
-        .filter((record) => expired === undefined || (record.expiredAt !== undefined) === expired)
-        .filter((record) => record.key.startsWith(keyPrefix))
-        .filter((record) => parent === undefined || (record.parent ?? null) === parent)
-        .filter((record) => record.activeAt >= activeSince)
-        .filter((record) => after === undefined || byActivity(after, record) < 0)
-        .sort(byActivity)
-      return pageOf(copyJson(sessions.slice(0, most + 1)), most, printSessionPosition)
+      const most = pageLimit(query.limit)
+      return pageOf(copyJson(space().index.lists.find(query, now(), most + 1)), most, printSessionPosition)
     },
     async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
       const order = newestFirst ? -1 : 1
@@ -156,12 +144,6 @@ export function readsOf(space: () => Space, now: () => number): Reads {
   }
 }
 
-/** Returns every session that can match, and others only if they are cheap to filter out. */
-function candidatesOf({ sessions, index }: Space, { status, parent }: SessionQuery): Iterable<HeldSession> {
-  if (typeof parent === 'string') return index.childrenOf(parent)
-  return status?.every((word) => !isEnded(word)) ? index.open.values() : sessions.values()
-}
-
 function found<T>(value: T | undefined): Found<T> {
   return value === undefined ? { status: 'missing' } : { status: 'found', value: copyJson(value) }
 }
@@ -172,18 +154,10 @@ function noEvents(tombstone: Tombstone | undefined): EventPage {
   return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
 }
 
-function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number; key: string }): number {
-  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
-}
-
 function byCreation(a: CreationPosition, b: CreationPosition): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
 function bySession(a: TimerPosition, b: TimerPosition): number {
   return compareTexts(a.session, b.session) || compareTexts(a.id, b.id)
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
 }

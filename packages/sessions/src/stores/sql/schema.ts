@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { usualStatus } from '../session-lists.ts'
 import type { SqlDialect } from './dialect.ts'
 import { addSqliteSearch } from './search-schema.ts'
 import type { Connection } from './tables.ts'
@@ -24,8 +25,7 @@ export async function createTables(connection: Connection, dialect: SqlDialect):
 }
 
 async function createSession({ schema }: Connection, { types, rowNumber, refersTo, changesOften }: SqlDialect): Promise<void> {
-  await schema
-    .createTable('session')
+  await changesOften(schema.createTable('session'))
     .addColumn('row', types.number, rowNumber)
     .addColumn('namespace', types.text, (column) => column.notNull())
     .addColumn('key', types.text, (column) => column.notNull())
@@ -35,14 +35,17 @@ async function createSession({ schema }: Connection, { types, rowNumber, refersT
     .addColumn('created_at', types.number, (column) => column.notNull())
     .addColumn('metadata', types.text, (column) => column.notNull())
     .addColumn('parent', types.text)
+    .addColumn('tenant', types.text)
+    .addColumn('child', types.number, (column) => column.notNull())
+    .addColumn('status', types.text)
+    .addColumn('active_at', types.number, (column) => column.notNull())
     .addUniqueConstraint('session_key', ['namespace', 'key'])
     .execute()
+  await createSessionIndexes(schema)
   await changesOften(schema.createTable('session_state'))
     .addColumn('session', types.number, (column) => refersTo(column.primaryKey(), 'session.row'))
     .addColumn('namespace', types.text, (column) => column.notNull())
-    .addColumn('status', types.text)
     .addColumn('version', types.number, (column) => column.notNull())
-    .addColumn('active_at', types.number, (column) => column.notNull())
     .addColumn('expires_at', types.number)
     .addColumn('expired_at', types.number)
     .addColumn('next_entry', types.number, (column) => column.notNull())
@@ -62,6 +65,33 @@ async function createSession({ schema }: Connection, { types, rowNumber, refersT
     .addPrimaryKeyConstraint('inbox_key', ['session', 'id'])
     .execute()
   await schema.createIndex('inbox_kind').on('inbox').columns(['kind', 'session']).execute()
+}
+
+/** Creates one index per filter of a list, in the order of lists. A commit writes them only if it moves its session in a list. */
+async function createSessionIndexes(schema: Connection['schema']): Promise<void> {
+  const order = ['active_at desc', 'key'] as const
+  await schema.createIndex('session_list').on('session').columns(['namespace', 'child', ...order]).execute()
+  await schema.createIndex('session_agent').on('session').columns(['namespace', 'agent', ...order]).execute()
+  await schema
+    .createIndex('session_status')
+    .on('session')
+    .columns(['namespace', 'status', ...order])
+    .where(sql.ref('status'), '<>', sql.lit(usualStatus))
+    .execute()
+  await schema
+    .createIndex('session_parent')
+    .on('session')
+    .columns(['namespace', 'parent', ...order])
+    .where(sql.ref('parent'), 'is not', null)
+    .execute()
+  for (const column of ['child', 'agent', 'status'] as const) {
+    const index = schema
+      .createIndex(`session_tenant_${column}`)
+      .on('session')
+      .columns(['namespace', 'tenant', column, ...order])
+      .where(sql.ref('tenant'), 'is not', null)
+    await (column === 'status' ? index.where(sql.ref('status'), '<>', sql.lit(usualStatus)) : index).execute()
+  }
 }
 
 async function createRun({ schema }: Connection, { types, rowNumber, refersTo, changesOften }: SqlDialect): Promise<void> {
@@ -223,12 +253,6 @@ async function createRest({ schema }: Connection, { types, refersTo }: SqlDialec
     .where(sql.ref('expires_at'), 'is not', null)
     .execute()
   await schema
-    .createIndex('session_parent')
-    .on('session')
-    .columns(['namespace', 'parent'])
-    .where(sql.ref('parent'), 'is not', null)
-    .execute()
-  await schema
     .createTable('tombstone')
     .addColumn('namespace', types.text, (column) => column.notNull())
     .addColumn('key', types.text, (column) => column.notNull())
@@ -254,6 +278,7 @@ async function createNotice({ schema }: Connection, { types, refersTo, changesOf
     .addColumn('session', types.number, (column) => refersTo(column.notNull(), 'session.row'))
     .addColumn('n', types.number, (column) => column.notNull())
     .addColumn('hook', types.text, (column) => column.notNull())
+    .addColumn('receiver', types.text, (column) => column.notNull())
     .addColumn('type', types.text, (column) => column.notNull())
     .addColumn('at', types.number, (column) => column.notNull())
     .addColumn('body', types.text, (column) => column.notNull())

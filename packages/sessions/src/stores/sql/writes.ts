@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../contract/batch.ts'
 import { noticeOfExpiry, noticesOfEvents } from '../../contract/draft-notices.ts'
+import { tenantOf } from '../../keys.ts'
 import { refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newSession, patchSession } from '../rules.ts'
+import { listedColumns } from './sessions.ts'
 import { deleteSession, deleteTombstone } from './delete-session.ts'
 import { storedContent } from './entries.ts'
 import { nameIn } from './known.ts'
@@ -106,7 +108,14 @@ export function applyWrites(work: Work, list: readonly Write[]): void {
 }
 
 const insertSessionRow = statement((db, slots: NewSessionRow) =>
-  db.insertInto('session').values(columnsOf(slots, ['row', 'namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'])),
+  db
+    .insertInto('session')
+    .values(
+      columnsOf(slots, [
+        ...(['row', 'namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'] as const),
+        ...(['tenant', 'child', 'status', 'active_at'] as const),
+      ]),
+    ),
 )
 
 const updateMetadata = statement((db, slots: { readonly row: number; readonly metadata: string }) =>
@@ -121,8 +130,10 @@ function insertSession(work: Work, session: NewSession): void {
   const record = newSession(work.key, session, numbers)
   const { key, id, agent, owner = null, parent = null, createdAt } = record
   const row = takeRow(work.known.newSessions)
-  write(work, insertSessionRow, { row, namespace, key, id, agent, owner, metadata: JSON.stringify(record.metadata), parent, created_at: createdAt })
-  work.session = { row, isNew: true, record, nextEntry: 1, batchId: null, lastResult: null }
+  const fixed = { row, namespace, key, id, agent, owner, metadata: JSON.stringify(record.metadata), parent, created_at: createdAt }
+  const newRow = { ...fixed, tenant: tenantOf(key) ?? null, child: parent === null ? 0 : 1, ...listedColumns(record) }
+  write(work, insertSessionRow, newRow)
+  work.session = { row, newRow, before: undefined, record, nextEntry: 1, batchId: null, lastResult: null }
 }
 
 const insertEntryRow = statement((db, slots: EntryTable) =>

@@ -1,0 +1,32 @@
+/** Items in the order of `compare`. A position is an item, or the part of it that is compared. */
+export class SortedList<V extends P, P = V> {
+  readonly items: V[] = []
+  readonly #compare: (a: P, b: P) => number
+
+  constructor(compare: (a: P, b: P) => number) {
+    this.#compare = compare
+  }
+
+  add(item: V): void {
+    this.items.splice(this.placeOf(item), 0, item)
+  }
+
+  remove(item: V): void {
+    this.items.splice(this.placeOf(item), 1)
+  }
+
+  /** Returns the number of items before this position. */
+  placeOf(position: P): number {
+    let [low, high] = [0, this.items.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(this.items[middle] as V, position) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+export function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}
