@@ -1,47 +1,60 @@
 import type { Compaction, JournalRecord, StoredMessage } from '@bowline/agent-loop'
-import type { EntryRecord } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import { charactersIn } from '../json.ts'
-import { messageOf, oldestKept, readTranscript, type StoredTranscript } from './read-transcript.ts'
+import { messageOf, oldestKept, readTranscript } from './read-transcript.ts'
 
-/** Limits. `characters`: of all transcripts together, in UTF-16 units. `entries`: number searched for a known leaf. */
-const most = { sessions: 1_000, characters: 2 ** 25, entries: 100 } as const
+/** `characters`: of all transcripts together, in UTF-16 units. */
+const most = { sessions: 1_000, characters: 2 ** 25 } as const
+/** Number of entries searched for a known leaf. */
+const searchedEntries = 100
 
 /** Cached conversations of the sessions in which this process has worked recently. */
 export class Conversations {
   readonly #bySession = new Map<string, Conversation>()
+  readonly #most: Readonly<Record<keyof typeof most, number>>
   #characters = 0
+
+  /** Tests pass smaller limits. */
+  constructor(limits: Partial<Record<keyof typeof most, number>> = {}) {
+    this.#most = { ...most, ...limits }
+  }
 
   of(sessionId: string): Conversation {
     const conversation = this.#bySession.get(sessionId) ?? new Conversation((by) => this.#grow(by))
     this.#bySession.delete(sessionId)
     this.#bySession.set(sessionId, conversation)
-    const [oldest] = this.#bySession.keys()
-    if (this.#bySession.size > most.sessions && oldest !== undefined) this.forget(oldest)
+    this.#shrink()
     return conversation
   }
 
-  /** Drops the conversation of an ended session, or of one too many. */
+  /** Drops the conversation of an ended session, or of one too many. A run that uses it reads on, uncounted. */
   forget(sessionId: string): void {
-    this.#bySession.get(sessionId)?.leave()
+    this.#characters -= this.#bySession.get(sessionId)?.leave() ?? 0
     this.#bySession.delete(sessionId)
   }
 
   #grow(by: number): void {
     this.#characters += by
-    for (const conversation of this.#bySession.values()) {
-      if (this.#characters <= most.characters) return
-      conversation.forget()
+    this.#shrink()
+  }
+
+  #shrink(): void {
+    for (const sessionId of this.#bySession.keys()) {
+      if (this.#bySession.size <= this.#most.sessions && this.#characters <= this.#most.characters) return
+      this.forget(sessionId)
     }
   }
 }
 
-const noTranscript: StoredTranscript = { messages: [] }
-
-interface Known {
-  leaf: string | null
-  readonly messages: StoredMessage[]
+/** The transcript up to a leaf, and the newest compaction. */
+interface Shown {
+  /** The loop keeps what it knows of this list by the list itself, so the list may only grow: else it becomes another one. */
+  messages: StoredMessage[]
   compaction: Compaction | undefined
+}
+
+interface Known extends Shown {
+  leaf: string | null
   characters: number
 }
 
@@ -59,13 +72,14 @@ export class Conversation {
   }
 
   /** Returns the transcript up to this leaf. `openRun` is a run whose turn has started and may be withdrawn. */
-  async read(store: SessionStore, key: string, leaf: string | null, openRun: string | undefined): Promise<StoredTranscript> {
-    if (openRun === undefined && this.#known && (await this.#catchUp(this.#known, store, key, leaf))) return this.#shown(this.#known)
-    const { messages, compaction } = leaf === null ? noTranscript : await readTranscript(store, key, { leaf, openRun })
+  async read(store: SessionStore, key: string, leaf: string | null, openRun: string | undefined): Promise<Shown> {
+    const known = this.#known
+    if (openRun === undefined && known && (await this.#catchUp(known, store, key, leaf))) return this.#shown(known)
+    const { messages = [], compaction } = leaf === null ? {} : await readTranscript(store, key, { leaf, openRun })
     this.forget()
-    this.#known = { leaf, messages: [], compaction, characters: 0 }
-    this.#add(this.#known, messages)
-    return { messages, ...(compaction && { compaction }) }
+    this.#known = { leaf, messages, compaction, characters: 0 }
+    this.#count(this.#known, charactersIn(messages))
+    return { messages, compaction }
   }
 
   /** Records a commit of the turn that moved the path from one leaf to another. */
@@ -84,10 +98,12 @@ export class Conversation {
     this.#grow(-characters)
   }
 
-  /** Stops counting the conversation, even if a run still uses it. */
-  leave(): void {
-    this.forget()
+  /** Stops counting the conversation, even if a run still uses it. Returns the number of characters that were counted. */
+  leave(): number {
+    const characters = this.#known?.characters ?? 0
+    this.#known = undefined
     this.#grow = () => undefined
+    return characters
   }
 
   /**
@@ -96,24 +112,25 @@ export class Conversation {
   async #catchUp(known: Known, store: SessionStore, key: string, leaf: string | null): Promise<boolean> {
     if (known.leaf === leaf) return true
     if (known.leaf === null || leaf === null) return false
-    const { items } = await store.readPath(key, { leaf, limit: most.entries })
+    const { items } = await store.readPath(key, { leaf, limit: searchedEntries })
     const behind = items.findIndex(({ id }) => id === known.leaf)
     if (behind === -1 || known !== this.#known) return false
     const newer = items.slice(0, behind)
     known.leaf = leaf
-    known.compaction = newer.find(isCompaction)?.compaction ?? known.compaction
+    known.compaction = newer.find((entry) => entry.type === 'compaction')?.compaction ?? known.compaction
     this.#add(known, newer.reverse().flatMap((entry) => messageOf(entry) ?? []))
     return true
   }
 
   /** Drops the messages that the compaction replaces. */
-  #shown(known: Known): StoredTranscript {
+  #shown(known: Known): Shown {
     const { messages, compaction } = known
-    if (!compaction) return { messages: [...messages] }
-    const oldest = oldestKept(compaction)
-    const hidden = messages.splice(0, Math.max(0, messages.findIndex(({ id }) => id === oldest)))
-    this.#count(known, -charactersIn(hidden))
-    return { messages: [...messages], compaction }
+    const oldest = compaction && oldestKept(compaction)
+    const hidden = oldest === undefined ? 0 : messages.findIndex(({ id }) => id === oldest)
+    if (hidden <= 0) return { messages, compaction }
+    this.#count(known, -charactersIn(messages.slice(0, hidden)))
+    known.messages = messages.slice(hidden)
+    return { messages: known.messages, compaction }
   }
 
   #add(known: Known, messages: readonly StoredMessage[]): void {
@@ -125,8 +142,4 @@ export class Conversation {
     known.characters += by
     this.#grow(by)
   }
-}
-
-function isCompaction(entry: EntryRecord): entry is Extract<EntryRecord, { type: 'compaction' }> {
-  return entry.type === 'compaction'
 }

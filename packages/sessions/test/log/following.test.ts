@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readLog } from '../../src/log/read-log.ts'
 import { event, key, writtenLog } from './written-log.ts'
 
@@ -45,6 +45,30 @@ describe('S116: a reader that is aborted or ends', () => {
     log.endRun()
     expect(log.live.session(key).idle).toBe(true)
     expect([await events.next(), events.take()]).toEqual([{ done: true, value: undefined }, undefined])
+  })
+
+  it('S116: a delta that a reader waits for sets no timer and reads no signal', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'), event('message-start'))
+    const events = readLog(log.reading({ abortSignal: new AbortController().signal, ...at(2) }))
+    const reads = vi.spyOn(AbortSignal.prototype, 'aborted', 'get')
+    const timers = vi.spyOn(log.clock, 'setTimer')
+    const follow = async (deltas: number): Promise<void> => {
+      for (let n = 0; n < deltas; n++) {
+        const next = events.next()
+        await Promise.resolve()
+        log.say('x')
+        expect((await next).value).toMatchObject({ delta: 'x' })
+      }
+    }
+    await follow(2)
+    const counts = (): readonly number[] => [reads.mock.calls.length, timers.mock.calls.length]
+    const before = counts()
+    await follow(100)
+    expect(counts()).toEqual(before)
+    reads.mockRestore()
+    await events.return?.()
+    expect(log.clock.pendingTimers).toBe(0)
   })
 
   it('S116: gives nothing of a page after its abort', async () => {

@@ -1,12 +1,10 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent } from '@bowline/sessions'
-import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { charactersHad, parseCursor, printCursor } from '../../src/contract/cursor.ts'
 import { ReaderQueue } from '../../src/log/reader-queue.ts'
 
 const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })
-const signalOf = (): AbortController => new AbortController()
 
 /** Returns true if the wait has ended by now. */
 async function ended(wait: Promise<unknown>): Promise<boolean> {
@@ -50,6 +48,21 @@ describe('S117: the queue of one reader', () => {
     expect(queue.head).toBeUndefined()
   })
 
+  it('S117: wakes the reader of a run for its own events, and for those of other runs when half of its room is taken', async () => {
+    const queue = new ReaderQueue(undefined, 20, 'mine')
+    const of = (runId: string): LoggedEvent => ({ ...event(1), runId }) as LoggedEvent
+    const waiting = queue.wait()
+    queue.pushDurable(of('other'), 1, 6)
+    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1, had: '' }, 4)
+    expect(await ended(waiting)).toBe(false)
+    queue.pushDurable(of('other'), 2, 1)
+    expect(await ended(waiting)).toBe(true)
+    while (queue.shift());
+    const again = queue.wait()
+    queue.pushDurable(of('mine'), 3, 1)
+    expect(await ended(again)).toBe(true)
+  })
+
   it('S117: never has more room than a megabyte', () => {
     const queue = new ReaderQueue(undefined, Number.MAX_SAFE_INTEGER)
     queue.pushDurable(event(1), 1, 1024 * 1024)
@@ -66,45 +79,39 @@ describe('S117: the queue of one reader', () => {
     expect(queue.head).toMatchObject({ base: 5 })
   })
 
-  it('S117: ends a wait at a push, a look, an overflow or an abort, and not before', async () => {
-    for (const wake of ['push', 'look', 'overflow', 'abort'] as const) {
+  it('S117: ends a wait at a push, a look or an overflow, and not before', async () => {
+    for (const wake of ['push', 'look', 'overflow'] as const) {
       const queue = new ReaderQueue(undefined, 10)
-      const own = signalOf()
       const clock = manualClock()
-      const leave = queue.attend(own.signal, clock, { firstMs: 100, mostMs: 1000 })
-      const wait = queue.wait(own.signal, false)
+      const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
+      const wait = queue.wait()
       expect(await ended(wait)).toBe(false)
       if (wake === 'push') queue.pushDurable(event(1), 1, 1)
       if (wake === 'look') queue.lookUp()
       if (wake === 'overflow') queue.pushDurable(event(1), 1, 11)
-      if (wake === 'abort') own.abort()
       expect(await ended(wait)).toBe(true)
       expect(await wait).toBe(false)
       leave()
-      expect([clock.pendingTimers, getEventListeners(own.signal, 'abort').length]).toEqual([0, 0])
+      expect(clock.pendingTimers).toBe(0)
     }
   })
 
   it('S117: does not wait if there is already something to read', async () => {
-    const own = signalOf()
     const filled = new ReaderQueue(undefined)
     filled.pushDurable(event(1), 1, 1)
     const outdated = new ReaderQueue(undefined)
     outdated.lookUp()
     const full = new ReaderQueue(undefined, 0)
     full.pushDurable(event(1), 1, 1)
-    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait(own.signal, false))).toBe(true)
-    own.abort()
-    expect(await ended(new ReaderQueue(undefined).wait(own.signal, false))).toBe(true)
+    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait())).toBe(true)
   })
 
   it('S117: reports quiet first after firstMs, then after four times as long each time, up to mostMs; a push resets it', async () => {
     const clock = manualClock()
-    const own = signalOf()
     const queue = new ReaderQueue(undefined)
-    const leave = queue.attend(own.signal, clock, { firstMs: 100, mostMs: 1000 })
+    const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
     const quietAfter = async (ms: number): Promise<void> => {
-      const wait = queue.wait(own.signal, false)
+      const wait = queue.wait()
       await clock.advance(ms - 1)
       expect(await ended(wait)).toBe(false)
       await clock.advance(1)
@@ -122,17 +129,33 @@ describe('S117: the queue of one reader', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it('S117: a wait that holds the process has its own timer until it ends', async () => {
+  it('S117: one timer keeps the process alive from wait to wait, until a wait that does not, or a poll that finds nobody waiting', async () => {
     const clock = manualClock()
-    const own = signalOf()
     const queue = new ReaderQueue(undefined)
-    const leave = queue.attend(own.signal, clock, { firstMs: 100, mostMs: 1000 })
-    const wait = queue.wait(own.signal, true)
-    expect(clock.pendingTimers).toBe(2)
-    queue.lookUp()
+    const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
+    const held = (): boolean => clock.pendingTimers === 2
+    const waited = async (hold: boolean): Promise<void> => {
+      const wait = queue.wait(hold ? clock : undefined)
+      queue.pushDurable(event(1), 1, 1)
+      await wait
+      queue.shift()
+    }
+    expect(held()).toBe(false)
+    await waited(true)
+    expect(held()).toBe(true)
+    await waited(false)
+    expect(held()).toBe(false)
+    await waited(true)
+    const wait = queue.wait(clock)
+    await clock.advance(100)
+    expect(held()).toBe(true)
+    queue.pushDurable(event(2), 2, 1)
     await wait
-    expect(clock.pendingTimers).toBe(1)
+    await clock.advance(1000)
+    expect(held()).toBe(false)
+    await waited(true)
     leave()
+    expect(clock.pendingTimers).toBe(0)
   })
 })
 

@@ -3,6 +3,7 @@ import { manualClock } from '@bowline/llm/testing'
 import type { NewEntry, SessionStore, Write } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
+import { charactersIn } from '../../src/json.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { Conversations, type Conversation } from '../../src/writer/conversations.ts'
 
@@ -155,33 +156,86 @@ describe('S155: the transcript that a process remembers', () => {
     expect(bench.reads()).toBe(0)
   })
 
-  it('S155: the messages given to the loop do not change when the turn goes on', async () => {
+  it('S155, A170: the loop gets the same list again as long as it has only grown, and another one if messages have left it', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
     const conversation = new Conversations().of('session-1')
-    const { messages } = await conversation.read(bench.store, key, 'm3', undefined)
+    const read = async (leaf: string) => (await conversation.read(bench.store, key, leaf, undefined)).messages
+    const first = await read('m3')
     conversation.committed([appended(4)], 'm3', 'm4')
-    expect(messages).toHaveLength(3)
+    expect(await read('m4')).toBe(first)
+    expect(first.map(({ id }) => id)).toEqual(ids(1, 4))
+    await bench.append(entry(4, 3), entry(5, 4), compaction('c1', 'm5', 'm3'))
+    const compacted = await read('c1')
+    expect(compacted.map(({ id }) => id)).toEqual(ids(3, 5))
+    expect(first.map(({ id }) => id)).toEqual(ids(1, 5))
+    conversation.committed([{ type: 'discard', messageIds: ['m5'] }], 'c1', 'm4')
+    await bench.append(entry(6, 4))
+    expect((await read('m6')).map(({ id }) => id)).toEqual([...ids(1, 4), 'm6'])
+    expect(compacted.map(({ id }) => id)).toEqual(ids(3, 5))
   })
 
-  it('S155: a process keeps the most recent transcripts, up to a size', async () => {
+  it('S155: a process keeps the most recent transcripts, up to a size that it reaches again and again', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 4))
+    const size = charactersIn([message(1), message(2), message(3)]) + charactersIn([message(4)])
+    const conversations = new Conversations({ characters: 3 * size })
+    for (let round = 0; round < 5; round++) {
+      const all = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => `${id}${round}`)
+      for (const id of all) {
+        const conversation = conversations.of(id)
+        expect(await idsAt(bench, conversation, 'm3')).toEqual(ids(1, 3))
+        conversation.committed([appended(4)], 'm3', 'm4')
+      }
+      bench.reads()
+      const reads: number[] = []
+      for (const id of all.toReversed()) {
+        expect(await idsAt(bench, conversations.of(id), 'm4')).toEqual(ids(1, 4))
+        reads.push(bench.reads())
+      }
+      // The newest three fit.
+      expect(reads).toEqual([0, 0, 0, 4, 4, 4])
+    }
+  })
+
+  it('S155: a process keeps the transcripts of so many sessions', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
-    const conversations = new Conversations()
-    const all = ['a', 'b', 'c'].map((id) => conversations.of(id))
-    for (const conversation of all) {
-      await idsAt(bench, conversation, 'm3')
-      conversation.committed([{ type: 'append', message: message(4, 'x'.repeat(2 ** 24 - 10_000)) }], 'm3', 'm4')
+    const conversations = new Conversations({ sessions: 2 })
+    for (let round = 0; round < 5; round++) {
+      for (const id of ['a', 'b', 'c']) await idsAt(bench, conversations.of(id), 'm3')
+      bench.reads()
+      for (const id of ['c', 'b', 'a']) await idsAt(bench, conversations.of(id), 'm3')
+      expect(bench.reads()).toBe(3)
     }
-    await bench.append({ ...entry(4, 3), type: 'message', message: message(4) })
+  })
+
+  it('S155: sessions that hold nothing yet do not keep the others from being dropped', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 3))
+    const conversations = new Conversations({ characters: 2 * charactersIn([message(1), message(2), message(3)]) })
+    for (let n = 0; n < 10; n++) {
+      conversations.of(`empty-${n}`)
+      expect(await idsAt(bench, conversations.of(`full-${n}`), 'm3')).toEqual(ids(1, 3))
+    }
+  })
+
+  it('S155: a transcript larger than the limit is read each time, while its run goes on and others join in', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 5))
+    const conversations = new Conversations({ characters: charactersIn([message(1), message(2)]) })
+    for (let turn = 0; turn < 3; turn++) {
+      const conversation = conversations.of('session-1')
+      expect(await idsAt(bench, conversation, 'm5')).toEqual(ids(1, 5))
+      expect(await idsAt(bench, conversation, 'm5')).toEqual(ids(1, 5))
+      conversation.committed([appended(6)], 'm5', 'm6')
+    }
+    expect(await idsAt(bench, conversations.of('session-2'), 'm2')).toEqual(ids(1, 2))
     bench.reads()
-    const reads: number[] = []
-    for (const conversation of all.toReversed()) {
-      await conversation.read(bench.store, key, 'm4', undefined)
-      reads.push(bench.reads())
-    }
-    // The newest two fit.
-    expect(reads).toEqual([0, 0, 4])
+    expect(await idsAt(bench, conversations.of('session-2'), 'm2')).toEqual(ids(1, 2))
+    expect(bench.reads()).toBe(0)
+    // The entries of another process carry it past the limit.
+    expect(await idsAt(bench, conversations.of('session-2'), 'm5')).toEqual(ids(1, 5))
   })
 
   it('S155: nothing is kept of a session that is over, and what one of its runs still reads takes no room from other sessions', async () => {

@@ -1,6 +1,5 @@
 import type { AgentInput } from '@bowline/agent-loop'
 import type { Expect, Write } from '../../contract/batch.ts'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { TimerRecord } from '../../contract/records.ts'
 import { asLogged, isTerminal } from '../../contract/run-status.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
@@ -40,7 +39,7 @@ async function send(context: FiringContext, timer: TimerRecord, schedule: Schedu
   const { id, sessionId, nextAt: dueAt, input, runtimeParams, onBusy } = schedule
   const run = newRun(context, input as unknown as AgentInput, { id: inputIdOf(id, dueAt), ...(runtimeParams && { runtimeParams }) })
   const isFree: Expect = onBusy === 'skip' && version === undefined ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns }
-  const result = await commitOnce(store, {
+  const result = await store.commit({
     id: ids.next('batch'),
     key,
     expect: [unmoved(timer), { that: 'session', id: sessionId, alive: true, ...(version !== undefined && { version }) }, isFree],
@@ -83,7 +82,7 @@ function inputIdOf(id: string, dueAt: number): string {
 }
 
 async function put({ store, ids }: FiringContext, timer: TimerRecord, writes: readonly Write[]): Promise<Firing> {
-  const result = await commitOnce(store, { id: ids.next('batch'), key: timer.session, expect: [unmoved(timer)], writes })
+  const result = await store.commit({ id: ids.next('batch'), key: timer.session, expect: [unmoved(timer)], writes })
   return result.ok ? 'dropped' : 'kept'
 }
 

@@ -1,7 +1,6 @@
 import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../../errors.ts'
 import { retryOnConflict, tryAgain } from '../../contract/retry-on-conflict.ts'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { NewEvent, Write } from '../../contract/batch.ts'
 import type { SessionRecord, StoredEvent } from '../../contract/records.ts'
 import { publishOwn } from '../queued-run.ts'
@@ -32,7 +31,7 @@ export async function changeIdle(
     const session = await idleSession(context, access, untilMs)
     const { writes, events = [] } = await change(session)
     const logged: readonly Write[] = events.length > 0 ? [{ op: 'event.append', events: events.map((event) => ({ event })) }] : []
-    const result = await commitOnce(context.store, {
+    const result = await context.store.commit({
       id: context.ids.next('batch'),
       key: session.key,
       expect: [{ that: 'session', id: session.id, alive: true }, { that: 'idle' }, { that: 'leaf', entryId: session.leaf }],
