@@ -23,7 +23,7 @@ const longInput = 'x'.repeat(5_000)
 const longTurns = 20
 
 /** Kinds of work, in the order in which they begin. */
-export const kinds: readonly Work[] = [shortSession, longConversation, leavingReader, overHttp, leavingHttpReader, bridgeSession, delegation, mcpSession, schedule]
+const kinds: readonly Work[] = [shortSession, longConversation, leavingReader, overHttp, leavingHttpReader, bridgeSession, delegation, mcpSession, schedule]
 
 /** Does all kinds of work in this number of lanes at once, until the time is over. */
 export async function workUntil(system: SoakSystem, counts: SoakCounts, lanes: number, isOver: () => boolean): Promise<void> {

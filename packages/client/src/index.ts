@@ -27,6 +27,7 @@ export type {
   SessionQuery,
 } from './client-session.ts'
 export type {
+  DeclaredTool,
   ExecuteComplete,
   ExecuteOptions,
   ExecuteRequest,

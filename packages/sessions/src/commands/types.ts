@@ -247,7 +247,10 @@ export interface Spent {
 export interface EventsOptions {
   /** Starts after this position. Default: the beginning of the log. */
   readonly cursor?: string
-  /** If false, ends at the current end of the log; `so-far` also reads deltas of this process beyond it. Default true. */
+  /**
+   * If false, reads only stored events, without deltas, and ends at the current end of the log. `so-far` also reads deltas and ends
+   * after those that this process has. Default true.
+   */
   readonly live?: boolean | 'so-far'
   /** Id of a run: reading ends when the run waits for outside help or ends. */
   readonly runId?: string
@@ -339,6 +342,7 @@ export interface SessionInfo {
   /** Session and entry that a fork was copied from. */
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
+  /** Time at which a run was last added. Other commits move it at most once a minute. */
   readonly activeAt: number
   /** Expiry time if there is no further activity. */
   readonly expiresAt?: number

@@ -1,4 +1,5 @@
 import { SessionError } from '../errors.ts'
+import { compareIds } from './check-state.ts'
 
 /** One page of a list. `next` is absent on the last page. */
 export interface Page<T> {
@@ -28,6 +29,11 @@ export function pageOf<T>(found: readonly T[], limit: number, positionOf: (last:
   return found.length > limit && last !== undefined ? { items, next: positionOf(last) } : { items }
 }
 
+/** Lets other work of the process run between two pages: a store in this process may answer without a pause. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Reads all pages, with as few calls as possible. */
 export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = []
@@ -47,7 +53,7 @@ export interface SessionPosition {
 }
 
 export function byActivity(a: SessionPosition, b: SessionPosition): number {
-  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
+  return b.activeAt - a.activeAt || compareIds(a.key, b.key)
 }
 
 export function printSessionPosition(position: SessionPosition): string {

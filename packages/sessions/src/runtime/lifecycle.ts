@@ -1,5 +1,7 @@
 import { systemClock } from '@bowline/llm'
-import type { SessionStore, StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
+import { toRunInfo } from '../commands/views.ts'
+import type { RunInfo } from '../commands/types.ts'
+import type { Claim, SessionStore, StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { Courier } from './courier.ts'
@@ -29,7 +31,7 @@ export class Lifecycle {
   #unsubscribe: (() => void) | undefined
   #wasAskedToStart = false
   #wasStopped = false
-  #starting: Promise<StartReport> | undefined
+  #starting: Promise<readonly Claim[]> | undefined
   #stopping: Promise<void> | undefined
   #isOpen = false
   #over = new AbortController()
@@ -65,7 +67,20 @@ export class Lifecycle {
     this.#starting ??= this.#open(options)
     // The first use of a session has started the runtime before.
     if (begun && options.keepAlive) this.#releaseProcess ??= holdProcess()
-    return this.#starting
+    const lost = await this.#starting
+    try {
+      await this.#loop.judged(lost)
+      return { recovered: lost.length, runs: await this.#present(lost) }
+    } catch (error) {
+      if (this.#wasStopped) return { recovered: lost.length, runs: [] }
+      await this.#fail()
+      throw error
+    }
+  }
+
+  async #present(claims: readonly Claim[]): Promise<readonly RunInfo[]> {
+    const read = await Promise.all(claims.map(({ run }) => this.#store.readRun(run.id)))
+    return Promise.all(read.flatMap((run) => (run.status === 'found' ? toRunInfo(this.#store, run.value) : [])))
   }
 
   stop(graceMs: number): Promise<void> {
@@ -73,24 +88,29 @@ export class Lifecycle {
     return this.#stopping
   }
 
-  async #open({ keepAlive = false }: StartOptions): Promise<StartReport> {
+  async #open({ keepAlive = false }: StartOptions): Promise<readonly Claim[]> {
     try {
       await this.#store.open(this.#openOptions)
       this.#isOpen = true
       this.#over = new AbortController()
       this.#unsubscribe = this.#store.subscribe(this.#onHint)
-      const recovered = await this.#loop.start()
+      const lost = await this.#loop.start()
       this.#courier.start()
       this.#scheduler.start()
       if (keepAlive) this.#releaseProcess = holdProcess()
-      return { recovered }
+      return lost
     } catch (error) {
-      // The error of the start matters more than an error of closing.
-      await this.#close(0).catch(() => undefined)
-      this.#starting = undefined
-      this.#wasAskedToStart = false
+      await this.#fail()
       throw error
     }
+  }
+
+  /** Closes everything, so that the next start begins anew. */
+  async #fail(): Promise<void> {
+    // The error of the start matters more than an error of closing.
+    await this.#close(0).catch(() => undefined)
+    this.#starting = undefined
+    this.#wasAskedToStart = false
   }
 
   async #stop(graceMs: number): Promise<void> {

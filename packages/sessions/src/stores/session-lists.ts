@@ -15,15 +15,12 @@ export interface ListPart {
 /** If no more sessions than these have the prefix, they are read and sorted. Otherwise a part of the list is searched for them. */
 export const mostSorted = 500
 
-/** Status of most sessions, which no part has in common: then a turn writes only small indexes by status. */
-export const usualStatus = 'completed'
-
 /** Returns parts that do not overlap. Every session that matches is in one of them. */
 export function partsOf({ keyPrefix = '', parent, status, agent }: SessionQuery): readonly ListPart[] {
   if (typeof parent === 'string') return [{ parent }]
   const tenant = tenantOf(keyPrefix)
   const common = tenant === undefined ? {} : { tenant }
-  if (status && !status.includes(usualStatus)) return [...new Set(status)].map((word) => ({ ...common, status: word }))
+  if (status) return [...new Set(status)].map((word) => ({ ...common, status: word }))
   if (agent !== undefined) return [{ ...common, agent }]
   return (parent === null ? [0] : [0, 1]).map((child) => ({ ...common, child }))
 }
@@ -36,7 +33,7 @@ export function isByPrefix({ keyPrefix = '', parent }: SessionQuery): boolean {
 /** Returns all parts that hold this session. */
 export function partsWith({ key, parent, agent, status }: SessionRecord): readonly ListPart[] {
   const tenant = tenantOf(key)
-  const common = [{ child: parent === undefined ? 0 : 1 }, { agent }, ...(status === undefined || status === usualStatus ? [] : [{ status }])]
+  const common = [{ child: parent === undefined ? 0 : 1 }, { agent }, ...(status === undefined ? [] : [{ status }])]
   const ofTenant = tenant === undefined ? [] : common.map((part) => ({ tenant, ...part }))
   return [...common, ...ofTenant, ...(parent === undefined ? [] : [{ parent }])]
 }

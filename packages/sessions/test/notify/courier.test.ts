@@ -1,12 +1,17 @@
 import { manualClock } from '@bowline/llm/testing'
 import { verifyWebhook, type NoticeRecord, type Runtime, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { describe, expect, it } from 'vitest'
 import { faultyStore } from '@bowline/sessions/testing'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 import { onLoopback, receiver, secret, to } from './receiver.ts'
 
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 const startMs = 1_750_000_000_000
 
 function talkative(options: Partial<SetupOptions>) {
@@ -72,6 +77,21 @@ describe('a delivery', () => {
     expect(notice).not.toHaveProperty('dueAt')
     await runtime.stop()
     expect([hook.received.length, faults]).toEqual([1, []])
+  })
+
+  it('S212: leaves nothing in memory, however long the runtime lives', async () => {
+    const hook = await receiver()
+    const requests: WeakRef<object>[] = []
+    const onRequest = (message: unknown): void => void requests.push(new WeakRef((message as { readonly request: object }).request))
+    subscribe('http.client.request.start', onRequest)
+    onTestFinished(() => void unsubscribe('http.client.request.start', onRequest))
+    const { store, until } = settledStore()
+    const { runtime } = talkative({ store, notify: to(hook.url) })
+    await turns(runtime, 'room:1', 10)
+    await until(all('delivered', 10))
+    expect(requests.length).toBeGreaterThanOrEqual(10)
+    await expect.poll(() => (collectGarbage(), requests.filter((request) => request.deref()).length)).toBeLessThan(3)
+    await runtime.stop()
   })
 
   it('S212: goes to each webhook that names the event, also to the webhook of the session', async () => {

@@ -51,6 +51,7 @@ describe('lists in memory', () => {
     for (let n = 1; n <= 3000; n++) {
       const record = listedSession(n)
       const held = {
+        timers: new Map(),
         get record() {
           reads += 1
           return record

@@ -1,10 +1,11 @@
 import type { EventPage, Found, SessionStore } from '../../contract/session-store.ts'
-import type { EntryRecord, RunRecord, ToolCallRecord } from '../../contract/records.ts'
+import type { EntryRecord, RunRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../../json.ts'
+import { compareIds } from '../../contract/check-state.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
 import { parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
-import type { CreationPosition, TimerPosition } from '../../contract/paging.ts'
+import type { CreationPosition, Page, TimerPosition } from '../../contract/paging.ts'
 import { readOfSession, wholeEvent } from '../rules.ts'
 import { isOpen } from '../../contract/run-status.ts'
 import { childrenOf } from './children.ts'
@@ -12,7 +13,6 @@ import { dueIn } from './due.ts'
 import { entryOf, filledIn, wholeEntry } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import { listNotices } from './notices.ts'
-import { compareTexts } from './sorted-list.ts'
 import type { Space, Tombstone } from './space.ts'
 
 export type Reads = Pick<
@@ -103,37 +103,24 @@ export function readsOf(space: () => Space, now: () => number): Reads {
     async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
       const order = newestFirst ? -1 : 1
       const after = page === undefined ? undefined : parseRunPosition(page)
-      const most = pageLimit(limit)
       const held = session(key)
-      const candidates = status?.every(isOpen) ? held?.openRuns : held?.runs
-      const runs = [...(candidates?.values() ?? [])]
-        .filter((run) => after === undefined || order * (run.n - after) > 0)
-        .filter((run) => status === undefined || status.includes(run.status))
-        .sort((a, b) => order * (a.n - b.n))
-      return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
+      const wanted = (run: RunRecord): boolean => (after === undefined || order * (run.n - after) > 0) && (status === undefined || status.includes(run.status))
+      const runs = [...((status?.every(isOpen) ? held?.openRuns : held?.runs)?.values() ?? [])].sort((a, b) => order * (a.n - b.n))
+      return pageWith(runs, wanted, limit, (last) => String(last.n))
     },
     async listChildren({ parent, status, limit, page }) {
-      const after = page === undefined ? undefined : parseCreationPosition(page)
-      const most = pageLimit(limit)
-      const children = childrenOf(space(), parent)
-        .filter((run) => status === undefined || status.includes(run.status))
-        .filter((run) => after === undefined || byCreation(after, run) < 0)
-        .sort(byCreation)
-      return pageOf(copyJson(children.slice(0, most + 1)), most, printCreationPosition)
+      const after = page === undefined ? beforeAll : parseCreationPosition(page)
+      const wanted = (run: RunRecord): boolean => run.id !== after.id && (status === undefined || status.includes(run.status))
+      return pageWith(childrenOf(space(), parent, after), wanted, limit, printCreationPosition)
     },
     async listBranches(key, query = {}) {
       return pageOfBranches(branchesOf(session(key)?.entries.values() ?? []), { page: query.page, limit: query.limit })
     },
     async listTimers({ kind, key, limit, page }) {
       const after = page === undefined ? undefined : parseTimerPosition(page)
-      const most = pageLimit(limit)
-      const sessions = key === undefined ? [...space().sessions.values()] : [session(key) ?? []].flat()
-      const timers = sessions
-        .flatMap((held) => [...held.timers.values()])
-        .filter((timer) => timer.kind === kind)
-        .filter((timer) => after === undefined || bySession(after, timer) < 0)
-        .sort(bySession)
-      return pageOf(copyJson(timers.slice(0, most + 1)), most, printTimerPosition)
+      const wanted = (timer: TimerRecord): boolean => timer.kind === kind && (after === undefined || bySession(after, timer) < 0)
+      const held = key === undefined ? space().index.lists.withTimer(kind, after?.session ?? '') : [session(key) ?? []].flat()
+      return pageWith(timersOf(held), wanted, limit, printTimerPosition)
     },
     async listNotices(query) {
       return copyJson(listNotices(space(), query))
@@ -154,10 +141,23 @@ function noEvents(tombstone: Tombstone | undefined): EventPage {
   return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
 }
 
-function byCreation(a: CreationPosition, b: CreationPosition): number {
-  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
+const beforeAll: CreationPosition = { createdAt: -1, id: '' }
+
+/** Returns the first of these items that are wanted. */
+function pageWith<T>(items: Iterable<T>, wanted: (item: T) => boolean, limit: number | undefined, print: (last: T) => string): Page<T> {
+  const most = pageLimit(limit)
+  const found: T[] = []
+  for (const item of items) {
+    if (wanted(item)) found.push(item)
+    if (found.length > most) break
+  }
+  return pageOf(copyJson(found), most, print)
+}
+
+function* timersOf(sessions: Iterable<HeldSession>): Iterable<TimerRecord> {
+  for (const { timers } of sessions) yield* [...timers.values()].sort(bySession)
 }
 
 function bySession(a: TimerPosition, b: TimerPosition): number {
-  return compareTexts(a.session, b.session) || compareTexts(a.id, b.id)
+  return compareIds(a.session, b.session) || compareIds(a.id, b.id)
 }

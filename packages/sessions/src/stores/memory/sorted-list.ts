@@ -25,8 +25,14 @@ export class SortedList<V extends P, P = V> {
     }
     return low
   }
-}
 
-export function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
+  /** Yields the items from this position on. */
+  *from(position: P): Iterable<V> {
+    for (let place = this.placeOf(position); place < this.items.length; place++) yield this.items[place] as V
+  }
+
+  /** Yields the items before this position, the nearest first. Default: all. */
+  *before(position: P | undefined): Iterable<V> {
+    for (let place = position === undefined ? this.items.length : this.placeOf(position); place > 0; place--) yield this.items[place - 1] as V
+  }
 }

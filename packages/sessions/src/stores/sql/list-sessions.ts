@@ -5,14 +5,15 @@ import type { Page } from '../../contract/paging.ts'
 import type { SessionRecord, Status } from '../../contract/records.ts'
 import type { SessionQuery } from '../../contract/session-store.ts'
 import { readableRecord } from '../rules.ts'
-import { isByPrefix, mostSorted, partsOf, usualStatus } from '../session-lists.ts'
+import { isByPrefix, mostSorted, partsOf } from '../session-lists.ts'
 import type { ListPart } from '../session-lists.ts'
 import type { SqlDialect } from './dialect.ts'
+import { usualStatus } from './indexes.ts'
 import { selectSessions, sessionRecord } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
-import { ask, first, statement, together } from './statement.ts'
-import type { Call, Statement, Steps } from './statement.ts'
-import type { Database, SessionRow, Tables } from './tables.ts'
+import { ask, first, statement, statementsFor, together } from './statement.ts'
+import type { Call, Steps } from './statement.ts'
+import type { SessionRow, Tables } from './tables.ts'
 import { atMost, numberValue } from './values.ts'
 
 interface PrefixSlots {
@@ -48,7 +49,7 @@ interface ListSlots extends PrefixSlots, Required<ListPart> {
 type ListedRow = SessionRow & { readonly now: number }
 type List = SelectQueryBuilder<Tables, 'session' | 'session_state', ListedRow>
 
-/** Conditions of a list. Those before `noRuns` are the first columns of an index. */
+/** Conditions of a list. */
 const conditions = {
   keys: (list: List, { prefix, prefixEnd }: ListSlots) => list.where('session.key', '>=', prefix).where('session.key', '<', prefixEnd),
   tenant: (list: List, { tenant }: ListSlots) => list.where('session.tenant', '=', tenant),
@@ -71,21 +72,11 @@ const conditions = {
 
 type Condition = keyof typeof conditions
 
-const lists = new Map<string, Statement<ListSlots, ListedRow>>()
-
-/** Returns the statement with these conditions. Each combination has its own, so that the database uses the index for it. */
-function listOf(names: readonly Condition[]): Statement<ListSlots, ListedRow> {
-  const name = names.join()
-  const found = lists.get(name) ?? statement((db, slots: ListSlots, dialect) => selectList(db, slots, dialect, names))
-  lists.set(name, found)
-  return found
-}
-
-function selectList(db: Database, slots: ListSlots, dialect: SqlDialect, names: readonly Condition[]) {
+const listOf = statementsFor((db, slots: ListSlots, dialect, names: readonly Condition[]) => {
   const all: List = selectSessions(db).select(dialect.time(slots.now).as('now')).where('session.namespace', '=', slots.namespace)
   const list = names.reduce((narrowed, name) => conditions[name](narrowed, slots, dialect), all)
   return (names.includes('keys') ? list : list.orderBy('session.active_at', 'desc')).orderBy('session.key').limit(atMost(slots.limit))
-}
+})
 
 /** Selects 1 for an expired session, whether its expiry was recorded or not. */
 function hasExpired({ time }: SqlDialect, now: number | null) {
@@ -100,8 +91,11 @@ const unused = { tenant: '', parent: '', agent: '', status: 'queued', child: 0 }
 function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): readonly Call<ListedRow>[] {
   const { agent = '', status, parent, expired, activeSince = 0, page } = query
   const filters = { agent, statuses: status ?? [], expired: Number(expired), activeSince }
-  return (isSmall ? [{}] : partsOf(query)).map((part: ListPart) => {
-    const wanted: { readonly [C in Condition]?: boolean } = {
+  // Sessions with the usual status are in no index by status.
+  const { status: _status, ...others } = query
+  const parts = partsOf(status?.includes(usualStatus) ? others : query)
+  return (isSmall ? [{}] : parts).map((part: ListPart) => {
+    const list = listOf({
       ...Object.fromEntries(Object.keys(part).map((name) => [name, true])),
       keys: isSmall,
       agent: query.agent !== undefined,
@@ -112,8 +106,7 @@ function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): rea
       activeSince: query.activeSince !== undefined,
       prefix: slots.prefix !== '' && !isSmall,
       after: page !== undefined,
-    }
-    const list = listOf((Object.keys(conditions) as Condition[]).filter((name) => wanted[name]))
+    })
     return ask(list, { ...unused, ...filters, ...slots, ...part })
   })
 }

@@ -10,7 +10,7 @@ import type { Found, PruneRules } from '../../contract/session-store.ts'
 import { parseStored } from '../../json.ts'
 import type { SqlDialect } from './dialect.ts'
 import type { StoreView } from './sessions.ts'
-import { all, ask, columnsOf, execute, first, statement, together } from './statement.ts'
+import { all, ask, columnsOf, execute, first, statement, statementsFor, together } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, NoticeTable } from './tables.ts'
 import { atMost, numberValue, textValue } from './values.ts'
@@ -221,40 +221,45 @@ export function* resendNotice(key: string, id: string, view: StoreView): Steps<F
 
 interface ListSlots {
   readonly namespace: string
-  readonly state: NoticeTable['state'] | null
-  readonly hook: string | null
+  readonly key: string
+  readonly state: NoticeTable['state']
+  readonly hook: string
   readonly at: number
   readonly sessionId: string
   readonly n: number
   readonly limit: number
 }
 
-const listAll = statement((db, slots: ListSlots) => selectList(db, slots))
-const listOfSession = statement((db, slots: ListSlots & { readonly key: string }) => selectList(db, slots).where('session.key', '=', slots.key))
-
-function selectList(db: Database, { namespace, state, hook, at, sessionId, n, limit }: ListSlots) {
+/** Only notices of the same time are sorted: the index has those of a session in its place. */
+const listOf = statementsFor((db, { namespace, key, state, hook, at, sessionId, n, limit }: ListSlots, _dialect, names: readonly ('key' | 'state' | 'hook' | 'after')[]) => {
+  const has = (name: (typeof names)[number]): boolean => names.includes(name)
   return selectNotices(db)
     .where('notice.namespace', '=', namespace)
-    .where('session.namespace', '=', namespace)
-    .where('notice.state', '=', (where) => where.fn.coalesce(textValue(state), 'notice.state'))
-    .where('notice.hook', '=', (where) => where.fn.coalesce(textValue(hook), 'notice.hook'))
-    .where((where) =>
-      where.or([
-        where('notice.at', '<', at),
-        where.and([where('notice.at', '=', at), where.or([where('session.id', '<', sessionId), where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)])])]),
-      ]),
+    .$if(has('key'), (list) => list.where('session.namespace', '=', namespace).where('session.key', '=', key))
+    .$if(has('state'), (list) => list.where('notice.state', '=', state))
+    .$if(has('hook'), (list) => list.where('notice.hook', '=', hook))
+    .$if(has('after'), (list) =>
+      list
+        .where('notice.at', '<=', at)
+        .where((where) =>
+          where.or([
+            where('notice.at', '<', at),
+            where('session.id', '<', sessionId),
+            where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)]),
+          ]),
+        ),
     )
     .orderBy('notice.at', 'desc')
     .orderBy('session.id', 'desc')
     .orderBy('notice.n', 'desc')
     .limit(atMost(limit))
-}
+})
 
 export function* listNotices(namespace: string, { key, state, hook, page, ...query }: NoticeQuery): Steps<Page<NoticeRecord>> {
   const limit = pageLimit(query.limit)
-  const position = page === undefined ? { at: Number.MAX_SAFE_INTEGER, sessionId: '', n: 0 } : parseNoticePosition(page)
-  const slots = { namespace, state: state ?? null, hook: hook ?? null, ...position, limit: limit + 1 }
-  const rows = key === undefined ? yield* all(listAll, slots) : yield* all(listOfSession, { ...slots, key })
+  const position = page === undefined ? { at: 0, sessionId: '', n: 0 } : parseNoticePosition(page)
+  const list = listOf({ key: key !== undefined, state: state !== undefined, hook: hook !== undefined, after: page !== undefined })
+  const rows = yield* all(list, { namespace, key: key ?? '', state: state ?? 'pending', hook: hook ?? '', ...position, limit: limit + 1 })
   return pageOf(rows.map(noticeRecord), limit, printNoticePosition)
 }
 

@@ -170,6 +170,8 @@ interface InboxTable {
 interface TimerTable {
   readonly namespace: string
   readonly session: number
+  /** Copy of the column in `session`, for lists. */
+  readonly key: string
   readonly id: string
   readonly kind: TimerKind
   readonly due_at: number | null

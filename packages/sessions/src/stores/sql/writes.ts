@@ -93,7 +93,7 @@ const writes: Writes = {
     const { row: session } = sessionOf(work)
     const { namespace } = work.context
     for (const { id, kind, dueAt, body } of timers) {
-      write(work, putTimer, { namespace, session, id, kind, due_at: dueAt, body: recordText(work.context, body, `The timer ${id}`) })
+      write(work, putTimer, { namespace, session, key: work.key, id, kind, due_at: dueAt, body: recordText(work.context, body, `The timer ${id}`) })
     }
   },
 
@@ -219,7 +219,7 @@ const timerColumns = ['kind', 'due_at', 'body'] as const
 const putTimer = statement((db, slots: TimerTable) =>
   db
     .insertInto('timer')
-    .values(columnsOf(slots, ['namespace', 'session', 'id', ...timerColumns]))
+    .values(columnsOf(slots, ['namespace', 'session', 'key', 'id', ...timerColumns]))
     .onConflict((conflict) => conflict.columns(['session', 'id']).doUpdateSet(columnsOf(slots, timerColumns))),
 )
 
