@@ -108,7 +108,7 @@ export class ActiveRuns {
     const session = live.session(key)
     const queue = session.subscribe(0, undefined, id)
     void done.then(() => queue.lookUp())
-    await queue.wait(false)
+    await queue.wait()
     session.unsubscribe(queue)
     letGo()
   }

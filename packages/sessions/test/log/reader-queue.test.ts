@@ -51,14 +51,14 @@ describe('S117: the queue of one reader', () => {
   it('S117: wakes the reader of a run for its own events, and for those of other runs when half of its room is taken', async () => {
     const queue = new ReaderQueue(undefined, 20, 'mine')
     const of = (runId: string): LoggedEvent => ({ ...event(1), runId }) as LoggedEvent
-    const waiting = queue.wait(false)
+    const waiting = queue.wait()
     queue.pushDurable(of('other'), 1, 6)
     queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1, had: '' }, 4)
     expect(await ended(waiting)).toBe(false)
     queue.pushDurable(of('other'), 2, 1)
     expect(await ended(waiting)).toBe(true)
     while (queue.shift());
-    const again = queue.wait(false)
+    const again = queue.wait()
     queue.pushDurable(of('mine'), 3, 1)
     expect(await ended(again)).toBe(true)
   })

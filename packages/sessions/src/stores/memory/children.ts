@@ -1,4 +1,4 @@
-import { compareIds } from '../../contract/check-state.ts'
+import { compareIds } from '../../contract/paging.ts'
 import type { CreationPosition } from '../../contract/paging.ts'
 import type { ChildQuery } from '../../contract/session-store.ts'
 import type { RunRecord } from '../../contract/records.ts'

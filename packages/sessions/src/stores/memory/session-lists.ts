@@ -1,5 +1,4 @@
-import { compareIds } from '../../contract/check-state.ts'
-import { byActivity, parseSessionPosition } from '../../contract/paging.ts'
+import { compareIds, byActivity, parseSessionPosition } from '../../contract/paging.ts'
 import type { SessionPosition } from '../../contract/paging.ts'
 import type { SessionQuery } from '../../contract/session-store.ts'
 import type { SessionRecord, TimerKind } from '../../contract/records.ts'

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { SelectQueryBuilder } from 'kysely'
+import { behindPrefix } from '../../contract/check-state.ts'
 import { byActivity, pageLimit, pageOf, parseSessionPosition, printSessionPosition } from '../../contract/paging.ts'
 import type { Page } from '../../contract/paging.ts'
 import type { SessionRecord, Status } from '../../contract/records.ts'
@@ -19,7 +20,6 @@ import { atMost, numberValue } from './values.ts'
 interface PrefixSlots {
   readonly namespace: string
   readonly prefix: string
-  /** Follows all keys with the prefix: no character of a key comes after `~`. */
   readonly prefixEnd: string
 }
 
@@ -113,7 +113,7 @@ function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): rea
 
 export function* listSessions({ namespace, now }: StoreView, query: SessionQuery): Steps<Page<SessionRecord>> {
   const { keyPrefix: prefix = '', page } = query
-  const prefixes = { namespace, prefix, prefixEnd: `${prefix}\u007f` }
+  const prefixes = { namespace, prefix, prefixEnd: behindPrefix(prefix) ?? '' }
   const isSmall = isByPrefix(query) && !(yield* first(keyBeyond, prefixes))
   const limit = pageLimit(query.limit)
   const position = page === undefined ? { activeAt: 0, key: '' } : parseSessionPosition(page)
