@@ -1,4 +1,5 @@
 import { defineTool } from '@bowline/agent-loop'
+import type { JSONValue } from '@bowline/llm'
 import type { Step } from '@bowline/llm/testing'
 import { createMemories, type Runtime, type SessionStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
@@ -24,8 +25,9 @@ interface Bench {
 type Argument = (bench: Bench, key: string, text: string) => Promise<unknown>
 
 const schema = { type: 'object' } as const
-const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: schema, effect: 'once', execute: (input) => input as never })
-const ask = defineTool({ ...look, name: 'ask', needsApproval: true })
+const echo = { description: 'Echoes.', inputSchema: schema, effect: 'once', execute: (input: JSONValue) => input } as const
+const look = defineTool({ ...echo, name: 'look' })
+const ask = defineTool({ ...echo, name: 'ask', needsApproval: true })
 
 /** Reads what the export of the session holds, once it was imported under another key. */
 async function copied(runtime: Runtime, key: string, pick: (message: Message) => readonly unknown[]): Promise<readonly unknown[]> {
