@@ -104,6 +104,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/keys.ts maxKeyBytes
     sessions/keys.ts maxChildKeyBytes
     sessions/keys.ts maxInputIdBytes
+    sessions/keys.ts maxEntryIdCharacters
     sessions/memories/check-options.ts limits
     sessions/memories/scope.ts maxBytes
     sessions/memories/vectors.ts mostNumbers
@@ -113,6 +114,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/postgres/postgres-options.ts maxRecordBytes
     sessions/stores/sqlite/sqlite-store.ts maxRecordBytes`,
   'cuts the text or the list': `
+    agent-loop/kernel/model-call.ts longestId
     agent-loop/plugins/compaction/facts.ts longestValue
     agent-loop/plugins/compaction/summary.ts longestOutput
     agent-loop/plugins/guardrails/loop-guard.ts longestKey
