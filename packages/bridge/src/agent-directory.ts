@@ -11,10 +11,13 @@ export interface DirectoryOptions {
   readonly defaultAgentId: string | undefined
   readonly authorize: (owner: string, action: 'discover', agentId: string) => boolean
   readonly logger: BridgeLogger
+  /** Set by tests only. */
+  readonly maxTold?: number
 }
 
 const retryWhenUnknownMs = 1000
-const maxTold = 1000
+/** Number of agents that cannot be listed and are reported. Others may still be many, if a worker makes up ids. */
+const usualMaxTold = 1000
 
 export interface FoundAgent {
   readonly agent: DiscoveredAgent
@@ -27,13 +30,15 @@ export class AgentDirectory {
   readonly #defaultAgentId: string | undefined
   readonly #authorize: DirectoryOptions['authorize']
   readonly #logger: BridgeLogger
+  readonly #maxTold: number
   readonly #told = new Set<string>()
 
-  constructor({ executors, defaultAgentId, authorize, logger }: DirectoryOptions) {
+  constructor({ executors, defaultAgentId, authorize, logger, maxTold = usualMaxTold }: DirectoryOptions) {
     this.#executors = executors
     this.#defaultAgentId = defaultAgentId
     this.#authorize = authorize
     this.#logger = logger
+    this.#maxTold = maxTold
   }
 
   list(): readonly ListedAgent[] {
@@ -135,7 +140,7 @@ export class AgentDirectory {
   /** Logs each reason once. */
   #tellLeftOut({ kind }: BridgeExecutor, { id, reason }: LeftOutAgent): void {
     const key = JSON.stringify([kind, id, reason])
-    if (this.#told.has(key) || this.#told.size >= maxTold) return
+    if (this.#told.has(key) || this.#told.size >= this.#maxTold) return
     this.#told.add(key)
     this.#logger.warn({ executor: kind, agentId: id, reason }, 'an agent cannot be listed')
   }

@@ -60,11 +60,13 @@ describe('readers of a run', () => {
   it('a slow reader loses deltas of the loop, never an event that is stored', async () => {
     const readers = createEventReaders()
     const reader = readers.open()
-    for (let n = 0; n < 20_000; n++) readers.publish(loopEvent(n === 0))
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < 20_000; n++) readers.publish(loopEvent(n === 0))
+      expect(await reader.next()).toEqual({ done: false, value: loopEvent(true) })
+      for (let n = 1; n < 10_000; n++) expect((await reader.next()).value).toBeDefined()
+    }
     readers.end()
-    const seen = await readAll(reader)
-    expect(seen).toHaveLength(10_000)
-    expect(seen[0]).toEqual(loopEvent(true))
+    expect(await readAll(reader)).toEqual([])
   })
 
   it('a reader that is too late is ended with CAPACITY, and the others go on', async () => {

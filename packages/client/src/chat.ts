@@ -3,7 +3,7 @@ import type { Status } from '@bowline/agent-loop/events'
 import { DefaultChatTransport, parsePartialJson, type ChatTransport, type UIDataTypes, type UIMessage } from 'ai'
 import { inputChecks } from './arguments.ts'
 import { ClientError } from './client-error.ts'
-import { checkConnectionOptions } from './client-options.ts'
+import { checkConnectionOptions, dropOldest } from './client-options.ts'
 import type { CallOptions } from './client-session.ts'
 import { httpOf, queryOf, type ConnectionOptions, type Http } from './http.ts'
 import type { StopReceipt } from './wire-sessions.ts'
@@ -80,8 +80,9 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
       await readInputs(history.messages.at(-1))
       if (page.before === undefined) {
         // The answer may end before the page asks for its stream. The run id still finds it.
+        begun.delete(id)
         if (history.run) begun.set(id, history.run.runId)
-        else begun.delete(id)
+        dropOldest(begun)
       }
       return history
     },

@@ -62,3 +62,15 @@ export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
+
+/** Number of names of each kind that a client remembers. */
+const mostNames = 1_000
+
+/**
+ * Drops the oldest entry if there are too many. Must be called after each entry is added. A page or a server may use one client
+ * for as long as it lives.
+ */
+export function dropOldest(names: Map<string, unknown> | Set<string>): void {
+  const [oldest] = names.keys()
+  if (names.size > mostNames && oldest !== undefined) names.delete(oldest)
+}

@@ -1,4 +1,4 @@
-import { checkClientOptions, randomId, type ClientOptions } from './client-options.ts'
+import { checkClientOptions, dropOldest, randomId, type ClientOptions } from './client-options.ts'
 import { httpOf, queryOf } from './http.ts'
 import { checkCallOptions, checkSessionQuery } from './request-checks.ts'
 import type { CallOptions, ClientSession, SessionQuery } from './client-session.ts'
@@ -30,6 +30,7 @@ export function createClient(options: ClientOptions): Client {
       if (id !== undefined) return createSession(parts, id)
       const made = createSession(parts, `s_${ids()}`)
       unsent.add(made.id)
+      dropOldest(unsent)
       return made
     },
     async agents(callOptions = {}) {

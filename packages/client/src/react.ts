@@ -7,6 +7,7 @@ import { SessionStore, emptySnapshot } from './react/session-store.ts'
 import type { SessionActions, SessionSnapshot } from './react/session-store.ts'
 import { checkTools } from './request-checks.ts'
 import { checkSessionId } from './common-checks.ts'
+import { dropOldest } from './client-options.ts'
 import type { ClientTools } from './client-tool.ts'
 import type { ClientSession } from './client-session.ts'
 
@@ -71,8 +72,14 @@ function storeOf(client: Client, sessionId: string): SessionStore {
   storesOfClient.set(client, stores)
   const known = stores.get(sessionId)
   if (known) return known
-  const store = register(new SessionStore(client.session(sessionId), { onIdle: () => stores.delete(sessionId) }))
+  const store = register(new SessionStore(client.session(sessionId), {
+    onIdle: () => {
+      if (stores.get(sessionId) === store) stores.delete(sessionId)
+    },
+  }))
   stores.set(sessionId, store)
+  // A render on a server never subscribes, so its store never becomes idle.
+  dropOldest(stores)
   return store
 }
 

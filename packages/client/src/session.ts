@@ -12,6 +12,7 @@ import type {
   SendInput,
   SendOptions,
 } from './client-session.ts'
+import { dropOldest } from './client-options.ts'
 import type { ClientTools } from './client-tool.ts'
 import { checkMessage, checkSessionId } from './common-checks.ts'
 import { EventReader } from './event-reader.ts'
@@ -211,6 +212,7 @@ class SessionHandle implements ClientSession {
     checkCallOptions(options)
     await this.#http.json<undefined>({ method: 'DELETE', path: this.#path }, options.abortSignal)
     this.#parts.deleted.add(this.id)
+    dropOldest(this.#parts.deleted)
   }
 
   async #give<T>(path: string, input: UserInput, options: InputOptions = {}, check = checkInputOptions): Promise<T> {

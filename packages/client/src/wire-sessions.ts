@@ -178,6 +178,13 @@ export interface OverlayRequest extends InputRequest {
 export interface InputReceipt {
   readonly runId: string
   readonly accepted: 'steered' | 'queued' | 'duplicate'
+  readonly behind?: RunAhead
+}
+
+/** Open run behind which a new run was queued. The new run starts when it has ended: if it waits for an answer, after that. */
+export interface RunAhead {
+  readonly runId: string
+  readonly status: Status
 }
 
 /** Body of a decision about an approval. */

@@ -2,7 +2,7 @@ import { isRecord, needed } from './arguments.ts'
 import { checkInput } from './check.ts'
 import type { Message } from './messages.ts'
 import { LlmError } from './model-error.ts'
-import { knownStart } from './prompt/beginnings.ts'
+import { knownStart } from './beginnings.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const list = 'a list of parts'

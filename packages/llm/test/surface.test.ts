@@ -32,6 +32,7 @@ describe('the visible surface', () => {
       'findSchemaFault',
       'fromModelMessages',
       'holdingClock',
+      'jsonSchemaOf',
       'mergeRuntimeParams',
       'readEvents',
       'resolveSchema',

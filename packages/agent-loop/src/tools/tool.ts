@@ -1,4 +1,4 @@
-import { checkInputSchema, LlmError, validateWith } from '@bowline/llm'
+import { checkInputSchema, jsonSchemaOf, LlmError, validateWith } from '@bowline/llm'
 import type { FunctionTool, JSONValue, LanguageModelV4ProviderTool, SchemaResult } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
@@ -26,17 +26,19 @@ const outputCharacters = 50_000
 /** Makes a tool, with checks and defaults. All tools are made here. Throws `invalid-config`. */
 export function buildTool(fields: Partial<ToolFields>): Tool {
   const name = checkToolName('name', fields.name)
-  checkFields(name, fields)
-  const { description, inputSchema } = fields as Pick<ToolFields, 'description' | 'inputSchema'>
-  return Object.freeze({
+  checkToolFields(`the tool ${name}: `, fields)
+  const { description, inputSchema, label, effect = 'once' } = fields as ToolFields
+  const tool = {
     ...fields,
-    ...{ name, description, inputSchema },
-    effect: fields.effect ?? 'once',
+    ...{ name, description, inputSchema, effect },
     sequential: fields.sequential ?? false,
     timeoutMs: fields.timeoutMs === undefined ? (fields.execute ? localTimeoutMs : null) : fields.timeoutMs,
     maxOutputCharacters: fields.maxOutputCharacters ?? outputCharacters,
     [marker]: true as const,
-  })
+  }
+  // Not enumerable, so that the fields of a tool are options of `defineTool`.
+  const toJSON = () => ({ name, description, inputSchema: jsonSchemaOf(inputSchema), ...(label !== undefined && { label }), effect })
+  return Object.freeze(Object.defineProperty(tool, 'toJSON', { value: toJSON })) as Tool
 }
 
 export function checkToolName(path: string, name: unknown): string {
@@ -44,26 +46,27 @@ export function checkToolName(path: string, name: unknown): string {
   return name as string
 }
 
-function checkFields(name: string, fields: Partial<ToolFields>): void {
-  checkRequired(`the tool ${name}: description`, fields.description, 'a text', (given) => typeof given === 'string')
-  checkToolSchema(`the tool ${name}: inputSchema`, fields.inputSchema)
-  checkText(`the tool ${name}: label`, fields.label)
-  checkOneOf(`the tool ${name}: effect`, fields.effect, ['pure', 'idempotent', 'once'])
-  checkOneOf(`the tool ${name}: onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
-  checkWholeOrNull(`the tool ${name}: timeoutMs`, fields.timeoutMs, 1)
-  checkWholeOrNull(`the tool ${name}: approvalTimeoutMs`, fields.approvalTimeoutMs, 1)
-  checkBoolean(`the tool ${name}: recheck`, fields.recheck)
-  checkBoolean(`the tool ${name}: sequential`, fields.sequential)
-  checkBoolean(`the tool ${name}: strict`, fields.strict)
-  checkWhole(`the tool ${name}: concurrency`, fields.concurrency, 1)
-  checkWhole(`the tool ${name}: maxOutputCharacters`, fields.maxOutputCharacters, 1)
-  checkFunction(`the tool ${name}: execute`, fields.execute)
-  checkFunction(`the tool ${name}: reconcile`, fields.reconcile)
-  checkFunction(`the tool ${name}: toModelOutput`, fields.toModelOutput)
-  if (typeof fields.needsApproval !== 'function') checkBoolean(`the tool ${name}: needsApproval`, fields.needsApproval)
-  checkExamples(`the tool ${name}: inputExamples`, fields.inputExamples)
-  checkObject(`the tool ${name}: providerOptions`, fields.providerOptions)
-  for (const [provider, options] of Object.entries(fields.providerOptions ?? {})) checkObject(`the tool ${name}: providerOptions.${provider}`, options)
+/** Checks all fields but the name. `place` comes before the name of a field in an error. */
+export function checkToolFields(place: string, fields: Partial<ToolFields>): void {
+  checkRequired(`${place}description`, fields.description, 'a text', (given) => typeof given === 'string')
+  checkToolSchema(`${place}inputSchema`, fields.inputSchema)
+  checkText(`${place}label`, fields.label)
+  checkOneOf(`${place}effect`, fields.effect, ['pure', 'idempotent', 'once'])
+  checkOneOf(`${place}onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
+  checkWholeOrNull(`${place}timeoutMs`, fields.timeoutMs, 1)
+  checkWholeOrNull(`${place}approvalTimeoutMs`, fields.approvalTimeoutMs, 1)
+  checkBoolean(`${place}recheck`, fields.recheck)
+  checkBoolean(`${place}sequential`, fields.sequential)
+  checkBoolean(`${place}strict`, fields.strict)
+  checkWhole(`${place}concurrency`, fields.concurrency, 1)
+  checkWhole(`${place}maxOutputCharacters`, fields.maxOutputCharacters, 1)
+  checkFunction(`${place}execute`, fields.execute)
+  checkFunction(`${place}reconcile`, fields.reconcile)
+  checkFunction(`${place}toModelOutput`, fields.toModelOutput)
+  if (typeof fields.needsApproval !== 'function') checkBoolean(`${place}needsApproval`, fields.needsApproval)
+  checkExamples(`${place}inputExamples`, fields.inputExamples)
+  checkObject(`${place}providerOptions`, fields.providerOptions)
+  for (const [provider, options] of Object.entries(fields.providerOptions ?? {})) checkObject(`${place}providerOptions.${provider}`, options)
 }
 
 export function checkToolSchema(path: string, schema: unknown): void {

@@ -1,11 +1,13 @@
 import type { SessionRecord } from './session-record.ts'
 
-const maxOwners = 10_000
+const usualMaxOwners = 10_000
 
 export interface UnattachedOptions {
   /** Yields the records of an owner's open sessions. */
   readonly list: (owner: string) => AsyncIterable<SessionRecord>
   readonly isAttached: (record: SessionRecord) => boolean
+  /** Number of owners whose records are kept. Set by tests only. */
+  readonly maxOwners?: number
 }
 
 /**
@@ -37,6 +39,7 @@ export class UnattachedSessions {
   }
 
   #readFor(owner: string): Promise<Map<string, SessionRecord>> {
+    const { maxOwners = usualMaxOwners } = this.#options
     const reading = this.#read(owner)
     this.#known.set(owner, reading)
     const [oldest] = this.#known.keys()

@@ -73,7 +73,7 @@ export interface SessionActions {
   reconnect(): void
 }
 
-const keptEvents = 10_000
+const usualKeptEvents = 10_000
 /** Number of newest messages that are shown before the log is read. */
 const firstMessages = 40
 
@@ -95,6 +95,8 @@ export interface SessionStoreOptions {
   readonly onIdle?: () => void
   /** Calls `run` once when a change should be rendered. Returns a function that cancels it. */
   readonly schedule?: (run: () => void) => () => void
+  /** Number of events in a snapshot. Default 10,000. */
+  readonly keptEvents?: number
 }
 
 /** Follows one session while it has a listener: one stream, one fold, and at most one change per frame. */
@@ -116,12 +118,14 @@ export class SessionStore {
   #following: AbortController | undefined
   #cancelFrame: (() => void) | undefined
   readonly #onIdle: () => void
+  readonly #keptEvents: number
   readonly #schedule: (run: () => void) => () => void
 
-  constructor(session: ClientSession, { onIdle = () => undefined, schedule = nextFrame }: SessionStoreOptions = {}) {
+  constructor(session: ClientSession, { onIdle = () => undefined, schedule = nextFrame, keptEvents = usualKeptEvents }: SessionStoreOptions = {}) {
     this.session = session
     this.#onIdle = onIdle
     this.#schedule = schedule
+    this.#keptEvents = keptEvents
     this.#runner = new ToolRunner({
       tools: () => ({ ...session.tools, ...this.#tools }),
       submit: (results, abortSignal) => session.submitToolResults(results, { abortSignal }),
@@ -226,7 +230,7 @@ export class SessionStore {
     this.#view = foldEvent(before, event)
     this.#events.push(event)
     // Trims rarely, so that an event costs nothing.
-    if (this.#events.length > 2 * keptEvents) this.#events = this.#events.slice(-keptEvents)
+    if (this.#events.length > 2 * this.#keptEvents) this.#events = this.#events.slice(-this.#keptEvents)
     if (!this.#loaded) return this.#loadWhenPresent()
     if (this.#view.pendingToolCalls !== before.pendingToolCalls) this.#runner.offer(this.#view.pendingToolCalls)
     this.#change()
@@ -273,7 +277,7 @@ export class SessionStore {
       usage: view.usage,
       cost: view.cost,
       connection,
-      events: this.#events.slice(-keptEvents),
+      events: this.#events.slice(-this.#keptEvents),
       error: this.#failure ?? this.#runner.error ?? view.error,
     }
   }

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Message, Repair, RepairCode } from '../messages.ts'
-import { beginnings, knownBeginning, type Beginning } from './beginnings.ts'
+import { beginnings, knownBeginning, type Beginning } from '../beginnings.ts'
 import type { CallIds } from './call-ids.ts'
 import type { ToPromptOptions } from './options.ts'
 import { hasPart } from './parts.ts'

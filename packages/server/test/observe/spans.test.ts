@@ -3,8 +3,10 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { tracedRuns } from '@bowline/server/node'
+import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import { requestSpanKey } from '../../src/observe/open-telemetry.ts'
 import { bench, say } from '../support/bench.ts'
 import { allFrames } from '../support/frames.ts'
 
@@ -76,6 +78,30 @@ it('V92: the span of a run is linked to the request that brought its input, and 
   }
   expect(span('POST /api/agent/execute')?.links).toEqual([])
 })
+
+it('V92: of the inputs whose runs have not started, the newest ten thousand are linked', async () => {
+  record()
+  const runId = (round: number, n: number): string => `run-${round}-${n}`
+  const committed: unknown[] = []
+  const store = { commit: async (batch: unknown) => committed.push(batch) } as unknown as SessionStore
+  const traced = tracedRuns({ store })
+  const span = trace.getTracer('test').startSpan('request').spanContext()
+  const started = vi.fn<(runId: string, links: number) => void>()
+  for (let round = 0; round < 3; round++) {
+    const writes = Array.from({ length: 10_001 }, (_, n) => ({ op: 'run.insert', run: { id: runId(round, n) } }))
+    await context.with(context.active().setValue(requestSpanKey, span), () => traced.store.commit({ writes } as never))
+    for (const n of [0, 1, 10_000]) {
+      const run = { runId: runId(round, n), session: 's', agent: 'a', kind: 'user', claims: 0 } as const
+      await traced.aroundRun(run, async () => started(run.runId, linksOf(trace.getActiveSpan())) as never)
+    }
+    expect(started.mock.calls.splice(0)).toEqual([[runId(round, 0), 0], [runId(round, 1), 1], [runId(round, 10_000), 1]])
+  }
+  expect(committed).toHaveLength(3)
+})
+
+function linksOf(span: unknown): number {
+  return (span as { readonly links: readonly unknown[] }).links.length
+}
 
 it('V92: without an SDK no header is read and none is written', async () => {
   const { server } = await bench()

@@ -34,10 +34,10 @@ export class RunDriver {
     return {
       ...handle,
       [Symbol.asyncIterator]: () => (this.#isRead ? handle[Symbol.asyncIterator]() : this.#read(handle[Symbol.asyncIterator]())),
-      result: () => {
+      result: (options) => {
         // A caller that only waits for the result reads no events.
         if (!this.#isRead) this.leave()
-        return handle.result()
+        return handle.result(options)
       },
     }
   }
@@ -94,12 +94,17 @@ export function driverOf({ mode = 'live', driverTimeoutMs = defaultTimeoutMs }: 
 /** Drivers of runs that this process has accepted and not started. Other processes do not know them. */
 export class ExpectedDrivers {
   readonly #drivers = new Map<string, RunDriver>()
+  readonly #most: number
+
+  constructor(most = maxExpected) {
+    this.#most = most
+  }
 
   /** If too many runs wait, drops the driver that has waited longest: its run then waits for no reader. */
   add(runId: string, driver: RunDriver): void {
     this.#drivers.set(runId, driver)
     const [longest] = this.#drivers.keys()
-    if (this.#drivers.size > maxExpected && longest !== undefined) this.#drivers.delete(longest)
+    if (this.#drivers.size > this.#most && longest !== undefined) this.#drivers.delete(longest)
   }
 
   /** Takes the driver for the first execution. After a takeover the run waits for no reader. */

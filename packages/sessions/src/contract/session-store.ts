@@ -187,6 +187,7 @@ export interface SessionQuery extends PageRequest {
   readonly status?: readonly Status[] | null
   /** True: only expired sessions. False: only sessions that have not expired. */
   readonly expired?: boolean
+  /** The keys of a tenant begin with `tenant:<id>:`. Only these prefixes are fast for more than 500 sessions. */
   readonly keyPrefix?: string
   /** Only child sessions of this key; null: only sessions without a parent. */
   readonly parent?: string | null
@@ -276,7 +277,10 @@ export interface ClaimRequest {
   readonly max: number
   readonly leaseMs: number
   readonly agents: readonly string[]
-  /** Runs that the owner executes. A running run of this owner that is not in the list counts as lost, like one of another owner. */
+  /**
+   * Runs that the owner executes. It must not get one of them, even if the lease has ended: a process that slept goes on with what
+   * no other process has claimed. A running run of this owner that is not in the list counts as lost, like one of another owner.
+   */
   readonly holds: readonly string[]
   /** Claims only this run. */
   readonly runId?: string

@@ -1,10 +1,11 @@
 import type { AgentEvent } from '@bowline/agent-loop'
+import { missingDeltas } from '@bowline/agent-loop/events'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage, pollsOf } from './read-pace.ts'
 import type { RemoteDeltas } from './remote-deltas.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
-import { printCursor, type Position } from '../contract/cursor.ts'
+import { charactersHad, printCursor, type Position } from '../contract/cursor.ts'
 import { SessionError } from '../errors.ts'
 import type { LoggedEvent, LogIterator } from '../contract/log-events.ts'
 import type { EventPage, SessionStore } from '../contract/session-store.ts'
@@ -22,7 +23,7 @@ export interface LogReading {
   /** Yields the events of this run only, and ends once it rests and the log has no later event of it. */
   readonly runId?: string
   /** Returns true if the run waits or has ended now, independent of the reader's position. */
-  readonly isResting: (runId: string) => Promise<boolean>
+  readonly isResting: (runId: string, signal: AbortSignal) => Promise<boolean>
   /** True if this process has just queued the run: then the log has everything that happened to it since. */
   readonly isQueuedHere?: boolean
   /** Fetches deltas of other processes. Absent if there are none. */
@@ -54,11 +55,14 @@ class LogReader {
   readonly #reading: LogReading
   /** True once the caller has left. A field, since it is read at every event. */
   #hasLeft = false
+  readonly #leaving = new AbortController()
   /** Number of the last durable event seen. Set, like the count, when reading starts. */
   #seq!: number
   /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
   #n!: number
   #countedAt!: number
+  /** How much of the open answer those deltas held, as in a cursor. */
+  #had!: string
   #sessionId: string | undefined
   #ended = false
   /** Events that were read and not yielded yet. A yielded event is released. */
@@ -86,22 +90,24 @@ class LogReader {
   /** Ends the reading, also while it waits. */
   readonly leave = (): void => {
     this.#hasLeft = true
+    this.#leaving.abort()
     this.#queue?.lookUp()
     this.#reading.abortSignal?.removeEventListener('abort', this.leave)
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { liveLog, key, from, isQueuedHere = false } = this.#reading
+    const { liveLog, key, runId, from, isQueuedHere = false, bufferBytes } = this.#reading
     const letGo = liveLog.hold(key)
     const session = (this.#live = liveLog.session(key))
     try {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
+      this.#had = position.had ?? ''
       if (!this.#reading.live) return yield* this.#catchUp()
       for (let isOpen = isQueuedHere; !this.#hasLeft; isOpen = false) {
         // Subscribes before it reads the log, so that no later event is missed.
-        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, bufferBytes, runId)
         try {
           if ((yield* this.#readOn(session, queue, isOpen)) === 'ended') return
         } finally {
@@ -122,7 +128,7 @@ class LogReader {
     const { runId, isResting, live, store, clock } = this.#reading
     this.#mayRest = this.#hasMoved = false
     // Asked before the log is read: the run rests at this place only if the log has no later event of it.
-    const resting = runId !== undefined && !isOpen && (await isResting(runId))
+    const resting = runId !== undefined && !isOpen && (await isResting(runId, this.#leaving.signal))
     yield* this.#catchUp(() => session.unsubscribe(queue))
     await this.#fetchDeltas()
     if (this.#ended || this.#hasLeft || (resting && !this.#hasMoved)) return 'ended'
@@ -178,8 +184,8 @@ class LogReader {
 
   /** Keeps the events only in `#page`, which releases each one when it is yielded: a slow reader holds few. */
   async #readPage(limit: number): Promise<{ readonly lastSeq: number; readonly limit: number; readonly last?: LoggedEvent }> {
-    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
-    const page = await store.readEvents(key, this.#seq, limit)
+    const { bufferBytes = maxQueueBytes } = this.#reading
+    const page = await this.#readEvents(this.#seq, limit)
     const { firstSeq, lastSeq } = page
     if (this.#hasEnded(page)) return { lastSeq, limit, last: this.#lastEvent(page) }
     this.#checkReach(firstSeq, lastSeq)
@@ -190,9 +196,11 @@ class LogReader {
 
   #nextOfPage(): LoggedEvent | undefined {
     for (let event = this.#page[this.#place]; event && !this.#ended && !this.#hasLeft; event = this.#page[this.#place]) {
+      const missing = this.#missingBefore(event)
+      if (missing) return missing
       this.#page[this.#place++] = undefined
       this.#count(event, event.seq)
-      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
+      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n, this.#had) }
       this.#pass(logged, event.seq)
       this.#ended = event.type === 'session-end'
       if (this.#concerns(logged)) return logged
@@ -234,6 +242,7 @@ class LogReader {
         if (this.#ended) return 'ended'
         if (seq > this.#seq + 1) return 'behind'
       }
+      for (let missing = this.#missingBefore(event); missing; missing = this.#missingBefore(event)) yield missing
       this.#count(event, seq)
       this.#pass(event, seq)
       if (this.#concerns(event)) yield event
@@ -264,9 +273,8 @@ class LogReader {
 
   /** Reads back to the newest event of a run if the next delta depends on it. */
   async #findNewest(queue: ReaderQueue): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; this.#isUnsure(queue); place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event || isOfRun(event) || place === 1) this.#newest = place
     }
   }
@@ -277,21 +285,28 @@ class LogReader {
       queue.shift()
       if (this.#isVoid(item) || this.#wasSeen(item)) continue
       this.#n = item.n
+      this.#had = item.had
       this.#countedAt = this.#seq
       if (!this.#concerns(item.event)) continue
       // Positions never go back within a stream: this reader may have read events that this process did not publish.
-      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n) } : item.event
+      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n, item.had) } : item.event
     }
     return undefined
   }
 
   /** True if the log has more, or the followed run came to rest in another process without an event. */
   async #isBehind(): Promise<boolean> {
-    const { store, key, runId, isResting } = this.#reading
+    const { runId, isResting } = this.#reading
     await this.#fetchDeltas()
-    const page = await store.readEvents(key, this.#seq, 1)
+    const page = await this.#readEvents(this.#seq, 1)
     if (page.lastSeq > this.#seq || page.sessionId !== this.#sessionId) return true
-    return runId !== undefined && isResting(runId)
+    return runId !== undefined && isResting(runId, this.#leaving.signal)
+  }
+
+  /** Reads the log after a place. Readers at the same place share the read. */
+  #readEvents(after: number, limit: number): Promise<EventPage> {
+    const { store, key } = this.#reading
+    return this.#live.share(`${after} ${limit}`, () => store.readEvents(key, after, limit))
   }
 
   async #fetchDeltas(): Promise<void> {
@@ -299,9 +314,29 @@ class LogReader {
     await remote?.fetch(key)
   }
 
+  /**
+   * Returns what this reader lacks of an answer that this event ends, one block after the other. Its position counts it as one more
+   * delta: a reader that continues from there reads the event from the store, which voids the deltas before it.
+   */
+  #missingBefore(event: StoredEvent | LoggedEvent): LoggedEvent | undefined {
+    if (event.type !== 'message-end' || !this.#reading.live || !this.#concerns(event)) return undefined
+    const had = charactersHad(this.#had)
+    const [missing] = missingDeltas(event, had)
+    if (!missing) return undefined
+    const { index, delta } = missing
+    // Blocks with a smaller index are complete now. Of later ones, this reader may have had a part.
+    const later = had.flatMap((count = 0, place) => (place > index && count !== Infinity ? `.${place}-${count}` : []))
+    this.#had = `.${index}-${(had[index] ?? 0) + delta.length}${later.join('')}`
+    this.#n += 1
+    this.#countedAt = this.#seq
+    return { ...missing, cursor: printCursor(this.#seq, this.#n, this.#had) }
+  }
+
   /** Resets the count of deltas: an event of the active run voids the earlier ones. */
   #count(event: AgentEvent, seq: number): void {
-    if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
+    if (!isOfRun(event) && seq > this.#live.base) return
+    this.#n = 0
+    this.#had = ''
   }
 
   #pass(event: LoggedEvent, seq: number): void {
@@ -320,9 +355,8 @@ class LogReader {
 
   /** Reads back to the last event that shows whether a run is open, unless one was seen already. */
   async #lookBack(): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event) break
       this.#noteBusy(event)
     }
@@ -339,7 +373,7 @@ class LogReader {
     return base <= this.#countedAt && n <= this.#n
   }
 
-  #concerns(event: LoggedEvent): boolean {
+  #concerns(event: AgentEvent): boolean {
     const { runId } = this.#reading
     if (runId === undefined) return true
     // `settled` concerns the session. The events of a run end with its save-point.

@@ -5,9 +5,13 @@ import type { DeltaPlace } from '../contract/session-store.ts'
 /** Limit of buffered bytes, unless the reader asks for less. */
 export const maxQueueBytes = 1024 * 1024
 
-/** `seq` is the number of the newest durable event when the delta was made. */
+/**
+ * `seq` is the number of the newest durable event when the delta was made. `had` tells how much of its answer the deltas up to it
+ * hold.
+ */
 export interface QueuedPlace extends DeltaPlace {
   readonly seq: number
+  readonly had: string
 }
 
 export type QueueItem =
@@ -31,10 +35,12 @@ export class ReaderQueue {
   #release: (() => void) | undefined
   readonly #mutedBase: number | undefined
   readonly #maxBytes: number
+  readonly #runId: string | undefined
 
-  /** Ignores deltas that follow `mutedBase`. */
-  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes) {
+  /** Ignores deltas that follow `mutedBase`. With `runId`, lets the reader pass over events of other runs in larger pieces. */
+  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes, runId?: string) {
     this.#mutedBase = mutedBase
+    this.#runId = runId
     this.#maxBytes = Math.min(maxBytes, maxQueueBytes)
   }
 
@@ -42,8 +48,8 @@ export class ReaderQueue {
     this.#push({ kind: 'durable', event, seq, endedRun }, bytes)
   }
 
-  pushDelta(event: LoggedEvent, { seq, base, n }: QueuedPlace, bytes: number): void {
-    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
+  pushDelta(event: LoggedEvent, { seq, base, n, had }: QueuedPlace, bytes: number): void {
+    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n, had }, bytes)
   }
 
   /** The item that `shift` would return. */
@@ -128,6 +134,10 @@ export class ReaderQueue {
     } else {
       this.#items.push({ item, bytes })
     }
-    this.#wake?.()
+    if (this.overflowed || this.#bytes * 2 > this.#maxBytes || this.#concerns(item)) this.#wake?.()
+  }
+
+  #concerns({ event }: QueueItem): boolean {
+    return this.#runId === undefined || !('runId' in event) || event.runId === this.#runId
   }
 }

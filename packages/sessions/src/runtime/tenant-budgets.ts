@@ -65,11 +65,14 @@ interface TenantBudgetsOptions extends TenantBudgetOptions {
   readonly namespace: string
   readonly clock: Clock
   readonly ids: IdSource
+  /** Set by tests only. */
+  readonly mostAccounts?: number
 }
 
 const dayMs = 86_400_000
 const defaultLeaseMs = 600_000
-const mostAccounts = 1_000
+/** Number of accounts that are kept. Idle ones are read again at their next use. */
+const usualAccounts = 1_000
 
 /** Budgets of all tenants. Reserves and settles for this process. */
 export class TenantBudgets {
@@ -192,7 +195,7 @@ export class TenantBudgets {
 
   /** Returns the account of a window. A reservation is settled in the window in which it was made. */
   #accountOf(tenant: string, start: number): TenantAccount {
-    const { store, ownState, namespace, clock, ids, window, leaseMs = defaultLeaseMs } = this.#options
+    const { store, ownState, namespace, clock, ids, window, leaseMs = defaultLeaseMs, mostAccounts = usualAccounts } = this.#options
     const id = `${namespace}:${window}:${start}:${tenant}`
     const known = this.#accounts.get(id)
     if (known) return known

@@ -29,7 +29,7 @@ const checkOptions = configChecks.optionalRecord<MemoryStateStoreOptions>({
 export function memoryStateStore(options: MemoryStateStoreOptions = {}): StateStore {
   checkOptions('memoryStateStore.options', options)
   const { maxRecords = Infinity, clock = systemClock } = options
-  const store = tableStateStore({ table: new StateTable({ forgetsIds: true }), now: () => clock.now(), maxRecords })
+  const store = tableStateStore({ table: new StateTable(), now: () => clock.now(), maxRecords })
   let closed = false
 
   function open(): StateStore {

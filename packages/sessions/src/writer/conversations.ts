@@ -11,11 +11,11 @@ const searchedEntries = 100
 /** Cached conversations of the sessions in which this process has worked recently. */
 export class Conversations {
   readonly #bySession = new Map<string, Conversation>()
-  readonly #most: { readonly sessions: number; readonly characters: number }
+  readonly #most: Readonly<Record<keyof typeof most, number>>
   #characters = 0
 
   /** Tests pass smaller limits. */
-  constructor(limits: Partial<typeof most> = {}) {
+  constructor(limits: Partial<Record<keyof typeof most, number>> = {}) {
     this.#most = { ...most, ...limits }
   }
 

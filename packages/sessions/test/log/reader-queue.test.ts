@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import { parseCursor, printCursor } from '../../src/contract/cursor.ts'
+import { charactersHad, parseCursor, printCursor } from '../../src/contract/cursor.ts'
 import { ReaderQueue } from '../../src/log/reader-queue.ts'
 
 const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })
@@ -18,7 +18,7 @@ describe('S117: the queue of one reader', () => {
   it('S117: gives its events in order, once', () => {
     const queue = new ReaderQueue(undefined)
     queue.pushDurable(event(1), 1, 10)
-    queue.pushDelta(event(1), { seq: 1, base: 1, n: 1 }, 10)
+    queue.pushDelta(event(1), { seq: 1, base: 1, n: 1, had: '' }, 10)
     queue.pushDurable(event(2), 2, 10)
     expect(queue.head).toMatchObject({ kind: 'durable', seq: 1 })
     expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([{ kind: 'durable', seq: 1 }, { kind: 'delta', base: 1, n: 1 }, { kind: 'durable', seq: 2 }])
@@ -48,6 +48,21 @@ describe('S117: the queue of one reader', () => {
     expect(queue.head).toBeUndefined()
   })
 
+  it('S117: wakes the reader of a run for its own events, and for those of other runs when half of its room is taken', async () => {
+    const queue = new ReaderQueue(undefined, 20, 'mine')
+    const of = (runId: string): LoggedEvent => ({ ...event(1), runId }) as LoggedEvent
+    const waiting = queue.wait()
+    queue.pushDurable(of('other'), 1, 6)
+    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1, had: '' }, 4)
+    expect(await ended(waiting)).toBe(false)
+    queue.pushDurable(of('other'), 2, 1)
+    expect(await ended(waiting)).toBe(true)
+    while (queue.shift());
+    const again = queue.wait()
+    queue.pushDurable(of('mine'), 3, 1)
+    expect(await ended(again)).toBe(true)
+  })
+
   it('S117: never has more room than a megabyte', () => {
     const queue = new ReaderQueue(undefined, Number.MAX_SAFE_INTEGER)
     queue.pushDurable(event(1), 1, 1024 * 1024)
@@ -58,9 +73,9 @@ describe('S117: the queue of one reader', () => {
 
   it('S117: takes no deltas of the muted event, but takes others', () => {
     const queue = new ReaderQueue(4)
-    queue.pushDelta(event(4), { seq: 4, base: 4, n: 1 }, 1)
+    queue.pushDelta(event(4), { seq: 4, base: 4, n: 1, had: '' }, 1)
     expect(queue.head).toBeUndefined()
-    queue.pushDelta(event(5), { seq: 5, base: 5, n: 1 }, 1)
+    queue.pushDelta(event(5), { seq: 5, base: 5, n: 1, had: '' }, 1)
     expect(queue.head).toMatchObject({ base: 5 })
   })
 
@@ -150,7 +165,18 @@ describe('S120: cursors', () => {
     expect(printCursor(seq, n)).toBe(cursor)
   })
 
-  it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {
+  it.each([
+    ['', []],
+    ['.0-35', [35]],
+    ['.2-5', [Infinity, Infinity, 5]],
+    ['.0-5.2-7', [5, Infinity, 7]],
+  ])('S120: the end %j of a cursor says how many characters of each block were read', (had, counts) => {
+    expect(parseCursor(`7.3${had}`)).toEqual({ seq: 7, n: 3, ...(had && { had }) })
+    expect(printCursor(7, 3, had)).toBe(`7.3${had}`)
+    expect(charactersHad(had)).toEqual(counts)
+  })
+
+  it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', '1.2.3-', '1.2.-3', '1.0-3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {
     expect(() => parseCursor(cursor as string)).toThrowError(expect.objectContaining({ code: 'invalid-cursor' }))
   })
 })

@@ -11,11 +11,17 @@ export const key = 'room:1'
 
 /** Creates an event of a run in its first turn, unless `more` says otherwise. */
 export function event(type: string, more: object = {}): object {
-  return { type, at: 1, runId: 'r1', turn: 1, ...more }
+  return { type, at: 1, runId: 'r1', turn: 1, ...(type === 'message-end' && { message: { content: [] } }), ...more }
+}
+
+/** Returns the numbers of the event and the delta, without the characters that were read. */
+export function placeIn(cursor = ''): string {
+  return cursor.split('.').slice(0, 2).join('.')
 }
 
 /** A reader that takes every event. */
 export interface Follower {
+  /** Numbers of the events and deltas. */
   readonly cursors: readonly string[]
   readonly types: readonly string[]
   readonly last: LoggedEvent | undefined
@@ -93,7 +99,7 @@ function follow(reading: LogReading): Follower {
   const follower: Follower & { over: Follower['over'] } = {
     over: undefined,
     get cursors() {
-      return seen.map(({ cursor }) => cursor)
+      return seen.map(({ cursor }) => placeIn(cursor))
     },
     get types() {
       return seen.map(({ type }) => type)

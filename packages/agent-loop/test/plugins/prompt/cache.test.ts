@@ -169,11 +169,15 @@ describe('the prompt cache', () => {
 
   it('holds 100 entries and removes the one that was not used for the longest time', async () => {
     const { text } = cacheOf({ system: counting(), footer: { sessionKey: true } })
-    for (let session = 0; session < 100; session++) await text({ sessionKey: `s${session}` })
-    expect(await text({ sessionKey: 's0' })).toContain('built 1\n')
-    await text({ sessionKey: 'one more' })
-    expect(await text({ sessionKey: 's0' })).toContain('built 1\n')
-    expect(await text({ sessionKey: 's1' })).toContain('built 102\n')
+    for (let round = 0; round < 3; round++) {
+      const built = (session: string) => text({ sessionKey: `${session} in round ${round}` })
+      for (let session = 0; session < 100; session++) await built(`s${session}`)
+      const first = 102 * round + 1
+      expect(await built('s0')).toContain(`built ${first}\n`)
+      await built('one more')
+      expect(await built('s0')).toContain(`built ${first}\n`)
+      expect(await built('s1')).toContain(`built ${first + 101}\n`)
+    }
   })
 
   it('A158: for any sections and contexts the cache returns what an assembly with that context returns', async () => {

@@ -14,6 +14,8 @@ import type { ScannedFile } from './scanned-file.ts'
 interface StateRecord {
   readonly format: typeof newestFormat
   readonly states: readonly StateChange[]
+  /** Highest version of the records that were deleted before the file was rewritten. Only in its last line. */
+  readonly deleted?: number
 }
 
 export interface StateLogOptions {
@@ -59,13 +61,16 @@ export class StateLog {
   /** Applies all records. Returns the number of the first invalid line, or undefined if there is none. */
   #replay({ records, damagedLine }: ScannedFile<StateRecord>): number | undefined {
     if (damagedLine !== undefined) return damagedLine
-    const wrong = records.findIndex((record) => !record?.states.every((change) => this.#replayChange(change)))
+    const wrong = records.findIndex((record) => !record || !this.#replayRecord(record))
     return wrong === -1 ? undefined : wrong + 1
   }
 
-  #replayChange(change: StateChange): boolean {
-    this.#noteRemains(change)
-    return this.#table.apply(change)
+  #replayRecord({ states, deleted = 0 }: StateRecord): boolean {
+    this.#table.raise(deleted)
+    return states.every((change) => {
+      this.#noteRemains(change)
+      return this.#table.apply(change)
+    })
   }
 
   #noteRemains({ space, id, life }: StateChange): void {
@@ -92,7 +97,7 @@ export class StateLog {
    */
   tidy(): void {
     if (this.#damagedLine !== undefined || (!this.#hasRemains && this.#log.bytes <= this.#bytesWorthALook)) return
-    const lines = [...this.#table.changes()].map((change) => printStates([change]))
+    const lines = [...linesOf(this.#table)]
     const needed = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0)
     if (this.#hasRemains || this.#log.bytes > needed * mostBytesPerByte + bytesNotWorthIt) attempt(() => this.#replace(lines))
     // After a failed rewrite the next check waits as long as after a success.
@@ -107,7 +112,15 @@ export class StateLog {
   }
 }
 
-function printStates(states: readonly StateChange[]): string {
-  const record: StateRecord = { format: newestFormat, states }
+/** Yields the lines of a file with only these records. */
+function* linesOf(table: StateTable): Iterable<string> {
+  for (const [space, id, { version, value, usedAt, expiresAt }] of table.records()) {
+    yield printStates([{ space, id, version, life: { usedAt, expiresAt }, value }])
+  }
+  if (table.deleted > 0) yield printStates([], table.deleted)
+}
+
+function printStates(states: readonly StateChange[], deleted?: number): string {
+  const record: StateRecord = { format: newestFormat, states, ...(deleted !== undefined && { deleted }) }
   return JSON.stringify(record)
 }

@@ -87,6 +87,7 @@ function boundLease(held: HeldSession, run: RunRecord | undefined, latest: numbe
 /** True if the run is queued, or running and lost by its owner, and its earliest start has passed. */
 function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
   const { status, leaseUntil = -Infinity } = run
-  const isLost = status === 'running' && (loss === 'owner' ? run.owner !== owner || !holds.includes(run.id) : leaseUntil <= now)
+  const isHeld = run.owner === owner && holds.includes(run.id)
+  const isLost = status === 'running' && !isHeld && (loss === 'owner' || leaseUntil <= now)
   return (status === 'queued' || isLost) && claimableAt(run, now) <= now
 }

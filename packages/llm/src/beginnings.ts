@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
-import type { Message, Repair } from '../messages.ts'
+import type { Message, Repair } from './messages.ts'
 
 /** The converted start of a conversation. It grows with the conversation. */
 export interface Beginning {
