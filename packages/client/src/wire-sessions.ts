@@ -181,7 +181,7 @@ export interface InputReceipt {
   readonly behind?: RunAhead
 }
 
-/** Open run behind which a new run was queued. The new run starts when it has ended: if it waits for an answer, after that. */
+/** Run that must end before a queued run starts. If it waits for an answer, so does the queued run. */
 export interface RunAhead {
   readonly runId: string
   readonly status: Status

@@ -26,6 +26,7 @@ export type {
   CustomPart,
   FileData,
   FilePart,
+  ImagePart,
   JSONObject,
   JSONValue,
   Message,

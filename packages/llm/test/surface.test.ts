@@ -73,6 +73,7 @@ describe('the visible surface', () => {
       'FromModelMessagesOptions',
       'FunctionTool',
       'HistoryOptions',
+      'ImagePart',
       'Instructions',
       'JSONObject',
       'JSONSchema7',

@@ -1,6 +1,6 @@
 import { checkInputSchema, jsonSchemaOf, LlmError, validateWith } from '@bowline/llm'
 import type { FunctionTool, JSONValue, LanguageModelV4ProviderTool, SchemaResult } from '@bowline/llm'
-import { needed } from '@bowline/llm/arguments'
+import { needed, type ArgumentCheck } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
 import {
   checkBoolean,
@@ -37,7 +37,7 @@ export function buildTool(fields: Partial<ToolFields>): Tool {
     [marker]: true as const,
   }
   // Not enumerable, so that the fields of a tool are options of `defineTool`.
-  const toJSON = () => ({ name, description, inputSchema: jsonSchemaOf(inputSchema), ...(label !== undefined && { label }), effect })
+  const toJSON = () => ({ name, description, inputSchema: jsonSchemaOf(inputSchema), label, effect })
   return Object.freeze(Object.defineProperty(tool, 'toJSON', { value: toJSON })) as Tool
 }
 
@@ -46,27 +46,35 @@ export function checkToolName(path: string, name: unknown): string {
   return name as string
 }
 
+const wholeOrNull: ArgumentCheck = (path, value) => checkWholeOrNull(path, value, 1)
+const whole: ArgumentCheck = (path, value) => checkWhole(path, value, 1)
+const fieldChecks: Partial<Record<keyof ToolFields, ArgumentCheck>> = {
+  description: (path, value) => checkRequired(path, value, 'a text', (given) => typeof given === 'string'),
+  inputSchema: checkToolSchema,
+  label: checkText,
+  effect: (path, value) => checkOneOf(path, value, ['pure', 'idempotent', 'once']),
+  onUnknownOutcome: (path, value) => checkOneOf(path, value, ['stop', 'tell-model']),
+  timeoutMs: wholeOrNull,
+  approvalTimeoutMs: wholeOrNull,
+  recheck: checkBoolean,
+  sequential: checkBoolean,
+  strict: checkBoolean,
+  concurrency: whole,
+  maxOutputCharacters: whole,
+  execute: checkFunction,
+  reconcile: checkFunction,
+  toModelOutput: checkFunction,
+  needsApproval: (path, value) => typeof value === 'function' || checkBoolean(path, value),
+  inputExamples: checkExamples,
+  providerOptions: (path, value) => {
+    checkObject(path, value)
+    for (const [provider, options] of Object.entries(value ?? {})) checkObject(`${path}.${provider}`, options)
+  },
+}
+
 /** Checks all fields but the name. `place` comes before the name of a field in an error. */
 export function checkToolFields(place: string, fields: Partial<ToolFields>): void {
-  checkRequired(`${place}description`, fields.description, 'a text', (given) => typeof given === 'string')
-  checkToolSchema(`${place}inputSchema`, fields.inputSchema)
-  checkText(`${place}label`, fields.label)
-  checkOneOf(`${place}effect`, fields.effect, ['pure', 'idempotent', 'once'])
-  checkOneOf(`${place}onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
-  checkWholeOrNull(`${place}timeoutMs`, fields.timeoutMs, 1)
-  checkWholeOrNull(`${place}approvalTimeoutMs`, fields.approvalTimeoutMs, 1)
-  checkBoolean(`${place}recheck`, fields.recheck)
-  checkBoolean(`${place}sequential`, fields.sequential)
-  checkBoolean(`${place}strict`, fields.strict)
-  checkWhole(`${place}concurrency`, fields.concurrency, 1)
-  checkWhole(`${place}maxOutputCharacters`, fields.maxOutputCharacters, 1)
-  checkFunction(`${place}execute`, fields.execute)
-  checkFunction(`${place}reconcile`, fields.reconcile)
-  checkFunction(`${place}toModelOutput`, fields.toModelOutput)
-  if (typeof fields.needsApproval !== 'function') checkBoolean(`${place}needsApproval`, fields.needsApproval)
-  checkExamples(`${place}inputExamples`, fields.inputExamples)
-  checkObject(`${place}providerOptions`, fields.providerOptions)
-  for (const [provider, options] of Object.entries(fields.providerOptions ?? {})) checkObject(`${place}providerOptions.${provider}`, options)
+  for (const [name, check] of Object.entries(fieldChecks)) check(place + name, fields[name as keyof ToolFields])
 }
 
 export function checkToolSchema(path: string, schema: unknown): void {

@@ -8,7 +8,7 @@ import { hasAddresses, takeFiles } from './take-files.ts'
 /** Run that received an input. */
 export type GivenTo = Pick<RunHandle, 'runId' | 'accepted' | 'events'>
 
-/** Returns the run behind which a run was queued. `info` is from before the input. */
+/** Returns the run that must end before a queued one starts. `info` is from before the input. */
 export function runAheadOf({ accepted }: GivenTo, { openRun }: Pick<SessionInfo, 'openRun'>): RunAhead | undefined {
   return accepted === 'queued' && openRun ? { runId: openRun.runId, status: openRun.status } : undefined
 }

@@ -12,10 +12,10 @@ export interface Position {
   readonly had?: string
 }
 
-const form = /^(0|[1-9]\d{0,14})(?:\.([1-9]\d{0,14})((?:\.\d{1,6}-\d{1,12})*))?$/
+const form = /^(0|[1-9]\d{0,14})(?:\.(0(?=\.)|[1-9]\d{0,14})((?:\.\d{1,6}-\d{1,12})*))?$/
 
 export function printCursor(seq: number, n = 0, had = ''): string {
-  return n === 0 ? `${seq}` : `${seq}.${n}${had}`
+  return n === 0 && had === '' ? `${seq}` : `${seq}.${n}${had}`
 }
 
 /** Parses a cursor. Throws `invalid-cursor`. */

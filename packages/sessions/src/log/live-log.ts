@@ -37,6 +37,7 @@ export class LiveSession {
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     this.#reads = new Map()
     const n = ofRun ? 0 : this.#count
+    if (events.some(({ type }) => type.startsWith('message-'))) this.#counts = new BlockCounts()
     const had = this.#counts.toString()
     const newest = events.at(-1)
     for (const event of events) {
@@ -84,7 +85,10 @@ export class LiveSession {
   /** Publishes deltas of another process. Skips known ones, and drops those after a gap. */
   publishRemote({ base, n, events }: DeltaBatch): void {
     if (base < this.base) return
-    if (base > this.base) this.#beginStretch(base)
+    if (base > this.base) {
+      this.#beginStretch(base)
+      this.#counts = new BlockCounts()
+    }
     this.lastSeq = Math.max(this.lastSeq, base)
     if (n > this.#count + 1) return
     for (const event of events.slice(this.#count + 1 - n)) this.publishDelta(event)
@@ -96,7 +100,6 @@ export class LiveSession {
     this.#ring = []
     this.#ringBytes = 0
     this.#dropped = 0
-    this.#counts = new BlockCounts()
     this.#isRemote = false
   }
 

@@ -318,7 +318,7 @@ class LogReader {
    * Returns what this reader lacks of an answer that this event ends, one block after the other. Its position counts it as one more
    * delta: a reader that continues from there reads the event from the store, which voids the deltas before it.
    */
-  #missingBefore(event: StoredEvent | LoggedEvent): LoggedEvent | undefined {
+  #missingBefore(event: AgentEvent): LoggedEvent | undefined {
     if (event.type !== 'message-end' || !this.#reading.live || !this.#concerns(event)) return undefined
     const had = charactersHad(this.#had)
     const [missing] = missingDeltas(event, had)
@@ -332,11 +332,13 @@ class LogReader {
     return { ...missing, cursor: printCursor(this.#seq, this.#n, this.#had) }
   }
 
-  /** Resets the count of deltas: an event of the active run voids the earlier ones. */
+  /**
+   * Resets the count of deltas: an event of the active run voids the earlier ones. What a reader has had of an open answer counts
+   * until the run itself says more.
+   */
   #count(event: AgentEvent, seq: number): void {
-    if (!isOfRun(event) && seq > this.#live.base) return
-    this.#n = 0
-    this.#had = ''
+    if (isOfRun(event)) this.#had = ''
+    if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
   }
 
   #pass(event: LoggedEvent, seq: number): void {

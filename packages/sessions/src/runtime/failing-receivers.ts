@@ -14,10 +14,12 @@ interface Receiver {
 export interface FailingReceiversOptions {
   readonly clock: Clock
   readonly random: () => number
-  /** Highest number of receivers that are remembered. Above it, the oldest one is forgotten and tried again. */
+  /** Default `mostReceivers`. */
   readonly most?: number
 }
 
+/** Highest number of receivers that are remembered. Above it, the oldest one is forgotten and tried again. */
+const mostReceivers = 1000
 /** Failures in a row that pause a receiver. Fewer may come from one notice that it refuses, which must not delay the others. */
 const failuresToPause = 8
 const shortestDelayMs = 1000
@@ -75,7 +77,7 @@ export class FailingReceivers {
   }
 
   failed(receiver: string, hook: string, error: string): void {
-    const { most = 1000 } = this.#options
+    const { most = mostReceivers } = this.#options
     const before = this.#receivers.get(receiver)
     const [oldest] = this.#receivers.keys()
     if (!before && this.#receivers.size >= most && oldest !== undefined) this.#receivers.delete(oldest)

@@ -5,7 +5,8 @@ import { endsAlike } from './crash-kit/invariants/alike.ts'
 import { runScenario, type ScenarioRun } from './crash-kit/run-scenario.ts'
 import { seededRandom } from './crash-kit/seeded-random.ts'
 import { isPossible, printFault, type PlannedFault, type StoreCall } from './crash-kit/store-faults.ts'
-import type { CrashEnd, CrashScenario, ExploreStoreFaultsOptions, StoreFault, StoreFaultFailure, StoreFaultReport } from './crash-kit/types.ts'
+import type { CrashEnd, CrashScenario, ExploreStoreFaultsOptions } from './crash-kit/types.ts'
+import type { StoreFault, StoreFaultFailure, StoreFaultReport } from './crash-kit/types.ts'
 import { warmUp } from './warm-up.ts'
 
 const allFaults: readonly StoreFault[] = ['unavailable', 'answer-lost', 'full', 'away']
@@ -92,7 +93,8 @@ class Exploration {
     const points = only.split(then)
     const known = this.#placesOf(calls).map(({ call, fault }) => printFault(call, fault))
     if (!known.includes(points[0] ?? '') || !points.every((point) => /^\d+ .* ?(unavailable|answer-lost|full|away)$/.test(point))) {
-      throw new SessionError('invalid-config', `There is no point ${JSON.stringify(only)} with these faults; there are: ${known.map((each) => JSON.stringify(each)).join(', ')}.`)
+      const names = known.map((each) => JSON.stringify(each)).join(', ')
+      throw new SessionError('invalid-config', `There is no point ${JSON.stringify(only)} with these faults; there are: ${names}.`)
     }
     const plan = points.map((point): PlannedFault => ({ call: Number.parseInt(point, 10), fault: point.split(' ').at(-1) as StoreFault }))
     this.#check(only, await this.#run(plan))

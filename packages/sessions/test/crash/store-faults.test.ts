@@ -1,6 +1,7 @@
 import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { crashScenarios, exploreStoreFaults, type CrashScenario, type StoreFaultFailure, type StoreFaultReport } from '@bowline/sessions/testing'
+import { crashScenarios, exploreStoreFaults } from '@bowline/sessions/testing'
+import type { CrashScenario, StoreFaultFailure, StoreFaultReport } from '@bowline/sessions/testing'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rounds, testSeed as seed } from '../../../../scripts/test-length.ts'
@@ -44,12 +45,15 @@ describe('a store that fails while the process lives on', () => {
 
 describe('planted mistakes about failures of a store', () => {
   it('S195: a commit that is repeated under another id is found', async () => {
-    const { failures } = await exploreStoreFaults({ ...crashScenarios.text, runtime: namedAnew }, { faults: ['answer-lost'], restWithinMs: 60_000 })
-    expect(failures.map(printed)).toContainEqual(expect.stringMatching(/^\d+ commit .* answer-lost: all ends as without the fault: .* is error/))
+    const scenario = { ...crashScenarios.text, runtime: namedAnew }
+    const { failures } = await exploreStoreFaults(scenario, { faults: ['answer-lost'], restWithinMs: 60_000 })
+    const found = expect.stringMatching(/^\d+ commit .* answer-lost: all ends as without the fault: .* is error/)
+    expect(failures.map(printed)).toContainEqual(found)
   })
 
   it('S34: an input that is acknowledged although the store did not get it is found', async () => {
-    const { failures } = await exploreStoreFaults({ ...crashScenarios.steer, runtime: alwaysStored }, { faults: ['unavailable'], restWithinMs: 60_000 })
+    const scenario = { ...crashScenarios.steer, runtime: alwaysStored }
+    const { failures } = await exploreStoreFaults(scenario, { faults: ['unavailable'], restWithinMs: 60_000 })
     expect(failures.map(printed)).toContainEqual(expect.stringMatching(/^\d+ commit inbox.put unavailable: each accepted input is stored/))
   })
 
@@ -64,9 +68,10 @@ describe('planted mistakes about failures of a store', () => {
   })
 
   it('S179: an unknown point is refused with a list of the known points', async () => {
+    const message = expect.stringContaining('commit session-start+run-queued full"')
     for (const only of ['99 nowhere away', '2 claim', '2 claim unavailable > nowhere']) {
       const refused = exploreStoreFaults(crashScenarios.text, { only })
-      await expect(refused).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('commit session-start+run-queued full"') })
+      await expect(refused).rejects.toMatchObject({ code: 'invalid-config', message })
     }
   })
 

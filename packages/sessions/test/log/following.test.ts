@@ -272,6 +272,20 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['2.1'])
   })
 
+  it('S115: an input that is read after the end of the answer is known changes nothing of what a reader has had', async () => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const reader = log.follow()
+    await log.settle()
+    for (const text of ['a', 'b']) log.say(text)
+    await log.settle()
+    await log.write(queued('other'))
+    await log.publish(event('message-end', { messageId: 'm', message: { content: [{ type: 'text', text: 'abc' }] } }))
+    await log.settle()
+    expect(reader.types).toEqual(['message-start', 'text-delta', 'text-delta', 'run-queued', 'text-delta', 'message-end'])
+    expect(reader.deltas).toEqual(['a', 'b', 'c'])
+  })
+
   it.each(['message-end', 'child-update'])('S119: after %s of the run, received live, the count is reset for what the reader reads from the store', async (type) => {
     const log = await writtenLog()
     await log.publish(event('message-start'))

@@ -174,6 +174,8 @@ describe('S120: cursors', () => {
     expect(parseCursor(`7.3${had}`)).toEqual({ seq: 7, n: 3, ...(had && { had }) })
     expect(printCursor(7, 3, had)).toBe(`7.3${had}`)
     expect(charactersHad(had)).toEqual(counts)
+    expect(printCursor(7, 0, had)).toBe(had ? `7.0${had}` : '7')
+    expect(parseCursor(printCursor(7, 0, had))).toEqual({ seq: 7, n: 0, ...(had && { had }) })
   })
 
   it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', '1.2.3-', '1.2.-3', '1.0-3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {

@@ -34,6 +34,8 @@ export interface WatchedCompaction {
 
 export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction' | 'sent'> {
   onEvent?(event: DurableEvent): void
+  /** Called last, once the end is stored. `settled`: nothing follows in the conversation. */
+  ended?(settled: boolean): Promise<void>
 }
 
 /** A compaction of a conversation that has no running turn. */
@@ -68,7 +70,9 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
     if (state.open) return { outcome: 'skipped', reason: 'a turn is open', tokensBefore }
     const host = await hostOf(parts, state, transcript, stop)
     const { trigger = 'manual', instructions } = parts
-    return await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
+    const result = await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
+    await host.ended()
+    return result
   } catch (error) {
     return { outcome: 'failed', reason: messageOf(error), tokensBefore }
   } finally {
@@ -76,9 +80,12 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   }
 }
 
-async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { shown: view, estimate }: Transcript, stop: StopSwitch): Promise<CompactionHost> {
+type EndedHost = CompactionHost & { ended(): Promise<void> }
+
+async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { shown: view, estimate }: Transcript, stop: StopSwitch): Promise<EndedHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
   const { runId = ids.next('run') } = parts
+  let last: DurableEvent['type'] | undefined
   // A log needs a turn for every event of a run: the turn before the compaction.
   const log = new TurnLog(journal, {
     ...{ runId, number: turn, clock },
@@ -86,7 +93,10 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
       return stop.cause?.kind === 'fenced'
     },
     show: (events) => {
-      for (const event of events) watch.onEvent?.(event)
+      for (const event of events) {
+        last = event.type
+        watch.onEvent?.(event)
+      }
     },
     rowFacts: () => {
       throw new TypeError('a compaction without a turn has no row of a run')
@@ -114,6 +124,10 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     beforeCompaction: async (event) => watch.beforeCompaction?.(event),
     async afterCompaction(compaction) {
       await watch.afterCompaction?.(compaction)
+    },
+    async ended() {
+      if (last === undefined || stop.leaving) return
+      await watch.ended?.(last === 'settled')
       await log.commit()
     },
   }

@@ -2,7 +2,7 @@ import { SessionError } from '../../errors.ts'
 import type { Batch, CommitResult, NewEvent } from '../../contract/batch.ts'
 import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
-import { isHolding, isOpen } from '../../contract/run-status.ts'
+import { firstInLine, isHolding, isOpen } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
 import { Refused } from '../refused.ts'
 import type { RunState } from '../rules.ts'
@@ -150,8 +150,7 @@ export function isHeld(work: Work): boolean {
 
 /** Returns the run that holds the session, or else the next one of its queue. */
 export function firstOpenRun(work: Work): RunState | undefined {
-  const open = openRuns(work)
-  return open.find(({ status }) => isHolding(status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
+  return firstInLine(openRuns(work))
 }
 
 /** Returns the open runs that are known. The first one is always among them. */

@@ -19,6 +19,8 @@ export interface PlannedFault {
   readonly fault: StoreFault
 }
 
+type Log = (what: string) => void
+
 /** Operations that write, and so need room. */
 const writing: ReadonlySet<StoreOperation> = new Set(['commit', 'claim', 'renew', 'prune', 'claimNotices', 'settleNotice', 'resendNotice'])
 
@@ -51,19 +53,20 @@ export class StoreFaults {
     return this.#struck < this.#plan.length
   }
 
-  /** Executes the call, unless it fails. */
-  async around(process: CrashProcess, operation: StoreOperation, what: string, go: () => Promise<unknown>, log: (what: string) => void): Promise<unknown> {
+  /** Executes a call of the process with `go`, unless it fails. */
+  async around({ clock }: CrashProcess, asked: Omit<StoreCall, 'number'>, go: () => Promise<unknown>, log: Log): Promise<unknown> {
+    const { operation } = asked
     if (!this.isCounting || operation === 'close') return go()
-    const call = { number: this.calls.length + 1, operation, what }
+    const call = { number: this.calls.length + 1, ...asked }
     this.calls.push(call)
     const fault = this.#plan.find((each) => each.call === call.number)?.fault
     if (fault) {
       this.#struck += 1
       log(`the store fails: ${printFault(call, fault)}`)
     }
-    if (fault === 'away') this.#awayUntilMs = process.clock.now() + awayMs
+    if (fault === 'away') this.#awayUntilMs = clock.now() + awayMs
     if (fault === 'full') throw new SessionError('store-full', `There is no room for ${operation}.`)
-    if (fault === 'unavailable' || process.clock.now() < this.#awayUntilMs) throw unavailable(operation)
+    if (fault === 'unavailable' || clock.now() < this.#awayUntilMs) throw unavailable(operation)
     const answer = await go()
     if (fault === 'answer-lost') throw unavailable(operation)
     return answer

@@ -76,7 +76,7 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
   const store = aroundStore(scene.store, async (operation, args, ask) => {
     await process.pass('store')
     const what = operation === 'commit' ? nameOfBatch(args[0] as Batch) : ''
-    return scene.faults.around(process, operation, what, () => call(operation, args, ask), (said) => scene.log(process, said))
+    return scene.faults.around(process, { operation, what }, () => call(operation, args, ask), (said) => scene.log(process, said))
   })
   return { store, release: async () => void (isOpen && (await scene.store.close())) }
 }

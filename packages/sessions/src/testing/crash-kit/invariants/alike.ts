@@ -10,16 +10,23 @@ export const endsAlike: Invariant = {
     const { undisturbed } = end
     if (!undisturbed) return []
     const pairs = undisturbed.sessions.map((should, place) => [should, end.sessions[place]] as const)
-    return [...pairs.flatMap(([should, is]) => (is ? [...runsOf(should, is), ...callsOf(should, is)] : [`${should.record.key} is missing`])), ...paidAgain(end, undisturbed)]
+    const problems = pairs.flatMap(([should, is]) => {
+      return is ? [...runsOf(should, is), ...callsOf(should, is)] : [`${should.record.key} is missing`]
+    })
+    return [...problems, ...paidAgain(end, undisturbed)]
   },
 }
 
 /** Other runs need other model calls. */
 function paidAgain(is: CrashEnd, should: CrashEnd): readonly string[] {
-  const runs = ({ sessions }: CrashEnd): string => sessions.flatMap((session) => session.runs.map(({ inputId, kind, status }) => `${inputId ?? kind} ${status}`)).sort().join()
   const { modelCalls: wanted = 0 } = should
   const { modelCalls: asked = wanted } = is
-  return asked > wanted && runs(is) === runs(should) ? [`the model was asked ${asked} times, without the fault ${wanted} times`] : []
+  if (asked <= wanted || namesOfRuns(is) !== namesOfRuns(should)) return []
+  return [`the model was asked ${asked} times, without the fault ${wanted} times`]
+}
+
+function namesOfRuns({ sessions }: CrashEnd): string {
+  return sessions.flatMap(({ runs }) => runs.map(({ inputId, kind, status }) => `${inputId ?? kind} ${status}`)).sort().join()
 }
 
 /** Runs are compared by the id of their input. */
@@ -44,6 +51,7 @@ function callsOf(should: SessionEnd, is: SessionEnd): readonly string[] {
   return should.calls.flatMap(({ toolCallId, name, status: wanted }) => {
     const found = is.calls.find((call) => call.toolCallId === toolCallId)?.status
     const isAlike = found === wanted || (isStopped && found !== 'unknown')
-    return isAlike ? [] : [`${should.record.key}: the call of ${name} is ${found ?? 'missing or open'}, without the fault ${wanted ?? 'open'}`]
+    if (isAlike) return []
+    return [`${should.record.key}: the call of ${name} is ${found ?? 'missing or open'}, without the fault ${wanted ?? 'open'}`]
   })
 }
