@@ -286,5 +286,6 @@ export class ClaimLoop {
   #stopBeating(): void {
     this.#cancelBeat?.()
     this.#cancelBeat = undefined
+    this.#leases.stop()
   }
 }
