@@ -1,5 +1,7 @@
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
 import {
   checkBoolean,
+  checkFields,
   checkFunction,
   checkJournal,
   checkKeys,
@@ -17,36 +19,48 @@ import {
 import type { RunOptions, ToolFields } from '../contract/agent.ts'
 import { checkToolFields, checkToolName, checkToolSchema } from '../tools/tool.ts'
 
-const optionKeys: readonly (keyof RunOptions)[] = [
-  ...(['journal', 'messages', 'overlays', 'runtimeParams', 'remoteTools', 'pinned', 'channel', 'sessionKey', 'session', 'source'] as const),
-  ...(['context', 'runId', 'mode', 'onBreak', 'driverTimeoutMs', 'onInputWhilePending', 'onUnknownOutcome'] as const),
-  ...(['onFailedTurn', 'limits', 'budget', 'output', 'outputRepairs', 'abortSignal', 'clock', 'ids', 'random', 'onApproval'] as const),
-]
+const oneOf =
+  (...allowed: readonly string[]): ArgumentCheck =>
+  (path, value) =>
+    checkOneOf(path, value, allowed)
+const methods =
+  (...names: readonly string[]): ArgumentCheck =>
+  (path, value) =>
+    checkMethods(path, value, names)
+const anything: ArgumentCheck = () => undefined
+const count: ArgumentCheck = (path, value) => checkWhole(path, value, 0)
+
+const checks: FieldChecks<RunOptions> = {
+  ...{ messages: anything, context: anything, limits: anything, overlays: checkList, remoteTools: checkRemoteTools },
+  ...{ channel: checkText, sessionKey: checkText, source: checkText, runId: checkText, random: checkFunction, onApproval: checkFunction },
+  mode: oneOf('live', 'synchronized'),
+  onBreak: oneOf('continue', 'abort'),
+  onInputWhilePending: oneOf('refuse', 'cancel'),
+  onUnknownOutcome: oneOf('stop', 'tell-model'),
+  onFailedTurn: oneOf('keep', 'rewind'),
+  driverTimeoutMs: count,
+  clock: methods('now', 'setTimer'),
+  ids: methods('next'),
+  budget: methods('reserve', 'charge'),
+  session: methods('fork', 'switchTo', 'compact', 'send'),
+  runtimeParams: (_path, value) => checkRuntimeParams(value),
+  abortSignal: checkSignal,
+  outputRepairs: count,
+  output: optional(checkToolSchema),
+  journal: optional(checkJournal),
+  pinned: optional(checkPinned),
+}
 
 /** Checks the options of a run. Throws `invalid-config`. */
 export function checkRunOptions(options: RunOptions): void {
-  checkKeys('run.options', options, optionKeys)
-  if (Object.keys(options).length === 0) return
-  checkOneOf('mode', options.mode, ['live', 'synchronized'])
-  checkOneOf('onBreak', options.onBreak, ['continue', 'abort'])
-  checkOneOf('onInputWhilePending', options.onInputWhilePending, ['refuse', 'cancel'])
-  checkOneOf('onUnknownOutcome', options.onUnknownOutcome, ['stop', 'tell-model'])
-  checkOneOf('onFailedTurn', options.onFailedTurn, ['keep', 'rewind'])
-  for (const key of ['channel', 'sessionKey', 'source', 'runId'] as const) checkText(key, options[key])
-  checkWhole('driverTimeoutMs', options.driverTimeoutMs, 0)
-  for (const key of ['random', 'onApproval'] as const) checkFunction(key, options[key])
-  for (const key of ['overlays', 'remoteTools'] as const) checkList(key, options[key])
-  checkRemoteTools(options.remoteTools)
-  checkMethods('clock', options.clock, ['now', 'setTimer'])
-  checkMethods('ids', options.ids, ['next'])
-  checkRuntimeParams(options.runtimeParams)
-  checkSignal('abortSignal', options.abortSignal)
-  checkMethods('budget', options.budget, ['reserve', 'charge'])
-  checkMethods('session', options.session, ['fork', 'switchTo', 'compact', 'send'])
-  if ('output' in options || 'outputRepairs' in options) checkOutput(options)
-  if (options.journal !== undefined) checkJournal('journal', options.journal)
-  if (options.pinned !== undefined) checkPinned(options.pinned)
+  checkFields('run.options', options, checks)
   if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
+}
+
+function optional(check: ArgumentCheck): ArgumentCheck {
+  return (path, value) => {
+    if (value !== undefined) check(path, value)
+  }
 }
 
 export function checkOutput({ output, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>): void {
@@ -62,16 +76,17 @@ export function checkReaderOptions(options: unknown): void {
   checkWhole('afterSeq', afterSeq, 0)
 }
 
-function checkRemoteTools(tools: unknown): void {
+function checkRemoteTools(place: string, tools: unknown): void {
+  checkList(place, tools)
   for (const [index, tool] of ((tools ?? []) as readonly unknown[]).entries()) {
-    const path = `remoteTools[${index}]`
+    const path = `${place}[${index}]`
     checkKeys(path, tool, ['name', 'description', 'inputSchema', 'label', 'effect'])
     checkToolName(`${path}.name`, (tool as ToolFields).name)
     checkToolFields(`${path}.`, tool as ToolFields)
   }
 }
 
-function checkPinned(pinned: unknown): void {
+function checkPinned(_path: string, pinned: unknown): void {
   checkKeys('pinned', pinned, ['hash', 'instructions', 'model', 'tools'])
   const { hash, instructions, model, tools } = pinned as Readonly<Record<string, unknown>>
   checkName('pinned.hash', hash)
