@@ -4,7 +4,8 @@ import { listsOf, storesWithSessions, type WithSessions } from './lists.ts'
 const usual = isShort ? [1000] : [1000, 20_000]
 /** `BENCH_SESSIONS=1000000` adds this number of sessions for SQLite and Postgres, and a tenth of it for memory. */
 const more = Number(process.env['BENCH_SESSIONS'] ?? 0)
-const rounds = 51
+const warmups = 10
+const rounds = 41
 
 export const bench: Bench = {
   title: 'Lists of sessions',
@@ -36,13 +37,13 @@ async function timesOf(withSessions: WithSessions, size: number): Promise<readon
     const times: number[] = []
     for (const [title, query] of Object.entries(listsOf(size))) {
       const samples: number[] = []
-      for (let round = 0; round < rounds; round += 1) {
+      for (let round = 0; round < warmups + rounds; round += 1) {
         const startedAt = performance.now()
         const { items } = await store.listSessions(query)
         samples.push(performance.now() - startedAt)
         if (items.length === 0) throw new Error(`The list ${title} is empty`)
       }
-      times.push(median(samples.slice(rounds - 41)))
+      times.push(median(samples.slice(warmups)))
     }
     return times
   })
