@@ -27,17 +27,15 @@ export async function readTranscript(store: SessionStore, key: string, { leaf, o
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
   let oldest: string | undefined
-  for await (const entries of pagesBack(store, key, { limit: pageSizes.first, ...(leaf !== undefined && { leaf }) }, pageSizes.further)) {
-    for (const entry of entries) {
-      if (entry.type === 'compaction') {
-        compaction ??= entry.compaction
-        if (oldest === undefined && entry.runId !== openRun) oldest = oldestKept(compaction)
-      }
-      const message = messageOf(entry)
-      if (!message) continue
-      messages.push(message)
-      if (message.id === oldest) return transcriptOf(messages, compaction)
+  for await (const entry of entriesBack(store, key, { limit: pageSizes.first, ...(leaf !== undefined && { leaf }) }, pageSizes.further)) {
+    if (entry.type === 'compaction') {
+      compaction ??= entry.compaction
+      if (oldest === undefined && entry.runId !== openRun) oldest = oldestKept(compaction)
     }
+    const message = messageOf(entry)
+    if (!message) continue
+    messages.push(message)
+    if (message.id === oldest) break
   }
   return transcriptOf(messages, compaction)
 }
@@ -82,17 +80,12 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: R
   return found
 }
 
-/** Yields a path from its leaf to the root, newest first, in pages. `further`: size of those after the first one. */
-async function* pagesBack(store: SessionStore, key: string, options: PathOptions, further = pageLimit(options.limit)): AsyncGenerator<readonly EntryRecord[], void, undefined> {
+/** Yields a path from its leaf to the root. `further`: size of the pages after the first one. */
+export async function* entriesBack(store: SessionStore, key: string, options: PathOptions, further = pageLimit(options.limit)): AsyncGenerator<EntryRecord, void, undefined> {
   for (let next: PathOptions | undefined = options; next; ) {
     const page: Page<EntryRecord> = await store.readPath(key, next)
-    yield page.items
+    yield* page.items
     next = page.next === undefined ? undefined : { ...options, limit: further, before: page.next }
     if (next) await nextTurn()
   }
-}
-
-/** Yields a path from its leaf to the root. */
-export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
-  for await (const entries of pagesBack(store, key, options)) yield* entries
 }
