@@ -53,7 +53,7 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
   /** The stretch that it reads, and the number of its deltas that it has passed. */
   #stretch = nowhere
   #index = 0
-  /** How many characters it has had of each block of the latest answer. Counted in place: a call per delta would cost more. */
+  /** Characters of each block of the latest answer that it has had. Counted in place: a call per delta would cost more. */
   #had: number[] = []
   /** Resolves the earliest `next` that waits. */
   #answer: Answer | undefined

@@ -23,7 +23,7 @@ export class LiveSession {
   readonly #readers = new Set<ReaderQueue>()
   readonly #watchers = new Set<Watcher>()
   #ring: { readonly event: LoggedEvent; readonly seq: number; readonly had: string }[] = []
-  /** How much of the open answer the deltas since `base` hold. */
+  /** Characters of the open answer in the deltas so far. */
   #counts = new BlockCounts()
   #ringBytes = 0
   /** Reads of the log under way that are as new as what this process was told. */

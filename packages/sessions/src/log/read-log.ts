@@ -61,7 +61,7 @@ class LogReader {
   /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
   #n!: number
   #countedAt!: number
-  /** How much of the open answer those deltas held, as in a cursor. */
+  /** Characters of the open answer that were seen, as a cursor prints them. */
   #had!: string
   #sessionId: string | undefined
   #ended = false
