@@ -11,7 +11,7 @@
 export const structure = {
   llm: [
     { room: 'base', holds: ['arguments.ts', 'json.ts', 'model-error.ts', 'check.ts', 'clock.ts'] },
-    { room: 'contract', holds: ['messages.ts', 'check-messages.ts', 'message-id.ts', 'unique-ids.ts', 'events.ts', 'model-info.ts'] },
+    { room: 'contract', holds: ['messages.ts', 'beginnings.ts', 'check-messages.ts', 'message-id.ts', 'unique-ids.ts', 'events.ts', 'model-info.ts'] },
     [{ room: 'errors', holds: ['errors', 'redact.ts'] }, 'params', 'tools', 'prompt', 'usage'],
     ['models', 'telemetry'],
     'model-request.ts',

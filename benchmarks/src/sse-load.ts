@@ -28,10 +28,10 @@ export async function readEvents(url: string, path: string, onFrame: (data: stri
 }
 
 /** Sends a request. The answer is not read. */
-export function ask(url: string, path: string, body?: object): Promise<IncomingMessage> {
+export function ask(url: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const method = body ? 'POST' : 'GET'
-  const sent = request(`${url}${path}`, { agent, method, headers: { 'content-type': 'application/json' } }, (response) => {
+  const sent = request(`${url}${path}`, { agent, method, headers: { 'content-type': 'application/json', ...headers } }, (response) => {
     if (response.statusCode === 200) resolve(response)
     else reject(new Error(`${path} was answered with ${response.statusCode}`))
   })

@@ -36,6 +36,7 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
   'sessions/orchestration/records.ts keysKept': ['forgets the oldest key', 'sessions/test/orchestration/state.test.ts', 'O14: a key counts once'],
   'sessions/requests/record-requests.ts mostLogs': ['drops the session unused for longest', 'sessions/test/bounds.test.ts', 'last requests of sessions'],
   'sessions/requests/request-log.ts mostWaiting': ['refuses', 'sessions/test/bounds.test.ts', 'requests that are not yet recorded'],
+  'sessions/runtime/failing-receivers.ts mostReceivers': ['forgets the oldest receiver', 'sessions/test/notify/failing-receivers.test.ts', 'S213: a receiver is paused'],
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
   'sessions/stores/postgres/hint-sender.ts mostKeys': ['asks to read all', 'sessions/test/stores/postgres/hints.test.ts', 'S187: hints of more than 10,000'],
   'sessions/stores/postgres/hint-sender.ts mostBatches': ['forgets the oldest time', 'sessions/test/stores/postgres/hints.test.ts', 'S187: the send times'],
@@ -104,6 +105,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/keys.ts maxKeyBytes
     sessions/keys.ts maxChildKeyBytes
     sessions/keys.ts maxInputIdBytes
+    sessions/keys.ts maxEntryIdCharacters
     sessions/memories/check-options.ts limits
     sessions/memories/scope.ts maxBytes
     sessions/memories/vectors.ts mostNumbers
@@ -113,6 +115,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/postgres/postgres-options.ts maxRecordBytes
     sessions/stores/sqlite/sqlite-store.ts maxRecordBytes`,
   'cuts the text or the list': `
+    agent-loop/kernel/model-call.ts longestId
     agent-loop/plugins/compaction/facts.ts longestValue
     agent-loop/plugins/compaction/summary.ts longestOutput
     agent-loop/plugins/guardrails/loop-guard.ts longestKey
@@ -210,6 +213,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/commands/run-driver.ts #drivers
     sessions/orchestration/id-queues.ts #queues
     sessions/requests/record-requests.ts #logs
+    sessions/runtime/failing-receivers.ts #receivers
     sessions/runtime/tenant-budgets.ts #accounts
     sessions/stores/postgres/hint-sender.ts #waiting
     sessions/stores/postgres/hint-sender.ts #sentAt
@@ -276,8 +280,10 @@ const collections: Readonly<Record<string, string>> = {
     server/sse/concurrency-counter.ts #counts
     server/sse/open-streams.ts #streams
     server/sse/shared-frames.ts #large
+    sessions/commands/rest-watch.ts #runs
     sessions/commands/tree/partial-copy.ts underWay
     sessions/log/live-log.ts #readers
+    sessions/log/live-log.ts #reads
     sessions/log/live-log.ts #watchers
     sessions/log/live-log.ts #sessions
     sessions/log/remote-deltas.ts #fetching

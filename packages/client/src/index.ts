@@ -60,6 +60,7 @@ export type {
   ForkRequest,
   Identity,
   InputReceipt,
+  RunAhead,
   InputRequest,
   Label,
   LabelList,

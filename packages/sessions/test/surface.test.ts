@@ -35,6 +35,7 @@ it('the exported names change only on purpose', () => {
       "exploreCrashes",
       "explorePrograms",
       "exploreSimulations",
+      "exploreStoreFaults",
       "fakeClock",
       "fakeIds",
       "faultyStore",

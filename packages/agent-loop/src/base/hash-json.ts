@@ -18,23 +18,23 @@ const native = process?.getBuiltinModule?.('node:crypto') as NativeCrypto | unde
  */
 export function canonicalJson(value: JSONValue): string {
   try {
-    return written(value)
+    return serialize(value) ?? 'null'
   } catch (error) {
-    throw new AgentError('invalid-input', `value must be JSON: ${messageOf(error)}`, { cause: error })
+    return withHalves(value, error)
   }
 }
 
-const escapes = /\\(?:u(d[89a-f]..)|.)/g
+/** The start of an escape sequence of half of a surrogate pair, not of text that looks like one. */
+const halves = /(?<=[^\\](\\\\)*)\\u(?=d)/g
 
-function written(value: JSONValue): string {
-  try {
-    return serialize(value) ?? 'null'
-  } catch (error) {
-    if (!messageOf(error).startsWith('Lone')) throw error
-    // U+FFFF, which is no character, stands for the escape sequence while the library writes the rest.
-    const marked = JSON.stringify(value).replace(escapes, (all, half?: string) => (half ? `\\uffff${half}` : all))
-    return written(JSON.parse(marked) as JSONValue).replace(/\uffff(?=d[89a-f]..)/g, '\\u')
+/** Writes a value that the library refuses because of half of a surrogate pair. U+FFFF, which is no character, stands for it meanwhile. */
+function withHalves(value: JSONValue, error: unknown): string {
+  const message = messageOf(error)
+  if (/^Lone/.test(message)) {
+    const marked = JSON.parse(JSON.stringify(value).replace(halves, '\\uffff')) as JSONValue
+    return canonicalJson(marked).replace(/\uffff(?=d[89a-f])/g, '\\u')
   }
+  throw new AgentError('invalid-input', `value must be JSON: ${message}`, { cause: error })
 }
 
 /** Returns the SHA-256 of the canonical JSON of a value, in base64url. Throws `AgentError` `invalid-input` for a value that is not JSON. */

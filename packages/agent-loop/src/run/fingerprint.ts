@@ -37,7 +37,7 @@ export class Fingerprints {
     const hash = hashJson({
       ...{ model: { provider, modelId }, tools: tools as unknown as JSONValue, sections: statics.sections },
       // A provider's own tools cannot be pinned, but another such tool still counts as a change.
-      ...(this.#providerTools.length > 0 && { providerTools: plainJson(this.#providerTools) as unknown as JSONValue }),
+      ...(this.#providerTools.length > 0 && { providerTools: this.#providerTools as unknown as JSONValue }),
     })
     this.#last = { statics, model, hash }
     return hash
@@ -72,12 +72,8 @@ export class Fingerprints {
 
 async function pinnedTool({ name, description, inputSchema, effect }: Tool): Promise<PinnedTool> {
   const { jsonSchema } = await resolveSchema(inputSchema)
-  return deepFreeze(plainJson({ name, description, inputSchema: jsonSchema, effect }))
-}
-
-/** Returns a value as it comes out of a store: without parts that JSON cannot hold. */
-function plainJson<Value>(value: Value): Value {
-  return JSON.parse(JSON.stringify(value)) as Value
+  // As it comes out of a store: without parts that JSON cannot hold.
+  return deepFreeze(JSON.parse(JSON.stringify({ name, description, inputSchema: jsonSchema, effect })) as PinnedTool)
 }
 
 interface OwnModel {

@@ -16,9 +16,6 @@ describe('hashJson', () => {
     expect(canonicalJson(halves)).toBe('{"a\\udc00":["\\\\ud83d","\\ud83e\\ud83e","😀"],"b":"a\\ud83d"}')
     expect(JSON.parse(canonicalJson(halves))).toEqual(halves)
     expect(new Set(['\ud83d', '\ud83e', '\ufffd', '\\ud83d', 'd83d'].map(hashJson)).size).toBe(5)
-    const circle: Record<string, unknown> = { half: '\ud83d' }
-    circle['self'] = circle
-    expect(() => canonicalJson(circle as never)).toThrow('value must be JSON')
   })
 
   it.each(['', 'a', 'é€😀', 'half of a pair: \ud800', 'x'.repeat(10_000)])('is the same with and without the digest of the platform: %#', (text) => {

@@ -59,7 +59,17 @@ export function createBridgeMcpHandler(factory: McpServerFactory, options: Bridg
   check.record(handlerChecks)('createBridgeMcpHandler.options', options)
   const { keepAliveMs = 15_000, onerror = () => {} } = options
   const handler = createMcpHandler(factory, { keepAliveMs, onerror, responseMode: 'sse' })
-  return { ...handler, fetch: async (request, context) => opened(await handler.fetch(request, context)) }
+  return { ...handler, fetch: async (request, context) => opened(await handler.fetch(ownRequest(request), context)) }
+}
+
+/**
+ * Returns the request with a signal of its own. The SDK never removes its listener, and Node keeps a signal that another request
+ * follows until that request is collected: a listener on it that knows the request would keep both, and a server, for ever.
+ */
+function ownRequest(request: Request): Request {
+  const { url, method, headers, signal, bodyUsed } = request
+  // A server that has read the body gives it parsed.
+  return bodyUsed ? new Request(url, { method, headers, signal }) : new Request(request, { signal })
 }
 
 const opening = new TextEncoder().encode(': open\n\n')

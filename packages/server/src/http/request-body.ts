@@ -74,7 +74,7 @@ function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const { value, depth } = place
     if (typeof value === 'string' && !value.isWellFormed()) {
-      throw invalid(pathOf(place), 'Text must be whole Unicode characters, without half of a surrogate pair. Remove it, or replace it by U+FFFD.')
+      throw invalid(pathOf(place), 'Text must be whole Unicode characters. Remove each half of a surrogate pair, or send U+FFFD instead.')
     }
     if (typeof value !== 'object' || value === null) continue
     if (depth > jsonDepth) throw invalid('', `The body must not be nested deeper than ${jsonDepth}.`)

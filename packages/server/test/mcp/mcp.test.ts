@@ -3,7 +3,10 @@ import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@mode
 import { createToken, type AuditRecord } from '@bowline/server'
 import { manualClock } from '@bowline/llm/testing'
 import { createNodeServer } from '@bowline/server/node'
+import { McpServer } from '@modelcontextprotocol/server'
 import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, it, onTestFinished } from 'vitest'
 import { bench, refusal, type BenchOptions } from '../support/bench.ts'
 
@@ -41,6 +44,9 @@ async function bridged(options: BenchOptions = {}) {
   return { ...started, bridge, owners, authorization, connect }
 }
 
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
 const delegate = (client: Client, prompt: string, agentId?: string) =>
   client.callTool({ name: 'tasks_delegate', arguments: { prompt, ...(agentId !== undefined && { agentId }) } })
 
@@ -52,6 +58,21 @@ it.each(eras)('V53, V55: a client $era lists the tools of the bridge and delegat
   const client = await connect(options)
   expect((await client.listTools()).tools).toHaveLength(11)
   expect((await delegate(client, 'hi')).structuredContent).toMatchObject({ status: 'completed', agentId: 'echo', text: 'echo: hi' })
+})
+
+it.each(eras)('V53: nothing of an answered request $era stays in memory', async ({ options }) => {
+  const { connect } = await bridged()
+  const client = await connect(options)
+  const servers: WeakRef<McpServer>[] = []
+  const { connect: connectServer } = McpServer.prototype
+  onTestFinished(() => void (McpServer.prototype.connect = connectServer))
+  McpServer.prototype.connect = function (this: McpServer, transport) {
+    servers.push(new WeakRef(this))
+    return connectServer.call(this, transport)
+  }
+  for (let n = 0; n < 10; n++) await client.listTools()
+  expect(servers.length).toBeGreaterThanOrEqual(10)
+  await expect.poll(() => (collect(), servers.filter((server) => server.deref()).length)).toBeLessThan(3)
 })
 
 it('V105: the answer begins before the agent does', async () => {

@@ -1,11 +1,12 @@
 import type { Clock } from '@bowline/llm'
 import type { RunRecord } from '../contract/records.ts'
-import { isHolding } from '../contract/run-status.ts'
+import { firstInLine, isHolding, isWaiting } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
-import { SessionError } from '../errors.ts'
+import { SessionError, warnProcess } from '../errors.ts'
 import type { LiveLog, LiveSession } from '../log/live-log.ts'
 import { pollMs } from '../log/read-pace.ts'
-import { openRuns } from './views.ts'
+import { needOf } from './inspect/next-of-run.ts'
+import { isAtRest, openRuns, toRunInfo } from './views.ts'
 
 export interface WatchContext {
   readonly store: SessionStore
@@ -43,6 +44,8 @@ export function unknownRun(runId: string): SessionError {
 }
 
 const watches = new WeakMap<LiveSession, RestWatch>()
+/** One log per runtime. */
+const warned = new WeakSet<LiveLog>()
 
 /** Returns the watch of a session. All that wait in this process for runs of the session share it. */
 export function restWatch(context: WatchContext, key: string): RestWatch {
@@ -149,9 +152,10 @@ class RestWatch {
   /** Reads the open runs in one call: other processes may end some out of order or without a notification. */
   async #readAll(): Promise<void> {
     const watched = [...this.#runs.values()].map((run) => ({ run, waiters: [...run.waiters] }))
-    if (watched.length === 1) return this.#readFirst()
+    if (watched.length === 1 && watched[0]?.run.last?.status !== 'queued') return this.#readFirst()
     try {
       const open = new Map((await openRuns(this.#context.store, this.#key)).map((run) => [run.id, run]))
+      await this.#warnOfDecision([...open.values()])
       for (const { run, waiters } of watched) {
         const found = open.get(run.id)
         void (found ? this.#answer(run, waiters, found) : this.#read(run))
@@ -159,6 +163,17 @@ class RestWatch {
     } catch (error) {
       for (const { run, waiters } of watched) this.#settle(run, waiters, ({ reject }) => reject(error))
     }
+  }
+
+  /** Warns once per runtime of a queued run for which a caller waits, and that cannot start before another run is answered. */
+  async #warnOfDecision(open: readonly RunRecord[]): Promise<void> {
+    const { store, live } = this.#context
+    const first = firstInLine(open)
+    const waits = open.find(({ id, status }) => status === 'queued' && this.#runs.has(id))
+    if (!first || !waits || !isWaiting(first.status) || !(await isAtRest(store, first)) || warned.has(live)) return
+    warned.add(live)
+    const need = needOf(first, await toRunInfo(store, first))
+    warnProcess(`The run ${waits.id} of the session ${this.#key} waits behind the run ${first.id}. ${need} behind() of its handle tells the same. This warning comes once.`)
   }
 
   async #answer(run: WatchedRun, waiters: readonly Waiter[], found: RunRecord): Promise<void> {

@@ -5,12 +5,12 @@ import { asLogged, statusOfRun } from '../contract/run-status.ts'
 import { SessionError } from '../errors.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
 import { answerOf, lastAnswerIn, messagesOf } from '../writer/run-messages.ts'
-import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
+import { checkResultOptions, checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import type { RunHandle, RunResult, Session } from './types.ts'
-import { isAtRest, toRunInfo } from './views.ts'
+import { isAtRest, runAhead, toRunInfo } from './views.ts'
 import { readRun, restWatch } from './rest-watch.ts'
-import { waitForRest } from './wait-for-rest.ts'
+import { restWithin, waitForRest } from './wait-for-rest.ts'
 
 /** Creates a handle of a run of any process. Iterating starts at `from`, by default at the first event of the run. */
 export function runHandle(
@@ -53,7 +53,17 @@ export function runHandle(
     events,
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
     status: async () => statusOfRun(asLogged(await found(readRun(context.store, runId)))),
-    result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, (run) => isAtRest(context.store, run)))),
+    async result(options = {}) {
+      checkResultOptions('result.options', options)
+      const { waitMs } = options
+      const isOver = (run: RunRecord): Promise<boolean> => isAtRest(context.store, run)
+      const ended = waitMs === undefined ? waitForRest(context, session.key, runId, isOver) : restWithin(context, { id: runId, session: session.key }, waitMs, undefined, isOver)
+      return resultOf(context, await found(ended))
+    },
+    async behind() {
+      const ahead = await runAhead(context.store, await found(readRun(context.store, runId)))
+      return ahead ? toRunInfo(context.store, ahead) : null
+    },
     overlay: session.overlay,
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)

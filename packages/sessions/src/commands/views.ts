@@ -64,6 +64,12 @@ export function openRuns(store: SessionStore, key: string): Promise<readonly Run
   return readAll((page) => store.listRuns(key, { status: openStatuses, ...page }))
 }
 
+/** Returns the run that holds the session of a queued run, or else is the next one. Undefined: none is ahead of it. */
+export async function runAhead(store: SessionStore, { id, session, status }: RunRecord): Promise<RunRecord | undefined> {
+  const first = status === 'queued' ? firstInLine(await openRuns(store, session)) : undefined
+  return first?.id === id ? undefined : first
+}
+
 /**
  * Returns a page of the runs of a session. Filters again after reading: a run that waits for a retry, or has ended and still stores
  * records, has no stored status of its own.

@@ -11,7 +11,7 @@ export function waitForRest(context: WatchContext, key: string, runId: string, i
 /** Resolves with the run when it is at rest, or in its present state after `waitMs`. */
 export async function restWithin(
   context: WatchContext,
-  run: RunRecord,
+  run: Pick<RunRecord, 'id' | 'session'>,
   waitMs: number,
   abortSignal?: AbortSignal,
   isOver: IsOver = isResting,

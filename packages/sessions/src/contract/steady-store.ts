@@ -16,6 +16,8 @@ export interface Patience {
   readonly over?: AbortSignal
   /** No retry follows after this time. Default: none. */
   readonly forMs?: number
+  /** Returns false for a failure that is not retried. Default: every failure of the store is. */
+  readonly isPassing?: (failure: SessionError) => boolean
   /** Called with the first failure that is waited for. Must not throw. */
   readonly onWait?: (error: unknown) => void
 }
@@ -24,13 +26,13 @@ export interface Patience {
  * Retries while the store fails, first at once and then with backoff. `ask` must be idempotent. Rejects with the last failure of
  * the store, or with the first error of another kind.
  */
-export async function askAgain<T>(ask: () => Promise<T>, { clock, over, forMs = Infinity, onWait }: Patience): Promise<T> {
+export async function askAgain<T>(ask: () => Promise<T>, { clock, over, forMs = Infinity, isPassing = isStoreFailure, onWait }: Patience): Promise<T> {
   const untilMs = clock.now() + forMs
   for (let retries = 0; ; retries++) {
     try {
       return await ask()
     } catch (error) {
-      if (!SessionError.isInstance(error) || !storeFailures.has(error.code) || over?.aborted) throw error
+      if (!SessionError.isInstance(error) || !isPassing(error) || over?.aborted) throw error
       if (retries < promptRetries) continue
       const atMs = clock.now() + Math.min(longestDelayMs, firstDelayMs * 2 ** (retries - promptRetries))
       if (atMs > untilMs) throw error
@@ -39,6 +41,10 @@ export async function askAgain<T>(ask: () => Promise<T>, { clock, over, forMs = 
       if (over?.aborted) throw error
     }
   }
+}
+
+function isStoreFailure({ code }: SessionError): boolean {
+  return storeFailures.has(code)
 }
 
 /** Holds the process: what waits here may be known to this process only. */

@@ -2,7 +2,7 @@ import type { DeltaEvent } from '@bowline/agent-loop'
 import type { DeltaBatch, DeltaPlace, EventPage } from '../contract/session-store.ts'
 import type { StoredEvent } from '../contract/records.ts'
 import type { LoggedEvent } from '../contract/log-events.ts'
-import { printCursor } from '../contract/cursor.ts'
+import { BlockCounts, printCursor } from '../contract/cursor.ts'
 import { deltaBytes, durableBytes } from './event-bytes.ts'
 import { ReaderQueue } from './reader-queue.ts'
 
@@ -22,7 +22,9 @@ export class LiveSession {
   base = 0
   readonly #readers = new Set<ReaderQueue>()
   readonly #watchers = new Set<Watcher>()
-  #ring: { readonly event: LoggedEvent; readonly seq: number }[] = []
+  #ring: { readonly event: LoggedEvent; readonly seq: number; readonly had: string }[] = []
+  /** How much of the open answer the deltas since `base` hold. */
+  #counts = new BlockCounts()
   #ringBytes = 0
   /** Reads of the log under way that are as new as what this process was told. */
   #reads = new Map<string, Promise<EventPage>>()
@@ -35,10 +37,12 @@ export class LiveSession {
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     this.#reads = new Map()
     const n = ofRun ? 0 : this.#count
+    if (events.some(({ type }) => type.startsWith('message-'))) this.#counts = new BlockCounts()
+    const had = this.#counts.toString()
     const newest = events.at(-1)
     for (const event of events) {
       this.lastSeq = Math.max(this.lastSeq, event.seq)
-      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n) })
+      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n, had) })
       if (this.#readers.size === 0) continue
       const bytes = durableBytes(event)
       for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes, event === newest ? endedRun : undefined)
@@ -66,20 +70,25 @@ export class LiveSession {
   /** Publishes a delta and returns its place. */
   publishDelta(event: DeltaEvent): DeltaPlace {
     const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
-    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n) })
+    this.#counts.add(event)
+    const had = this.#counts.toString()
+    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n, had) })
     const bytes = deltaBytes(event)
-    this.#ring.push({ event: logged, seq: place.seq })
+    this.#ring.push({ event: logged, seq: place.seq, had })
     this.#ringBytes += bytes
     // Drops half of the ring at once, so that the cost per delta does not grow with the message.
     if (this.#ringBytes > ringBytes) this.#dropOldest()
-    for (const reader of this.#readers) reader.pushDelta(logged, place, bytes)
+    for (const reader of this.#readers) reader.pushDelta(logged, { ...place, had }, bytes)
     return place
   }
 
   /** Publishes deltas of another process. Skips known ones, and drops those after a gap. */
   publishRemote({ base, n, events }: DeltaBatch): void {
     if (base < this.base) return
-    if (base > this.base) this.#beginStretch(base)
+    if (base > this.base) {
+      this.#beginStretch(base)
+      this.#counts = new BlockCounts()
+    }
     this.lastSeq = Math.max(this.lastSeq, base)
     if (n > this.#count + 1) return
     for (const event of events.slice(this.#count + 1 - n)) this.publishDelta(event)
@@ -113,7 +122,7 @@ export class LiveSession {
     if (inReach) {
       for (let index = n - this.#dropped; index < this.#ring.length; index++) {
         const kept = this.#ring[index]
-        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1 }, 0)
+        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1, had: kept.had }, 0)
       }
     }
     this.#readers.add(queue)

@@ -1,10 +1,11 @@
 import type { AgentEvent } from '@bowline/agent-loop'
+import { missingDeltas } from '@bowline/agent-loop/events'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage, pollsOf } from './read-pace.ts'
 import type { RemoteDeltas } from './remote-deltas.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
-import { printCursor, type Position } from '../contract/cursor.ts'
+import { charactersHad, printCursor, type Position } from '../contract/cursor.ts'
 import { SessionError } from '../errors.ts'
 import type { LoggedEvent, LogIterator } from '../contract/log-events.ts'
 import type { EventPage, SessionStore } from '../contract/session-store.ts'
@@ -43,10 +44,9 @@ export function readLog(reading: LogReading): LogIterator {
     next: () => events.next(),
     take: () => reader.take(),
     // A waiting generator cannot be returned from, so it is woken first.
-    return: async () => {
+    return: () => {
       reader.leave()
-      await events.return()
-      return { done: true, value: undefined }
+      return events.return()
     },
   }
 }
@@ -61,6 +61,8 @@ class LogReader {
   /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
   #n!: number
   #countedAt!: number
+  /** How much of the open answer those deltas held, as in a cursor. */
+  #had!: string
   #sessionId: string | undefined
   #ended = false
   /** Events that were read and not yielded yet. A yielded event is released. */
@@ -101,6 +103,7 @@ class LogReader {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
+      this.#had = position.had ?? ''
       if (!this.#reading.live) return yield* this.#catchUp()
       for (let isOpen = isQueuedHere; !this.#hasLeft; isOpen = false) {
         // Subscribes before it reads the log, so that no later event is missed.
@@ -172,7 +175,7 @@ class LogReader {
         return
       }
       if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore?.()
-      for (let event = this.#nextOfPage(); event && !this.#hasLeft; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#hasLeft || this.#ended || this.#seq >= page.lastSeq) return
       limit = page.limit
@@ -192,10 +195,12 @@ class LogReader {
   }
 
   #nextOfPage(): LoggedEvent | undefined {
-    for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
+    for (let event = this.#page[this.#place]; event && !this.#ended && !this.#hasLeft; event = this.#page[this.#place]) {
+      const missing = this.#missingBefore(event)
+      if (missing) return missing
       this.#page[this.#place++] = undefined
       this.#count(event, event.seq)
-      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
+      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n, this.#had) }
       this.#pass(logged, event.seq)
       this.#ended = event.type === 'session-end'
       if (this.#concerns(logged)) return logged
@@ -204,6 +209,7 @@ class LogReader {
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
+    const { clock } = this.#reading
     while (!this.#hasLeft) {
       await this.#findNewest(queue)
       const delta = this.#nextDelta(queue)
@@ -222,7 +228,7 @@ class LogReader {
       const item = queue.shift()
       if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated || this.#mayRest) return 'behind'
-        if ((await queue.wait(this.#isBusy === true)) && (await this.#isBehind())) return 'behind'
+        if ((await queue.wait(this.#isBusy ? clock : undefined)) && (await this.#isBehind())) return 'behind'
         continue
       }
       const { event, seq } = item
@@ -236,6 +242,7 @@ class LogReader {
         if (this.#ended) return 'ended'
         if (seq > this.#seq + 1) return 'behind'
       }
+      for (let missing = this.#missingBefore(event); missing; missing = this.#missingBefore(event)) yield missing
       this.#count(event, seq)
       this.#pass(event, seq)
       if (this.#concerns(event)) yield event
@@ -252,7 +259,7 @@ class LogReader {
       const before = this.#seq
       const { last } = await this.#readPage(Math.min(firstPage, seq - 1 - before))
       if (last) yield last
-      for (let event = this.#nextOfPage(); event && !this.#hasLeft; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#seq === before) break
     }
@@ -278,10 +285,11 @@ class LogReader {
       queue.shift()
       if (this.#isVoid(item) || this.#wasSeen(item)) continue
       this.#n = item.n
+      this.#had = item.had
       this.#countedAt = this.#seq
       if (!this.#concerns(item.event)) continue
       // Positions never go back within a stream: this reader may have read events that this process did not publish.
-      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n) } : item.event
+      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n, item.had) } : item.event
     }
     return undefined
   }
@@ -306,8 +314,30 @@ class LogReader {
     await remote?.fetch(key)
   }
 
-  /** Resets the count of deltas: an event of the active run voids the earlier ones. */
+  /**
+   * Returns what this reader lacks of an answer that this event ends, one block after the other. Its position counts it as one more
+   * delta: a reader that continues from there reads the event from the store, which voids the deltas before it.
+   */
+  #missingBefore(event: AgentEvent): LoggedEvent | undefined {
+    if (event.type !== 'message-end' || !this.#reading.live || !this.#concerns(event)) return undefined
+    const had = charactersHad(this.#had)
+    const [missing] = missingDeltas(event, had)
+    if (!missing) return undefined
+    const { index, delta } = missing
+    // Blocks with a smaller index are complete now. Of later ones, this reader may have had a part.
+    const later = had.flatMap((count = 0, place) => (place > index && count !== Infinity ? `.${place}-${count}` : []))
+    this.#had = `.${index}-${(had[index] ?? 0) + delta.length}${later.join('')}`
+    this.#n += 1
+    this.#countedAt = this.#seq
+    return { ...missing, cursor: printCursor(this.#seq, this.#n, this.#had) }
+  }
+
+  /**
+   * Resets the count of deltas: an event of the active run voids the earlier ones. What a reader has had of an open answer counts
+   * until the run itself says more.
+   */
   #count(event: AgentEvent, seq: number): void {
+    if (isOfRun(event)) this.#had = ''
     if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
   }
 
@@ -345,7 +375,7 @@ class LogReader {
     return base <= this.#countedAt && n <= this.#n
   }
 
-  #concerns(event: LoggedEvent): boolean {
+  #concerns(event: AgentEvent): boolean {
     const { runId } = this.#reading
     if (runId === undefined) return true
     // `settled` concerns the session. The events of a run end with its save-point.

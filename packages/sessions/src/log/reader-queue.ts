@@ -5,9 +5,13 @@ import type { DeltaPlace } from '../contract/session-store.ts'
 /** Limit of buffered bytes, unless the reader asks for less. */
 export const maxQueueBytes = 1024 * 1024
 
-/** `seq` is the number of the newest durable event when the delta was made. */
+/**
+ * `seq` is the number of the newest durable event when the delta was made. `had` tells how much of its answer the deltas up to it
+ * hold.
+ */
 export interface QueuedPlace extends DeltaPlace {
   readonly seq: number
+  readonly had: string
 }
 
 export type QueueItem =
@@ -27,7 +31,6 @@ export class ReaderQueue {
   #pushed = 0
   #wasQuiet = false
   #wake: (() => void) | undefined
-  #clock: Clock | undefined
   /** Cancels the timer that keeps the process alive. */
   #release: (() => void) | undefined
   readonly #mutedBase: number | undefined
@@ -45,8 +48,8 @@ export class ReaderQueue {
     this.#push({ kind: 'durable', event, seq, endedRun }, bytes)
   }
 
-  pushDelta(event: LoggedEvent, { seq, base, n }: QueuedPlace, bytes: number): void {
-    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
+  pushDelta(event: LoggedEvent, { seq, base, n, had }: QueuedPlace, bytes: number): void {
+    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n, had }, bytes)
   }
 
   /** The item that `shift` would return. */
@@ -77,7 +80,6 @@ export class ReaderQueue {
    * Returns a function that stops this.
    */
   attend(clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
-    this.#clock = clock
     let cancelTimer: () => void
     const arm = (quietMs: number): void => {
       const before = this.#pushed
@@ -98,11 +100,12 @@ export class ReaderQueue {
   }
 
   /**
-   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. `hold` keeps the
-   * process alive meanwhile, and between this wait and the next: a timer for each wait would be one for each delta.
+   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. A timer of
+   * `holdBy` keeps the process alive meanwhile, and between this wait and the next: a timer for each wait would be one for each
+   * delta.
    */
-  async wait(hold: boolean): Promise<boolean> {
-    if (hold) this.#release ??= this.#clock?.setTimer(Infinity, () => undefined, { hold })
+  async wait(holdBy?: Clock): Promise<boolean> {
+    if (holdBy) this.#release ??= holdBy.setTimer(Infinity, () => undefined, { hold: true })
     else this.#letProcessEnd()
     if (!this.overflowed && !this.outdated && this.#items.length === 0 && !this.#wasQuiet) {
       const { promise, resolve } = Promise.withResolvers<void>()

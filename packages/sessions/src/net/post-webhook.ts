@@ -13,9 +13,16 @@ function bodyOf({ id, type, n, at, body }: Pick<NoticeRecord, 'id' | 'type' | 'n
 
 /** Posts a notice once. Returns undefined if the receiver accepted it, otherwise why the attempt failed, without content. */
 export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { clock, guard, abortSignal }: { readonly clock: Clock; readonly guard: GuardOptions; readonly abortSignal: AbortSignal }): Promise<string | undefined> {
-  const late = new AbortController()
-  const cancel = clock.setTimer(clock.now() + answerMs, () => late.abort(), { hold: true })
-  const signal = AbortSignal.any([abortSignal, late.signal])
+  // The signal of the caller lives as long as the runtime, so nothing of this request may stay on it.
+  const ending = new AbortController()
+  let isLate = false
+  const end = (): void => ending.abort()
+  const cancel = clock.setTimer(clock.now() + answerMs, () => {
+    isLate = true
+    end()
+  }, { hold: true })
+  abortSignal.addEventListener('abort', end)
+  if (abortSignal.aborted) end()
   const body = bodyOf(notice)
   const secrets = typeof webhook.secret === 'string' ? [webhook.secret] : webhook.secret
   const headers = {
@@ -26,18 +33,19 @@ export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { cloc
     [signatureHeader]: signatureOf(body, secrets, clock.now()),
   }
   try {
-    const posted = guardedRequest(new URL(webhook.url), { method: 'POST', headers, body, signal }, guard)
+    const posted = guardedRequest(new URL(webhook.url), { method: 'POST', headers, body, signal: ending.signal }, guard)
     // A name lookup cannot be aborted, but need not be awaited.
-    const response = await Promise.race([posted, aborted(signal)])
+    const response = await Promise.race([posted, aborted(ending.signal)])
     response.destroy()
     const { statusCode = 0 } = response
     return statusCode >= 200 && statusCode <= 299 ? undefined : `the receiver answered ${statusCode}`
   } catch (error) {
-    if (late.signal.aborted) return `the receiver did not answer within ${answerMs} ms`
+    if (isLate) return `the receiver did not answer within ${answerMs} ms`
     if (error instanceof RefusedAddress) return `the address is refused: ${reasons[error.refusal]}`
     return `the receiver cannot be reached: ${error instanceof Error && 'code' in error ? String(error.code) : 'the connection failed'}`
   } finally {
     cancel()
+    abortSignal.removeEventListener('abort', end)
   }
 }
 

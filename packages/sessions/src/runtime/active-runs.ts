@@ -1,6 +1,6 @@
 import type { AbortCause } from '@bowline/agent-loop'
 import type { Claim } from '../contract/session-store.ts'
-import type { StopRequest } from '../contract/records.ts'
+import type { RunRecord, StopRequest } from '../contract/records.ts'
 import { steadyStore } from '../contract/steady-store.ts'
 import { executeRun, failureOf, type ExecutionOptions } from './execute-run.ts'
 import type { Remainder, RunSignals } from './remainder.ts'
@@ -25,6 +25,8 @@ export interface ActiveRun {
   /** Aborted once this process can write nothing more for the run: another claim has it, or it is given back. */
   readonly over: AbortController
   readonly done: Promise<void>
+  /** Resolves when this execution has stored its first event or is over: until then the stored status is that of an earlier one. */
+  readonly judged: Promise<void>
   /** End of the lease by the clock of this process. No other process can claim the run before. */
   heldUntil: number
   /** Heartbeats since the store last confirmed the lease. */
@@ -85,25 +87,30 @@ export class ActiveRuns {
     const over = new AbortController()
     if (run.stop) abort.abort(stopCause(run.stop))
     const letGo = live.hold(run.session)
-    const active: ActiveRun = {
-      claim,
-      abort,
-      over,
-      heldUntil,
-      unheardBeats: 0,
-      wasWoken: false,
-      done: this.#execute(claim, { abort, over: over.signal, onLastCommit: () => (active.wasWoken = false) }).then((how) => {
-        letGo()
-        const current = this.#active.get(run.id) ?? active
-        if (current !== active) return
-        this.#remove(active)
-        live.endRun(run.session, run.id)
-        this.#options.onRest(active, how)
-      }),
-    }
+    const done = this.#execute(claim, { abort, over: over.signal, onLastCommit: () => (active.wasWoken = false) }).then((how) => {
+      letGo()
+      const current = this.#active.get(run.id) ?? active
+      if (current !== active) return
+      this.#remove(active)
+      live.endRun(run.session, run.id)
+      this.#options.onRest(active, how)
+    })
+    const judged = claim.previous === 'running' ? this.#firstEvent(run, done) : done
+    const active: ActiveRun = { claim, abort, over, heldUntil, unheardBeats: 0, wasWoken: false, done, judged }
     this.#active.set(run.id, active)
     this.#bySession.set(run.session, active)
     return active
+  }
+
+  async #firstEvent({ id, session: key }: RunRecord, done: Promise<void>): Promise<void> {
+    const { live } = this.#options
+    const letGo = live.hold(key)
+    const session = live.session(key)
+    const queue = session.subscribe(0, undefined, id)
+    void done.then(() => queue.lookUp())
+    await queue.wait()
+    session.unsubscribe(queue)
+    letGo()
   }
 
   #remove(active: ActiveRun): void {

@@ -106,7 +106,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   await driving
   // Stops background runs too: the process that stored the stop request may not have reached them.
   if (isStop(abort.signal) && !endsByItself.has(result.status)) await children.stopBelow(run)
-  return over.aborted ? { kind: 'lost' } : remainderOf(result, journal)
+  return remainderOf(result, journal, over)
 }
 
 /** Undefined if the store does not carry deltas to other processes. */
@@ -137,9 +137,9 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn, actionsBehind }
 }
 
 /** The loop ends every turn itself, unless it could not write, lost its lease, or had nothing to run. */
-function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
+function remainderOf({ reason, error }: AgentResult, journal: StoreJournal, over: AbortSignal): Remainder {
   if (journal.needsFinalize) return { kind: 'finalize' }
-  if (error?.code === 'fenced') return { kind: 'lost' }
+  if (error?.code === 'fenced' || (reason === 'journal-error' && over.aborted)) return { kind: 'lost' }
   if (reason === 'yielded') return { kind: 'give-back' }
   // Another run has taken the notification that this run was for.
   if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped

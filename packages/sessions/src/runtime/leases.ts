@@ -21,6 +21,8 @@ export class Leases {
   readonly #options: LeasesOptions
   readonly #runs: ActiveRuns
   #renewing = false
+  /** Aborted when no run is left whose lease is to be renewed. */
+  #over = new AbortController()
   /** Runs whose lease is being checked because of a hint. `again`: another hint came since. */
   readonly #looking = new Map<ActiveRun, 'once' | 'again'>()
 
@@ -39,6 +41,12 @@ export class Leases {
         this.#abortUnheld()
       })
       .finally(() => (this.#renewing = false))
+  }
+
+  /** Ends the retries of a renewal. */
+  stop(): void {
+    this.#over.abort()
+    this.#over = new AbortController()
   }
 
   /** Checks a run after another process has written to its session: it may have stopped or claimed the run. */
@@ -65,7 +73,7 @@ export class Leases {
   #renewInTime(runs: readonly ActiveRun[]): Promise<void> {
     const { clock, heartbeatMs } = this.#options
     const untilMs = Math.min(clock.now() + heartbeatMs, ...runs.map(({ heldUntil }) => heldUntil))
-    return askAgain(() => this.#renew(runs), { clock, forMs: untilMs - clock.now() - 1 })
+    return askAgain(() => this.#renew(runs), { clock, over: this.#over.signal, forMs: untilMs - clock.now() - 1 })
   }
 
   async #renew(runs: readonly ActiveRun[]): Promise<void> {

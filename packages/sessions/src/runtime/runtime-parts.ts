@@ -36,8 +36,8 @@ import type { RuntimeOptions } from './types.ts'
 
 const childStopMs = 10_000
 const dayMs = 86_400_000
-/** Time in ms for which commands wait for a store that fails. A caller can retry later. */
-const commandPatienceMs = 0
+/** Time in ms for which commands wait for a store that does not answer. Then their caller has to retry. */
+const commandPatienceMs = 5_000
 
 /** Makes and wires the parts of a runtime. They call each other only after all of them are made. */
 export class RuntimeParts {
@@ -81,12 +81,25 @@ export class RuntimeParts {
     this.courier = this.#makeCourier(webhooks)
     const hooks = [...webhooks].map(([name, { events }]) => ({ name, events }))
     this.#committing = committingStore(this.store, { owner: this.id, hooks, onNotices: () => this.courier.wake() })
-    const steady = steadyStore(this.#committing, { clock: this.clock, forMs: commandPatienceMs })
+    const steady = this.#steady()
     this.context = this.#makeContext(steady)
     this.#ownContext = { ...this.context, store: steady }
     this.loop = this.#makeLoop()
     this.scheduler = this.#makeScheduler()
     this.lifecycle = this.#makeLifecycle()
+  }
+
+  /** Returns the store for commands. */
+  #steady(): SessionStore {
+    const over = (): AbortSignal => this.lifecycle.over
+    return steadyStore(this.#committing, {
+      clock: this.clock,
+      forMs: commandPatienceMs,
+      isPassing: ({ retryable }) => retryable,
+      get over() {
+        return over()
+      },
+    })
   }
 
   #makeContext(steady: SessionStore): SessionContext {

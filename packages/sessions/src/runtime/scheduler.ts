@@ -56,6 +56,8 @@ export class Scheduler {
   #isOn = false
   #looking: Promise<SweepReport> | undefined
   #prunedAt = -Infinity
+  /** Prunes that failed in a row. */
+  #failedPrunes = 0
   /** Time at which to retry what the last sweep could not do. */
   #retryAt = -Infinity
 
@@ -148,7 +150,8 @@ export class Scheduler {
       // Due timers hide later ones, so read again. A timer that was kept is left for the next sweep.
       if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
       // Takes the absolute value, because the last time is in the future if the clock was set back.
-      const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
+      const pauseMs = this.#failedPrunes === 0 ? pruneMs : Math.min(pruneMs, sweepMs * 2 ** (this.#failedPrunes - 1))
+      const pruned = Math.abs(clock.now() - this.#prunedAt) >= pauseMs ? await this.#prune() : nothingPruned
       const isLeft = due.timers.length + due.expired.length > 0
       this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
       return { ...done, pruned, nextDueAt: isLeft ? this.#retryAt : due.nextAt }
@@ -176,13 +179,17 @@ export class Scheduler {
     const { store, clock, retention, noticesMs, removeAbandonedCopies, expiredBefore, remove } = this.#options
     const now = clock.now()
     this.#prunedAt = now
+    this.#failedPrunes += 1
     await removeAbandonedCopies()
-    const removed = await this.#each(await expiredBefore(now - retention.expiredMs), ({ key }) => key, remove)
+    const expired = await expiredBefore(now - retention.expiredMs)
+    const removed = await this.#each(expired, ({ key }) => key, remove)
     let total = { ...nothingPruned, sessions: removed.length }
     for (;;) {
       const step = await store.prune({ runsEndedBefore: now - retention.runsMs, noticesQueuedBefore: now - noticesMs }, batchSize)
       total = { ...total, runs: total.runs + step.runs, events: total.events + step.events, more: step.more }
-      if (!step.more) return total
+      if (step.more) continue
+      if (removed.length === expired.length) this.#failedPrunes = 0
+      return total
     }
   }
 

@@ -102,7 +102,7 @@ export class StoreJournal implements Journal {
   async load(): Promise<JournalState> {
     const { store, claim, conversation, hostChildren } = this.#options
     const { run, session, inbox } = claim
-    const [transcript, calls] = await Promise.all([
+    const [{ messages, compaction }, calls] = await Promise.all([
       conversation.read(store, session.key, session.leaf, run.turn === undefined ? undefined : run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
     ])
@@ -110,7 +110,7 @@ export class StoreJournal implements Journal {
     this.#childNotifications = hostChildren ? inbox.filter(({ kind }) => kind === 'child-changed').map(({ id }) => id) : []
     const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
     this.#stand = { ...this.#stand, callSteps, decisions: new Map([...decidedIn(calls), ...this.#stand.decisions]) }
-    const state = { ...transcript, seq: session.nextSeq - 1, turns: session.turns }
+    const state = { messages, ...(compaction && { compaction }), seq: session.nextSeq - 1, turns: session.turns }
     const open = openTurn(this.#options, calls, this.#stand)
     return open ? { ...state, open } : state
   }

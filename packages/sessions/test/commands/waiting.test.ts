@@ -1,7 +1,9 @@
+import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
 import type { RunHandle } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { collect, gate, setup } from '../support.ts'
@@ -72,4 +74,38 @@ it('S182: finds a run that another process has ended out of order with the next 
   await clock.advance(1_000)
   expect(await Promise.all(results)).toHaveLength(5)
   await Promise.all([here.stop(), there.stop()])
+})
+
+it('a run that waits behind a decision says so: its handle, its result after a time, and one warning of the process', async () => {
+  const warnings: string[] = []
+  const note = (warning: Error): void => {
+    if (warning.name === 'BowlineWarning') warnings.push(warning.message)
+  }
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const pay = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' })
+  const clock = manualClock()
+  const { runtime } = setup({ steps: [{ toolCalls: [{ name: 'pay', input: {} }] }, { text: 'paid' }, { text: 'second' }, { text: 'third' }], tools: [pay], clock })
+  const session = runtime.session('room:1')
+  const first = await session.send('pay')
+  const { pendingApprovals: [approval] } = await first.result()
+  const second = await session.send('and then')
+  const third = await session.send('and then')
+  expect(await first.behind()).toBeNull()
+  for (const run of [second, third]) expect(await run.behind()).toMatchObject({ runId: first.runId, status: 'waiting-for-user', pendingApprovals: [approval] })
+  const results = [second.result(), third.result({ waitMs: 10_000 })]
+  await clock.advance(9_999)
+  const late = second.result({ waitMs: 0 })
+  expect(await late).toMatchObject({ runId: second.runId, status: 'queued', messages: [], text: '' })
+  await clock.advance(1)
+  expect(await results[1]).toMatchObject({ runId: third.runId, status: 'queued' })
+  await new Promise(setImmediate)
+  expect(warnings).toEqual([
+    `The run ${second.runId} of the session room:1 waits behind the run ${first.runId}. It goes on when 1 approval and 0 answers are given. behind() of its handle tells the same. This warning comes once.`,
+  ])
+  await session.approve(approval?.approvalId ?? '')
+  expect(await results[0]).toMatchObject({ status: 'completed', text: 'second' })
+  expect(await third.result({ waitMs: 10_000 })).toMatchObject({ status: 'completed', text: 'third' })
+  expect(await second.behind()).toBeNull()
+  await runtime.stop()
 })

@@ -91,8 +91,8 @@ describe('S116: a reader that is aborted or ends', () => {
     const next = events.next()
     await log.settle()
     for (const text of ['a', 'b', 'c']) log.say(text)
-    expect((await next).value).toMatchObject({ cursor: '1.1' })
-    expect(events.take()).toMatchObject({ cursor: '1.2' })
+    expect((await next).value).toMatchObject({ cursor: '1.1.0-1' })
+    expect(events.take()).toMatchObject({ cursor: '1.2.0-2' })
     leaving.abort()
     expect([events.take(), await events.next()]).toEqual([undefined, { done: true, value: undefined }])
   })
@@ -192,7 +192,7 @@ describe('S118, S119: a log with several writers', () => {
     expect((await next).value).toMatchObject({ seq: 2 })
     expect([events.take(), events.take()]).toMatchObject([{ seq: 3 }, undefined])
     expect((await events.next()).value).toMatchObject({ seq: 4 })
-    expect(events.take()).toMatchObject({ cursor: '4.1' })
+    expect(events.take()).toMatchObject({ cursor: '4.1.0-1' })
     await events.return?.()
   })
 
@@ -270,6 +270,20 @@ describe('S118, S119: a log with several writers', () => {
     const again = log.follow(at(2))
     await log.settle()
     expect(again.cursors).toEqual(['2.1'])
+  })
+
+  it('S115: an input that is read after the end of the answer is known changes nothing of what a reader has had', async () => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const reader = log.follow()
+    await log.settle()
+    for (const text of ['a', 'b']) log.say(text)
+    await log.settle()
+    await log.write(queued('other'))
+    await log.publish(event('message-end', { messageId: 'm', message: { content: [{ type: 'text', text: 'abc' }] } }))
+    await log.settle()
+    expect(reader.types).toEqual(['message-start', 'text-delta', 'text-delta', 'run-queued', 'text-delta', 'message-end'])
+    expect(reader.deltas).toEqual(['a', 'b', 'c'])
   })
 
   it.each(['message-end', 'child-update'])('S119: after %s of the run, received live, the count is reset for what the reader reads from the store', async (type) => {

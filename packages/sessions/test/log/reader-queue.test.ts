@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import { parseCursor, printCursor } from '../../src/contract/cursor.ts'
+import { charactersHad, parseCursor, printCursor } from '../../src/contract/cursor.ts'
 import { ReaderQueue } from '../../src/log/reader-queue.ts'
 
 const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })
@@ -18,7 +18,7 @@ describe('S117: the queue of one reader', () => {
   it('S117: gives its events in order, once', () => {
     const queue = new ReaderQueue(undefined)
     queue.pushDurable(event(1), 1, 10)
-    queue.pushDelta(event(1), { seq: 1, base: 1, n: 1 }, 10)
+    queue.pushDelta(event(1), { seq: 1, base: 1, n: 1, had: '' }, 10)
     queue.pushDurable(event(2), 2, 10)
     expect(queue.head).toMatchObject({ kind: 'durable', seq: 1 })
     expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([{ kind: 'durable', seq: 1 }, { kind: 'delta', base: 1, n: 1 }, { kind: 'durable', seq: 2 }])
@@ -51,14 +51,14 @@ describe('S117: the queue of one reader', () => {
   it('S117: wakes the reader of a run for its own events, and for those of other runs when half of its room is taken', async () => {
     const queue = new ReaderQueue(undefined, 20, 'mine')
     const of = (runId: string): LoggedEvent => ({ ...event(1), runId }) as LoggedEvent
-    const waiting = queue.wait(false)
+    const waiting = queue.wait()
     queue.pushDurable(of('other'), 1, 6)
-    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1 }, 4)
+    queue.pushDelta(of('other'), { seq: 1, base: 1, n: 1, had: '' }, 4)
     expect(await ended(waiting)).toBe(false)
     queue.pushDurable(of('other'), 2, 1)
     expect(await ended(waiting)).toBe(true)
     while (queue.shift());
-    const again = queue.wait(false)
+    const again = queue.wait()
     queue.pushDurable(of('mine'), 3, 1)
     expect(await ended(again)).toBe(true)
   })
@@ -73,9 +73,9 @@ describe('S117: the queue of one reader', () => {
 
   it('S117: takes no deltas of the muted event, but takes others', () => {
     const queue = new ReaderQueue(4)
-    queue.pushDelta(event(4), { seq: 4, base: 4, n: 1 }, 1)
+    queue.pushDelta(event(4), { seq: 4, base: 4, n: 1, had: '' }, 1)
     expect(queue.head).toBeUndefined()
-    queue.pushDelta(event(5), { seq: 5, base: 5, n: 1 }, 1)
+    queue.pushDelta(event(5), { seq: 5, base: 5, n: 1, had: '' }, 1)
     expect(queue.head).toMatchObject({ base: 5 })
   })
 
@@ -84,7 +84,7 @@ describe('S117: the queue of one reader', () => {
       const queue = new ReaderQueue(undefined, 10)
       const clock = manualClock()
       const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
-      const wait = queue.wait(false)
+      const wait = queue.wait()
       expect(await ended(wait)).toBe(false)
       if (wake === 'push') queue.pushDurable(event(1), 1, 1)
       if (wake === 'look') queue.lookUp()
@@ -103,7 +103,7 @@ describe('S117: the queue of one reader', () => {
     outdated.lookUp()
     const full = new ReaderQueue(undefined, 0)
     full.pushDurable(event(1), 1, 1)
-    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait(false))).toBe(true)
+    for (const queue of [filled, outdated, full]) expect(await ended(queue.wait())).toBe(true)
   })
 
   it('S117: reports quiet first after firstMs, then after four times as long each time, up to mostMs; a push resets it', async () => {
@@ -111,7 +111,7 @@ describe('S117: the queue of one reader', () => {
     const queue = new ReaderQueue(undefined)
     const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
     const quietAfter = async (ms: number): Promise<void> => {
-      const wait = queue.wait(false)
+      const wait = queue.wait()
       await clock.advance(ms - 1)
       expect(await ended(wait)).toBe(false)
       await clock.advance(1)
@@ -135,7 +135,7 @@ describe('S117: the queue of one reader', () => {
     const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
     const held = (): boolean => clock.pendingTimers === 2
     const waited = async (hold: boolean): Promise<void> => {
-      const wait = queue.wait(hold)
+      const wait = queue.wait(hold ? clock : undefined)
       queue.pushDurable(event(1), 1, 1)
       await wait
       queue.shift()
@@ -146,7 +146,7 @@ describe('S117: the queue of one reader', () => {
     await waited(false)
     expect(held()).toBe(false)
     await waited(true)
-    const wait = queue.wait(true)
+    const wait = queue.wait(clock)
     await clock.advance(100)
     expect(held()).toBe(true)
     queue.pushDurable(event(2), 2, 1)
@@ -165,7 +165,20 @@ describe('S120: cursors', () => {
     expect(printCursor(seq, n)).toBe(cursor)
   })
 
-  it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {
+  it.each([
+    ['', []],
+    ['.0-35', [35]],
+    ['.2-5', [Infinity, Infinity, 5]],
+    ['.0-5.2-7', [5, Infinity, 7]],
+  ])('S120: the end %j of a cursor says how many characters of each block were read', (had, counts) => {
+    expect(parseCursor(`7.3${had}`)).toEqual({ seq: 7, n: 3, ...(had && { had }) })
+    expect(printCursor(7, 3, had)).toBe(`7.3${had}`)
+    expect(charactersHad(had)).toEqual(counts)
+    expect(printCursor(7, 0, had)).toBe(had ? `7.0${had}` : '7')
+    expect(parseCursor(printCursor(7, 0, had))).toEqual({ seq: 7, n: 0, ...(had && { had }) })
+  })
+
+  it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', '1.2.3-', '1.2.-3', '1.0-3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {
     expect(() => parseCursor(cursor as string)).toThrowError(expect.objectContaining({ code: 'invalid-cursor' }))
   })
 })

@@ -1,11 +1,17 @@
 import { manualClock } from '@bowline/llm/testing'
 import { verifyWebhook, type NoticeRecord, type Runtime, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { describe, expect, it } from 'vitest'
+import { faultyStore } from '@bowline/sessions/testing'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 import { onLoopback, receiver, secret, to } from './receiver.ts'
 
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 const startMs = 1_750_000_000_000
 
 function talkative(options: Partial<SetupOptions>) {
@@ -46,6 +52,17 @@ function settledStore(store = memoryStore()) {
 const all = (state: NoticeRecord['state'], count: number) => (notices: readonly NoticeRecord[]) => notices.filter((notice) => notice.state === state).length === count
 
 describe('a delivery', () => {
+  it('S212: is not repeated because the store fails for a moment after it', async () => {
+    const hook = await receiver()
+    const { store, until } = settledStore()
+    const { runtime, faults } = talkative({ store: faultyStore(store, [{ of: 'settleNotice', times: 4, fault: 'unavailable' }]), notify: to(hook.url) })
+    await turns(runtime, 'room:1')
+    await hook.count(1)
+    expect(await until(all('delivered', 1))).toMatchObject([{ attempts: 1 }])
+    expect(faults).toEqual([])
+    await runtime.stop()
+  })
+
   it('S212: is one signed POST with an id, and is recorded', async () => {
     const hook = await receiver()
     const { store, until } = settledStore()
@@ -60,6 +77,21 @@ describe('a delivery', () => {
     expect(notice).not.toHaveProperty('dueAt')
     await runtime.stop()
     expect([hook.received.length, faults]).toEqual([1, []])
+  })
+
+  it('S212: leaves nothing in memory, however long the runtime lives', async () => {
+    const hook = await receiver()
+    const requests: WeakRef<object>[] = []
+    const onRequest = (message: unknown): void => void requests.push(new WeakRef((message as { readonly request: object }).request))
+    subscribe('http.client.request.start', onRequest)
+    onTestFinished(() => void unsubscribe('http.client.request.start', onRequest))
+    const { store, until } = settledStore()
+    const { runtime } = talkative({ store, notify: to(hook.url) })
+    await turns(runtime, 'room:1', 10)
+    await until(all('delivered', 10))
+    expect(requests.length).toBeGreaterThanOrEqual(10)
+    await expect.poll(() => (collectGarbage(), requests.filter((request) => request.deref()).length)).toBeLessThan(3)
+    await runtime.stop()
   })
 
   it('S212: goes to each webhook that names the event, also to the webhook of the session', async () => {
@@ -155,7 +187,7 @@ describe('a receiver that never answers', () => {
     expect(silent.received.length).toBe(8)
     await clock.advance(1)
     await until((notices) => notices.filter(({ error }) => error === 'the receiver did not answer within 10000 ms').length === 8)
-    await silent.count(16)
+    await silent.count(9)
     await runtime.stop({ graceMs: 0 })
   })
 

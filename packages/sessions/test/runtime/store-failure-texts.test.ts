@@ -29,6 +29,7 @@ it.each<DurableEventType>(['turn-start', 'message-end', 'child-start', 'turn-end
   const session = runtime.session('room:1')
   const run = await session.send('go')
   const result = await run.result()
+  expect(result.status).toBe('completed')
   const seen = JSON.stringify([result, await logOf(session), await session.messages(), await session.runs()])
   expect(seen).not.toContain(place)
   expect(told).toContain(failure)

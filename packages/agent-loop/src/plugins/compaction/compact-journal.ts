@@ -11,8 +11,7 @@ import type { ModelName } from '../../events/turn-events.ts'
 import { TurnLog } from '../../journal/turn-log.ts'
 import type { Note } from '../../journal/turn-log.ts'
 import { StopSwitch } from '../../kernel/stop-switch.ts'
-import { ContextEstimate } from '../../transcript/estimate.ts'
-import { View } from '../../transcript/view.ts'
+import { Transcript } from '../../transcript/transcript.ts'
 import { compact } from './compact.ts'
 import type { CompactionHost } from './host.ts'
 import { breakerOf } from './policy.ts'
@@ -66,10 +65,10 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   let tokensBefore = 0
   try {
     const state = await parts.journal.load()
-    const context = contextOf(parts, state)
-    tokensBefore = context.estimate.tokens
+    const transcript = new Transcript(state, parts.model)
+    tokensBefore = transcript.estimate.tokens
     if (state.open) return { outcome: 'skipped', reason: 'a turn is open', tokensBefore }
-    const host = await hostOf(parts, state, context, stop)
+    const host = await hostOf(parts, state, transcript, stop)
     const { trigger = 'manual', instructions } = parts
     const result = await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
     await host.ended()
@@ -81,7 +80,9 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   }
 }
 
-async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost & { ended(): Promise<void> }> {
+type EndedHost = CompactionHost & { ended(): Promise<void> }
+
+async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { shown: view, estimate }: Transcript, stop: StopSwitch): Promise<EndedHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
   const { runId = ids.next('run') } = parts
   let last: DurableEvent['type'] | undefined
@@ -149,13 +150,3 @@ async function settleOf(reservation: Reservation, actual: Spending, tell: (messa
 }
 
 type Expected = Parameters<CompactionHost['reserve']>[0]
-type Context = Pick<CompactionHost, 'view' | 'estimate'>
-
-function contextOf({ model }: JournalCompaction, state: JournalState): Context {
-  const view = new View()
-  for (const message of state.messages) view.append(message)
-  if (state.compaction) view.setCompaction(state.compaction)
-  const estimate = new ContextEstimate(model, state.calibration)
-  estimate.restart(view.messages, view.freshFrom)
-  return { view, estimate }
-}
