@@ -1,5 +1,3 @@
-export { fileOfImage } from './image-part.ts'
-
 const maxMistakes = 3
 /** Longer names are cut, both in messages and before they are compared. */
 const longestShown = 40
@@ -241,4 +239,38 @@ function plain(name: string): string {
 /** Cuts a long name for an error message. */
 export function shortened(name: string): string {
   return name.length <= longestShown ? name : `${name.slice(0, longestShown)}…`
+}
+
+/** An image of an input, in the form of the AI SDK. */
+interface Image {
+  readonly type: 'image'
+  readonly image: string
+  readonly mediaType?: string
+}
+
+/** The image in the form in which inputs are stored. */
+interface ImageFile {
+  readonly type: 'file'
+  readonly mediaType: string
+  readonly data: { readonly type: 'data'; readonly data: string } | { readonly type: 'url'; readonly url: string }
+}
+
+const imageForm = /^(?:https?:\/\/.*|(?:data:image\/[^;,]+(?:;[^;,]+)*;base64,)?[A-Za-z0-9+/]+={0,2})$/i
+/** Image types by the first characters of the base64 data. */
+const imageSignatures = { iVBORw0KGgo: 'png', '/9j/': 'jpeg', R0lGOD: 'gif', UklGR: 'webp' } as const
+const anyImage = 'image/*'
+
+/**
+ * Returns an image of an input as the file part that is stored, with its other fields. Returns undefined if its data is not an
+ * image: base64, a data URL of an image in base64, or an http(s) URL. Does not check the other fields.
+ */
+export function fileOfImage({ image, mediaType, ...others }: Image): ImageFile | undefined {
+  if (!isText(image) || !imageForm.test(image)) return undefined
+  const file = (found: string, data: ImageFile['data']): ImageFile => ({ ...others, type: 'file', mediaType: mediaType ?? found, data })
+  if (/^https?:/i.test(image)) return file(anyImage, { type: 'url', url: image })
+  const comma = image.indexOf(',')
+  const data = image.slice(comma + 1)
+  const signature = Object.entries(imageSignatures).find(([start]) => data.startsWith(start))
+  const found = signature ? `image/${signature[1]}` : anyImage
+  return file(comma < 0 ? found : image.slice('data:'.length, image.indexOf(';')), { type: 'data', data })
 }
