@@ -39,7 +39,7 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
   'sessions/stores/postgres/hint-sender.ts mostKeys': ['asks to read all', 'sessions/test/stores/postgres/hints.test.ts', 'S187: hints of more than 10,000'],
   'sessions/stores/postgres/hint-sender.ts mostBatches': ['forgets the oldest time', 'sessions/test/stores/postgres/hints.test.ts', 'S187: the send times'],
-  'sessions/writer/conversations.ts most': ['drops the oldest whole', 'sessions/test/writer/conversations.test.ts', 'S155: a process keeps the most recent'],
+  'sessions/writer/conversations.ts usualMost': ['drops the oldest whole', 'sessions/test/writer/conversations.test.ts', 'S155: a process keeps the most recent'],
 }
 
 /** Bounds that hold nothing for longer than one call, run or turn, by what happens at them. */
