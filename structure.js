@@ -11,7 +11,7 @@
 export const structure = {
   llm: [
     { room: 'base', holds: ['arguments.ts', 'json.ts', 'model-error.ts', 'check.ts', 'clock.ts'] },
-    { room: 'contract', holds: ['messages.ts', 'check-messages.ts', 'message-id.ts', 'unique-ids.ts', 'events.ts', 'model-info.ts'] },
+    { room: 'contract', holds: ['messages.ts', 'beginnings.ts', 'check-messages.ts', 'message-id.ts', 'unique-ids.ts', 'events.ts', 'model-info.ts'] },
     [{ room: 'errors', holds: ['errors', 'redact.ts'] }, 'params', 'tools', 'prompt', 'usage'],
     ['models', 'telemetry'],
     'model-request.ts',
@@ -46,7 +46,7 @@ export const structure = {
     'commands',
     'children',
     'runtime',
-    { room: 'entries', holds: ['index.ts', 'addresses.ts', 'guarded-request.ts', 'memory.ts', 'file.ts', 'kv.ts', 'postgres.ts', 'redis.ts', 'requests.ts', 'sqlite.ts'] },
+    { room: 'entries', holds: ['index.ts', 'addresses.ts', 'guarded-request.ts', 'memory.ts', 'env.ts', 'file.ts', 'kv.ts', 'postgres.ts', 'redis.ts', 'requests.ts', 'sqlite.ts'] },
     'testing',
   ],
   bridge: [

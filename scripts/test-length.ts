@@ -7,8 +7,8 @@ if (!/^\d{1,9}$/.test(given)) throw new TypeError(`TEST_SEED must be a whole num
 /** Seed of random tests. It is the same in each run, unless `TEST_SEED` is set. */
 export const testSeed = Number(given)
 
-/** Returns the number of cases of a test: `short` by default, `long` with `TEST_LENGTH=long`. */
-export function rounds({ short, long }: { readonly short: number; readonly long: number }): number {
+/** Returns the number of cases of a test, or what else depends on its length: `short` by default, `long` with `TEST_LENGTH=long`. */
+export function rounds<Value = number>({ short, long }: { readonly short: Value; readonly long: Value }): Value {
   return length === 'long' ? long : short
 }
 

@@ -1,7 +1,7 @@
 import { createBridge, inProcessExecutor } from '@bowline/bridge'
 import type { Bridge, BridgeAgent, BridgeLogger, BridgeOptions } from '@bowline/bridge'
 
-export const quiet: BridgeLogger = { info: () => undefined, warn: () => undefined, error: () => undefined }
+export const quiet: BridgeLogger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 
 /** Agent that returns its prompt. */
 export const echo = {

@@ -9,7 +9,7 @@ const starts = 9
 const warmups = 500
 const prompts = 2_000
 
-const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 const file = (name: string): string => join(import.meta.dirname, name)
 
 async function startBridge(): Promise<Bridge> {

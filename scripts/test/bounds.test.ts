@@ -36,6 +36,7 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
   'sessions/orchestration/records.ts keysKept': ['forgets the oldest key', 'sessions/test/orchestration/state.test.ts', 'O14: a key counts once'],
   'sessions/requests/record-requests.ts mostLogs': ['drops the session unused for longest', 'sessions/test/bounds.test.ts', 'last requests of sessions'],
   'sessions/requests/request-log.ts mostWaiting': ['refuses', 'sessions/test/bounds.test.ts', 'requests that are not yet recorded'],
+  'sessions/runtime/failing-receivers.ts mostReceivers': ['forgets the oldest receiver', 'sessions/test/notify/failing-receivers.test.ts', 'S213: a receiver is paused'],
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
   'sessions/stores/postgres/hint-sender.ts mostKeys': ['asks to read all', 'sessions/test/stores/postgres/hints.test.ts', 'S187: hints of more than 10,000'],
   'sessions/stores/postgres/hint-sender.ts mostBatches': ['forgets the oldest time', 'sessions/test/stores/postgres/hints.test.ts', 'S187: the send times'],
@@ -58,7 +59,6 @@ const passing: Readonly<Record<string, string>> = {
     llm/tools/linear-pattern.ts maxPatternLength
     llm/tools/linear-pattern.ts maxInstructions
     llm/tools/linear-pattern.ts maxInstructionsInAll
-    llm/tools/scalar-check.ts maxFormattedLength
     llm/tools/schema-fault.ts maxParts
     llm/tools/schema-fault.ts maxDepth
     llm/tools/schema-fault.ts maxExpandedParts
@@ -104,6 +104,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/keys.ts maxKeyBytes
     sessions/keys.ts maxChildKeyBytes
     sessions/keys.ts maxInputIdBytes
+    sessions/keys.ts maxEntryIdCharacters
     sessions/memories/check-options.ts limits
     sessions/memories/scope.ts maxBytes
     sessions/memories/vectors.ts mostNumbers
@@ -113,6 +114,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/postgres/postgres-options.ts maxRecordBytes
     sessions/stores/sqlite/sqlite-store.ts maxRecordBytes`,
   'cuts the text or the list': `
+    agent-loop/kernel/model-call.ts longestId
     agent-loop/plugins/compaction/facts.ts longestValue
     agent-loop/plugins/compaction/summary.ts longestOutput
     agent-loop/plugins/guardrails/loop-guard.ts longestKey
@@ -177,14 +179,13 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/file/state-log.ts mostBytesPerByte
     sessions/stores/file/write-queue.ts mostPerGroup
     sessions/stores/memory.ts mostPerTurn
+    sessions/stores/session-lists.ts mostSorted
     sessions/stores/postgres/hint-format.ts mostBytes
     sessions/stores/sqlite/sqlite-connection.ts mostAtOnce`,
   'gives up with an error': `
     agent-loop/journal/turn-log.ts mostEndTries
     bridge/executors/worker/heartbeat.ts maxMissed
     server/rate/state-rate-limiter.ts mostTries
-    server/routes/session-view.ts maxLooks
-    sessions/contract/commit-once.ts maxTries
     sessions/contract/retry-on-conflict.ts maxTries
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
@@ -210,6 +211,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/commands/run-driver.ts #drivers
     sessions/orchestration/id-queues.ts #queues
     sessions/requests/record-requests.ts #logs
+    sessions/runtime/failing-receivers.ts #receivers
     sessions/runtime/tenant-budgets.ts #accounts
     sessions/stores/postgres/hint-sender.ts #waiting
     sessions/stores/postgres/hint-sender.ts #sentAt
@@ -252,6 +254,8 @@ const collections: Readonly<Record<string, string>> = {
     server/chat/turn-fold.ts #stored
     server/sse/frame-form.ts #kinds
     sessions/commands/transfer/imported-tree.ts #places
+    sessions/contract/cursor.ts #closed
+    sessions/contract/cursor.ts #counts
     sessions/commands/transfer/imported-tree.ts #openEnds
     sessions/commands/transfer/imported-tree.ts #settled
     sessions/writer/journal-inbox.ts #given
@@ -276,8 +280,10 @@ const collections: Readonly<Record<string, string>> = {
     server/sse/concurrency-counter.ts #counts
     server/sse/open-streams.ts #streams
     server/sse/shared-frames.ts #large
+    sessions/commands/rest-watch.ts #runs
     sessions/commands/tree/partial-copy.ts underWay
     sessions/log/live-log.ts #readers
+    sessions/log/live-log.ts #reads
     sessions/log/live-log.ts #watchers
     sessions/log/live-log.ts #sessions
     sessions/log/remote-deltas.ts #fetching
@@ -305,11 +311,10 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/definition-files.ts #damaged
     sessions/stores/file/session-folder.ts #files
     sessions/stores/file/session-folder.ts #damaged
-    sessions/stores/memory/session-index.ts open
     sessions/stores/memory/session-index.ts running
     sessions/stores/memory/session-index.ts unread
-    sessions/stores/memory/session-index.ts #children
-    sessions/stores/memory/session-index.ts #parents
+    sessions/stores/memory/session-lists.ts #listed
+    sessions/stores/memory/session-lists.ts #lists
     sessions/stores/memory/time-order.ts #byKey`,
 }
 

@@ -53,8 +53,7 @@ async function serve(dev: boolean): Promise<number> {
   const env = { ...process.env }
   try {
     const keep = storeChoiceFrom(env).kind === 'postgres' ? keepTwo : keepOne
-    const wanted = portFrom(env)
-    const port = wanted === 0 ? await freePort(0) : wanted
+    const port = portFrom(env)
     const watched = dev ? await watchPage() : undefined
     const pageFolder = watched?.folder ?? (await buildPage())
     const server = await keep({ ...env, DEMO_PORT: String(port), DEMO_PAGE: pageFolder }, port)

@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { freePort } from '../src/supervisor/free-port.ts'
 import { keepServer } from '../src/supervisor/keep-server.ts'
 import type { ReadyServer } from '../src/supervisor/keep-server.ts'
 import { testDatabase } from '../../../scripts/postgres.ts'
@@ -10,7 +9,7 @@ const unreachable = 'postgresql://127.0.0.1:1/demo'
 /** Keeps a server until the end of the test. `ready` and `gone` resolve with the next event. */
 async function keep(store: string) {
   const dataFolder = await makeDataFolder()
-  const env = { ...demoEnv(dataFolder), DEMO_PORT: String(await freePort(0)), DEMO_STORE: store }
+  const env = { ...demoEnv(dataFolder), DEMO_STORE: store }
   let ready = Promise.withResolvers<ReadyServer>()
   let gone = Promise.withResolvers<string>()
   const server = keepServer({ env, onReady: (up) => ready.resolve(up), onGone: (exit) => gone.resolve(exit) })
@@ -37,15 +36,17 @@ async function keep(store: string) {
 describe('a server under supervision', { timeout: 60_000 }, () => {
   const database = testDatabase()
 
-  it('is not given up if its store is out of reach for a while', async () => {
+  it('is not given up if its store is out of reach for a while, and is back at the same address', async () => {
     const { env, ready, gone } = await keep(database.url)
-    const { pid } = await ready()
+    const { pid, url } = await ready()
     env.DEMO_STORE = unreachable
     process.kill(pid, 'SIGKILL')
     expect(await gone()).toBe('SIGKILL')
     expect(await gone()).toContain('Postgres cannot be reached')
     env.DEMO_STORE = database.url
-    expect((await ready()).pid).not.toBe(pid)
+    const next = await ready()
+    expect(next.pid).not.toBe(pid)
+    expect(next.url).toBe(url)
   })
 
   it('is given up if its store was never reachable', async () => {

@@ -2,7 +2,7 @@ export { AgentError } from './base/agent-error.ts'
 export { defineAgent, withExtensions } from './agent/define-agent.ts'
 export { subagentsOf } from './plugins/subagents/delegate-tools.ts'
 export type { Diagnostic, Loaded, LoadedList } from './base/loaded.ts'
-export type { Accepted, AgentInput, Answers, ApprovalDecision, SessionActions, SubmittedResult } from './contract/input.ts'
+export type { Accepted, AgentInput, Answers, ApprovalDecision, InputPart, SessionActions, SubmittedResult } from './contract/input.ts'
 export type {
   Agent,
   AgentFingerprint,

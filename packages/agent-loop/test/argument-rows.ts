@@ -72,6 +72,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   isDurable: { names: ['event'], good: () => [{}], call: loop.isDurable, open: ['event'], takes: { event: anything } },
   commitsOf: { names: ['event'], good: () => [{}], call: events.commitsOf, open: ['event'], takes: { event: anything } },
   reduceEvents: { names: ['view', 'event'], good: () => [loop.emptyView, {}], call: loop.reduceEvents, whole: ['view'], open: ['event'], takes: { view: anything, event: anything } },
+  missingDeltas: { names: ['event', 'had'], good: () => [{}, []], call: events.missingDeltas, open: ['event'], takes: { event: anything, had: anything } },
   lookForOutput: { names: ['messages'], good: () => [[user]], call: loop.lookForOutput, whole: ['messages[0]'] },
   statusOf: { names: ['status'], good: () => ['completed'], call: loop.statusOf, takes: { status: anything } },
   isEnded: { names: ['status'], good: () => ['completed'], call: loop.isEnded, takes: { status: anything } },

@@ -13,7 +13,7 @@ describe('public surface', () => {
       ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf', 'withExtensions'],
     ])
     expect(Object.keys(events).sort()).toEqual([
-      ...['commitsOf', 'emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
+      ...['commitsOf', 'emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'missingDeltas', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
     ])
     expect(Object.keys(testing).sort()).toEqual([
       ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],

@@ -2,6 +2,8 @@ import { inspect } from 'node:util'
 
 /** A logger with one structured line per call. A pino logger has this shape. */
 export interface BridgeLogger {
+  /** Each change of a session or a request: several lines for each prompt. */
+  debug(fields: LogFields, message: string): void
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
@@ -10,9 +12,25 @@ export interface BridgeLogger {
 /** Fields of a log line: JSON, and `cause`, any thrown value. Secrets are already removed. */
 export type LogFields = Readonly<Record<string, unknown>>
 
+/** Log levels, from most to least output. */
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+export type LogLevel = (typeof logLevels)[number]
+
+/** Returns a logger with these methods, made by one function. */
+export function loggerOf(method: (level: keyof BridgeLogger) => BridgeLogger['info']): BridgeLogger {
+  return { debug: method('debug'), info: method('info'), warn: method('warn'), error: method('error') }
+}
+
+/** Returns a logger that drops messages below the level. */
+export function atLevel(logger: BridgeLogger, level: LogLevel): BridgeLogger {
+  const least = logLevels.indexOf(level)
+  return loggerOf((name) => (logLevels.indexOf(name) >= least ? (fields, message) => logger[name](fields, message) : () => {}))
+}
+
 /** Writes JSON lines to stderr, because stdout may carry a protocol. */
 export function stderrLogger(): BridgeLogger {
-  return { info: write('info'), warn: write('warn'), error: write('error') }
+  return loggerOf(write)
 }
 
 function write(level: string): (fields: LogFields, message: string) => void {

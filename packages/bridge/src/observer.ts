@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { workContext } from './context.ts'
 import type { BridgeCounters } from './bridge-contract.ts'
-import type { BridgeLogger } from './logger.ts'
+import { loggerOf, type BridgeLogger } from './logger.ts'
 import type { BridgeNotice, NoticeBody } from './notices.ts'
 import type { BridgeRedaction } from './redact.ts'
 
@@ -55,7 +55,7 @@ export function createObserver({ clock, logger, onEvent, redaction }: ObserverOp
     notify(body) {
       count(body)
       const { type, ...fields } = body
-      logger[type === 'dropped' ? 'warn' : 'info'](fields, lineOf[type])
+      logger[levelOf[type]](fields, lineOf[type])
       try {
         onEvent?.(redaction.told({ ...body, at: clock.now() }))
       } catch (error) {
@@ -64,6 +64,15 @@ export function createObserver({ clock, logger, onEvent, redaction }: ObserverOp
     },
     counters: () => ({ sessionsOpened, sessionsClosed: { ...sessionsClosed }, requests: { ...requests }, refused, workerRestarts, dropped }),
   }
+}
+
+/** Changes of each session and request are for people who look for a fault: a busy bridge makes thousands of them. */
+const levelOf: Readonly<Record<NoticeBody['type'], keyof BridgeLogger>> = {
+  'session-changed': 'debug',
+  'request-changed': 'debug',
+  refused: 'info',
+  dropped: 'warn',
+  'worker-changed': 'info',
 }
 
 const lineOf: Readonly<Record<NoticeBody['type'], string>> = {
@@ -80,13 +89,10 @@ function isKey<T extends object>(counts: T, name: unknown): name is keyof T {
 
 /** Returns a logger that adds owner, session, agent and request to each line and redacts secrets in thrown values. */
 export function contextLogger(logger: BridgeLogger, redaction: BridgeRedaction): BridgeLogger {
-  const withContext = (level: keyof BridgeLogger): BridgeLogger['info'] => {
-    return (given, message) => {
-      const work = workContext()
-      if (!work) return logger[level](redaction.fields(given), message)
-      const { owner, sessionId, agentId, requestId } = work
-      logger[level](redaction.fields({ owner, sessionId, agentId, ...(requestId !== undefined && { requestId }), ...given }), message)
-    }
-  }
-  return { info: withContext('info'), warn: withContext('warn'), error: withContext('error') }
+  return loggerOf((level) => (given, message) => {
+    const work = workContext()
+    if (!work) return logger[level](redaction.fields(given), message)
+    const { owner, sessionId, agentId, requestId } = work
+    logger[level](redaction.fields({ owner, sessionId, agentId, ...(requestId !== undefined && { requestId }), ...given }), message)
+  })
 }

@@ -8,7 +8,7 @@ import { configChecks as check } from './arguments.ts'
 import { needsCode, withSchema } from './check-schemas.ts'
 import type { BridgeExecutor } from './executors/executor.ts'
 import { givenFields } from './given-fields.ts'
-import { stderrLogger } from './logger.ts'
+import { atLevel, stderrLogger } from './logger.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice } from './notices.ts'
 import type { BridgeAction } from './bridge-contract.ts'
@@ -124,7 +124,7 @@ export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
   onEvent: check.checkFunction,
   clock: check.methods('now', 'setTimer'),
   ids: check.methods('next'),
-  logger: check.methods('info', 'warn', 'error'),
+  logger: check.methods('debug', 'info', 'warn', 'error'),
   redact: withSchema(redactSchema, checkRedact),
 }
 
@@ -170,7 +170,7 @@ function defaults(): BridgeSettings {
     clock: systemClock,
     // 128 random bits, so that ids cannot be guessed.
     ids: { next: (kind) => `${kind}_${randomBytes(16).toString('base64url')}` },
-    logger: stderrLogger(),
+    logger: atLevel(stderrLogger(), 'info'),
     redact: undefined,
   }
 }

@@ -65,6 +65,19 @@ describe('the default logger of a bridge', () => {
     expect(lines.join('')).toContain('logger.test.ts')
   })
 
+  it('B115: a prompt writes no line: changes of sessions and requests are debug', async () => {
+    const written = vi.spyOn(process.stderr, 'write').mockImplementation(() => true)
+    const bridge = createBridge({ executors: [inProcessExecutor({ agents: [testAgent('a')] })] })
+    await bridge.start()
+    expect(await bridge.delegate({ prompt: 'hi' }).result()).toMatchObject({ text: 'a: hi' })
+    expect(written).not.toHaveBeenCalled()
+    await bridge.stop()
+    const { bridge: other, logger } = await startBridge([testAgent('a')])
+    await other.delegate({ prompt: 'hi' }).result()
+    const changes = logger.lines.filter(({ message }) => message === 'request changed' || message === 'session changed')
+    expect(new Set(changes.map(({ level }) => level))).toEqual(new Set(['debug']))
+  })
+
   it('B34: the cause of a logged error stays an error with its own cause', async () => {
     const logger = recordingLogger()
     const { bridge } = await startBridge([testAgent('a', { onPrompt: () => Promise.reject(new TypeError('no', { cause: new RangeError('why') })) })], { logger })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { stateStoreFromEnv, type StateStore } from '@bowline/sessions'
+import type { StateStore } from '@bowline/sessions'
+import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { startKvServer, type KvServer } from '@bowline/sessions/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../scripts/redis.ts'

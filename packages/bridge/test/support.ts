@@ -12,7 +12,7 @@ export interface LogLine {
 export function recordingLogger(): BridgeLogger & { readonly lines: LogLine[] } {
   const lines: LogLine[] = []
   const write = (level: keyof BridgeLogger) => (fields: LogFields, message: string) => void lines.push({ level, message, fields })
-  return { lines, info: write('info'), warn: write('warn'), error: write('error') }
+  return { lines, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
 export type AgentParts = Partial<BridgeAgent>

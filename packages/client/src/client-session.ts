@@ -4,13 +4,13 @@ import type { ClientTools } from './client-tool.ts'
 import type { Connection } from './connection.ts'
 import type { Run } from './run.ts'
 import type {
+  DeclaredTool,
   JsonObject,
   JsonValue,
   MessageInput,
   OnBusy,
   RuntimeParams,
   SubmissionReceipt,
-  ToolDeclaration,
   ToolResultInput,
   UserInput,
 } from './wire.ts'
@@ -45,8 +45,11 @@ export interface SendOptions {
    * are valid here.
    */
   readonly history?: readonly MessageInput[]
-  /** Remote tools that the agent itself does not have, for the session that this input creates. `tools` answers them. */
-  readonly declarations?: readonly ToolDeclaration[]
+  /**
+   * Remote tools that the agent itself does not have, for the session that this input creates. `tools` answers them. A tool made by
+   * `defineTool` is valid here.
+   */
+  readonly declarations?: readonly (DeclaredTool | { toJSON(): DeclaredTool })[]
   /** Model of this run: one of those that the agent offers. */
   readonly model?: string
   /** Model parameters of this run. The agent decides which of them a client may set. */

@@ -5,7 +5,7 @@ export interface LogPosition {
   readonly delta: number
 }
 
-const form = /^(\d{1,15})(?:\.(\d{1,15}))?$/
+const form = /^(\d{1,15})(?:\.(\d{1,15})(?:\.\d+-\d+)*)?$/
 
 /** Returns undefined for a cursor whose form this version does not know. */
 export function positionOf(cursor: string): LogPosition | undefined {

@@ -163,8 +163,9 @@ export async function inTime<T>(
   leaving: AbortController,
   run: () => Promise<T>,
 ): Promise<T> {
-  const late = new ClientError('network', `The server sent nothing for ${reconnect.silenceMs} ms.`, { retryable: true })
-  const cancel = clock.setTimer(clock.now() + reconnect.silenceMs, () => leaving.abort(late))
+  const { silenceMs } = reconnect
+  const giveUp = (): void => leaving.abort(new ClientError('network', `The server sent nothing for ${silenceMs} ms.`, { retryable: true }))
+  const cancel = clock.setTimer(clock.now() + silenceMs, giveUp)
   try {
     return await run()
   } finally {

@@ -27,6 +27,7 @@ export type {
   SessionQuery,
 } from './client-session.ts'
 export type {
+  DeclaredTool,
   ExecuteComplete,
   ExecuteOptions,
   ExecuteRequest,
@@ -59,6 +60,7 @@ export type {
   ForkRequest,
   Identity,
   InputReceipt,
+  RunAhead,
   InputRequest,
   Label,
   LabelList,

@@ -50,15 +50,17 @@ const shortMessage = record<{ role: string; content: unknown }>({ role: required
 /** Checks a message. The server checks stored messages. */
 const message: ArgumentCheck = (path, value) => (isFields(value) && 'id' in value ? jsonObject : shortMessage)(path, value)
 
-const declaration = record<ToolDeclaration>({
-  name: checkName,
-  description: required(checkText),
-  inputSchema: required((path, value) => {
-    jsonObject(path, value)
-    const { type = 'object' } = value as { readonly type?: unknown }
-    checkRequired(`${path}.type`, type, 'object', () => [type].flat().includes('object'))
-  }),
+const schema = required((path, value) => {
+  jsonObject(path, value)
+  const { type = 'object' } = value as { readonly type?: unknown }
+  checkRequired(`${path}.type`, type, 'object', () => [type].flat().includes('object'))
 })
+/** Checks a tool as it is sent. */
+const declaration: ArgumentCheck = (path, given) => {
+  const tool: unknown = (Object(given) as { toJSON?(): unknown }).toJSON?.() ?? given
+  const schemaKey = (Object(tool) as { readonly parameters?: unknown }).parameters ? 'parameters' : 'inputSchema'
+  record<Omit<ToolDeclaration, 'inputSchema'>>({ name: checkName, description: required(checkText), label: checkText, effect: checkText, [schemaKey]: schema })(path, tool)
+}
 const runtimeParams: FieldChecks<RuntimeParams> = {
   ...{ model: optionalName, systemPrompt: checkText, stopSequences: listOf(checkText), providerSpecific: jsonObject },
   ...{ temperature: number(0), topP: number(0), maxTokens: whole(1), topK: whole(1), seed: whole(Number.MIN_SAFE_INTEGER) },

@@ -1,4 +1,3 @@
-import { isDelta } from '@bowline/agent-loop/events'
 import type { ClientEvent } from './client-event.ts'
 import type { Clock } from './clock.ts'
 import type { ExecuteResult, RunReader } from './run-reader.ts'
@@ -151,25 +150,24 @@ export class RunHandle implements Run {
   }
 }
 
-/** Events that were read and not yet yielded. Too many deltas are dropped: the next durable event holds the complete text. */
+/**
+ * Events that were read and not yet yielded. From `maxDeltaBytes` of deltas on, deltas of one block are joined, and live output of
+ * tools is dropped.
+ */
 class EventQueue {
-  #events: ClientEvent[] = []
+  readonly #events: ClientEvent[] = []
   #deltaBytes = 0
-  #muted = false
 
   push(event: ClientEvent): void {
-    if (!isDelta(event)) {
-      this.#muted = false
-      this.#events.push(event)
-      return
+    if ('delta' in event && (this.#deltaBytes += deltaOverheadBytes + event.delta.length) > maxDeltaBytes) {
+      if (event.type === 'tool-execution-delta') return
+      const last = this.#events.at(-1)
+      if (last && 'delta' in last && last.type === event.type && last.index === event.index) {
+        this.#events.pop()
+        event = { ...last, delta: last.delta + event.delta }
+      }
     }
-    if (this.#muted) return
-    this.#deltaBytes += deltaOverheadBytes + ('delta' in event ? event.delta.length : 0)
     this.#events.push(event)
-    if (this.#deltaBytes <= maxDeltaBytes) return
-    this.#events = this.#events.filter((kept) => !isDelta(kept))
-    this.#deltaBytes = 0
-    this.#muted = true
   }
 
   shift(): ClientEvent | undefined {

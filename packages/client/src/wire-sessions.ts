@@ -178,6 +178,13 @@ export interface OverlayRequest extends InputRequest {
 export interface InputReceipt {
   readonly runId: string
   readonly accepted: 'steered' | 'queued' | 'duplicate'
+  readonly behind?: RunAhead
+}
+
+/** Run that must end before a queued run starts. If it waits for an answer, so does the queued run. */
+export interface RunAhead {
+  readonly runId: string
+  readonly status: Status
 }
 
 /** Body of a decision about an approval. */

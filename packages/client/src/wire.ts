@@ -36,13 +36,16 @@ export interface ExecuteRequest {
   readonly options?: ExecuteOptions
 }
 
+/** A remote tool that a client declares, such as a tool without `execute` in its JSON form. The schema has either name. */
+export type DeclaredTool = ToolDeclaration | (Omit<ToolDeclaration, 'inputSchema'> & { readonly parameters: ToolDeclaration['inputSchema'] })
+
 /** Settings of a new session; `{}` is valid. */
 export interface SessionContext {
   readonly agent?: string
   /** Earlier messages. The agent must accept messages from a client. */
   readonly messages?: readonly MessageInput[]
   /** Remote tools that the client answers. They have no `execute`: a client cannot send code to the server. */
-  readonly tools?: readonly ToolDeclaration[]
+  readonly tools?: readonly DeclaredTool[]
   readonly metadata?: JsonObject
 }
 

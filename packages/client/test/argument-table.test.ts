@@ -259,6 +259,17 @@ describe('the arguments of every export', () => {
     for (const inputSchema of [{}, { type: ['object', 'null'] }, { anyOf: [] }]) expect(() => declare(inputSchema)).not.toThrow()
   })
 
+  it.each([
+    ['both schemas', { inputSchema: {}, parameters: {} }, 'declarations[0] has no option "inputSchema"; known are name, description, label, effect, parameters'],
+    ['parameters of a text', { parameters: { type: 'string' } }, 'declarations[0].parameters.type must be object; received'],
+    ['an effect that is no text', { parameters: {}, effect: 2 }, 'declarations[0].effect must be'],
+    ['another key', { parameters: {}, sequential: true }, 'declarations[0] has no option "sequential"'],
+    ['a schema that has no JSON form', { toJSON: () => ({ name: 'where', description: 'Where.', inputSchema: undefined }) }, 'declarations[0].inputSchema must be'],
+  ])('S208: refuses a declared tool with %s', (_fault, fields, message) => {
+    const declare = () => session().send('go', { declarations: [{ name: 'where', description: 'Where.', ...fields }] } as never)
+    expect(declare).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as string }))
+  })
+
   it.each([{}, { cron: '@daily', every: 60_000 }, { cron: undefined, at: undefined }])('S208: a schedule with the rule %j makes no request', async (rule) => {
     const refused = sessionAdmin().schedules.create({ input: 'x', ...rule } as never)
     await expect(refused).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('schedule must be an object with exactly one of cron, every and at') as string })

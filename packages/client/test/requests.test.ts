@@ -1,6 +1,8 @@
+import { defineTool } from '@bowline/agent-loop'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { textRun } from './support/events.ts'
 import { connect, startServer } from './support/setup.ts'
 import { json } from './support/wire-server.ts'
@@ -148,6 +150,19 @@ describe('requests', () => {
         options: { model: 'm', onBusy: 'interrupt', deltas: 'short' },
       },
     ])
+  })
+
+  it('C5: a tool made by defineTool is a declaration, and so is its JSON form, or one with parameters', async () => {
+    const server = await startServer()
+    server.onRun = (runId) => server.play(textRun({ runId, turn: 1 }, 'hello', ['hi']))
+    const tool = defineTool({ name: 'paint', description: 'Paints.', label: 'Paints', effect: 'pure', timeoutMs: 5, inputSchema: z.object({ at: z.string() }) })
+    const form = { name: 'draw', description: 'Draws.', parameters: { type: 'object' } } as const
+    await connect(server).session('s1').send('hello', { declarations: [tool, { ...tool.toJSON(), name: 'again' }, form] }).result()
+    const inputSchema = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }
+    const declared = { name: 'paint', description: 'Paints.', label: 'Paints', effect: 'pure', inputSchema }
+    const bodies = server.requests('POST', '/execute').map(({ body }) => body as { readonly context?: { readonly tools: readonly object[] } })
+    expect(bodies.at(-1)?.context?.tools).toMatchObject([declared, { ...declared, name: 'again' }, form])
+    expect(Object.keys(bodies.at(-1)?.context?.tools[0] ?? {}).toSorted()).toEqual(['description', 'effect', 'inputSchema', 'label', 'name'])
   })
 
   it('C21: the token is sent to baseUrl only: a redirect is not followed', async () => {

@@ -1,3 +1,5 @@
+export { fileOfImage } from './image-part.ts'
+
 const maxMistakes = 3
 /** Longer names are cut, both in messages and before they are compared. */
 const longestShown = 40

@@ -1,6 +1,8 @@
 import { isRecord, needed } from './arguments.ts'
 import { checkInput } from './check.ts'
+import type { Message } from './messages.ts'
 import { LlmError } from './model-error.ts'
+import { knownStart } from './beginnings.ts'
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const list = 'a list of parts'
@@ -18,7 +20,7 @@ const checked = new WeakSet<object>()
 export function checkMessages(path: string, messages: unknown, isCall: boolean): void {
   checkInput.checkRequired(path, messages, 'a list of messages', Array.isArray)
   const given = messages as readonly unknown[]
-  for (let place = 0; place < given.length; place++) {
+  for (let place = knownStart(messages as readonly Message[]); place < given.length; place++) {
     const message = given[place]
     if (isRecord(message) && checked.has(message)) continue
     checkMessage(`${path}[${place}]`, message, isCall)

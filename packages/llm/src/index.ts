@@ -26,6 +26,7 @@ export type {
   CustomPart,
   FileData,
   FilePart,
+  ImagePart,
   JSONObject,
   JSONValue,
   Message,
@@ -74,7 +75,7 @@ export type { TelemetryOptions } from './telemetry/telemetry-options.ts'
 export { checkInputSchema } from './tools/check-schema.ts'
 export { findSchemaFault } from './tools/schema-fault.ts'
 export type { SchemaFault } from './tools/schema-fault.ts'
-export { resolveSchema, validateWith } from './tools/tool-schema.ts'
+export { jsonSchemaOf, resolveSchema, validateWith } from './tools/tool-schema.ts'
 export type { SchemaIssue, SchemaResult } from './tools/schema-result.ts'
 export type { ToolSchema } from './tools/tool-schema.ts'
 export { addCost, costOf, costToNumber } from './usage/cost.ts'

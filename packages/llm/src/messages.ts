@@ -98,6 +98,15 @@ export type FileData = { readonly type: 'data'; readonly data: string } | { read
 
 /** A part of a user message. */
 export type ContentPart = TextPart | FilePart
+
+/** Image of an input, in the form of the AI SDK. It is stored as a file. */
+export interface ImagePart {
+  readonly type: 'image'
+  /** The image in base64, as a `data:` URL in base64, or as an http(s) URL. */
+  readonly image: string
+  /** Media type. Default: taken from the `data:` URL, else from the first bytes. */
+  readonly mediaType?: string
+}
 /** An item of a tool output of type `content`. */
 export type ContentItem = TextPart | FilePart
 

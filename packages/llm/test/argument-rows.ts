@@ -188,6 +188,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     call: llm.readEvents,
     whole: ['stream'],
   },
+  jsonSchemaOf: { names: ['schema'], good: () => [{ type: 'object', properties: { city: { type: 'string' } } }], call: llm.jsonSchemaOf, open: ['schema', 'schema.properties.city'], records: ['schema.properties'], takes: { ...schemaTakes('schema'), schema: ['object', 'function'] } },
   resolveSchema: { names: ['schema'], good: () => [{ type: 'object', properties: { city: { type: 'string' } } }], call: llm.resolveSchema, open: ['schema', 'schema.properties.city'], records: ['schema.properties'], takes: schemaTakes('schema') },
   streamMessage: {
     names: ['request'],

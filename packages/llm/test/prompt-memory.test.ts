@@ -1,8 +1,9 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { randomRuns } from '../../../scripts/test-length.ts'
-import { toPrompt, type Message } from '../src/index.ts'
+import { streamMessage, toPrompt, type Message } from '../src/index.ts'
 import { promptOf } from '../src/prompt/prompt-memory.ts'
+import { scriptedModel } from '../src/testing/index.ts'
 import { transcriptsFor, type Target } from './random-transcripts.ts'
 import { assistant } from './transcripts.ts'
 
@@ -114,6 +115,23 @@ describe('cached conversions of earlier calls', () => {
     const byStep = Array.from({ length: 40 }, (_, step) => readsOfCall(1 + step * 2))
     expect(byStep[39]).toBe(byStep[5])
     expect(byStep[39]).toBeGreaterThan(0)
+  })
+
+  it('L91: are not checked again: a call looks only at messages that the last call did not have', async () => {
+    const messages = stepsOf(400)
+    const model = scriptedModel(() => ({ text: 'Hi.' }))
+    const looksOfCall = async (length: number): Promise<number> => {
+      const looks = vi.spyOn(Object, 'isFrozen')
+      await streamMessage({ model, messages: messages.slice(0, length) }).result()
+      const count = looks.mock.calls.filter(([given]) => messages.includes(given as Message)).length
+      looks.mockRestore()
+      return count
+    }
+    await looksOfCall(397)
+    const early = await looksOfCall(399)
+    await looksOfCall(797)
+    expect(await looksOfCall(799)).toBe(early)
+    expect(early).toBeGreaterThan(0)
   })
 
   it('are frozen: a change by a middleware would otherwise reach all later calls', () => {

@@ -1,7 +1,7 @@
 import { jsonSchema } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { LlmError, resolveSchema, validateWith, type JSONSchema7 } from '../src/index.ts'
+import { jsonSchemaOf, LlmError, resolveSchema, validateWith, type JSONSchema7 } from '../src/index.ts'
 
 const shape: JSONSchema7 = {
   type: 'object',
@@ -225,8 +225,10 @@ describe('schemas', () => {
   it.each([
     ['pattern', { type: 'string', pattern: '(?i)abc' }, 'ABC'],
     ['pattern', { type: 'string', pattern: '^\\p{L}+$' }, 'é'],
-    ['enum', { enum: [{ a: 1 }, 'x'] }, { a: 1 }],
-    ['const', { const: [1] }, [1]],
+    ['format', { type: 'string', format: 'uri' }, '/relative'],
+    ['$dynamicRef', { $dynamicRef: '#node' }, 7],
+    ['$dynamicAnchor', { $dynamicAnchor: 'node' }, 7],
+    ['$recursiveRef', { $recursiveRef: '#' }, 7],
   ])('L104: %s is not checked if the checker would refuse a valid value: %j', async (keyword, inner, value) => {
     const schema = { type: 'object', properties: { inner } } as unknown as JSONSchema7
     const { validate, unchecked, jsonSchema: sent } = await resolveSchema(schema)
@@ -281,5 +283,26 @@ describe('schemas', () => {
   it('L104: checked schemas leave nothing in the registry that the caller shares with zod', async () => {
     await resolveSchema({ id: 'of-a-tool', type: 'object', properties: { a: { title: 'x', type: 'string' } } } as never)
     expect(JSON.stringify(z.toJSONSchema(z.globalRegistry))).not.toContain('of-a-tool')
+  })
+})
+
+describe('jsonSchemaOf', () => {
+  it.each([
+    ['plain JSON Schema', shape],
+    ['a Standard Schema', standard],
+    ['a schema of the AI SDK', own],
+  ])('returns the JSON Schema of %s without waiting', (_kind, schema) => {
+    expect(jsonSchemaOf(schema as never)).toMatchObject(shape)
+  })
+
+  it('returns that of zod', () => {
+    expect(jsonSchemaOf(z.object({ city: z.string() }))).toMatchObject({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] })
+  })
+
+  it('returns undefined for a schema that must be loaded, until it was', async () => {
+    const loaded = jsonSchema(Promise.resolve(shape))
+    expect(jsonSchemaOf(loaded)).toBeUndefined()
+    await resolveSchema(loaded)
+    expect(jsonSchemaOf(loaded)).toEqual(shape)
   })
 })

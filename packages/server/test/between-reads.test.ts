@@ -1,5 +1,6 @@
 import { defineExtension } from '@bowline/agent-loop'
 import type { SessionView } from '@bowline/client'
+import { manualClock } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
 import { bench, change, gate, refusal, remoteTool, say } from './support/bench.ts'
 import { allUiFrames, chatBody, chunksOf, postChat, userMessage } from './support/chat.ts'
@@ -23,15 +24,24 @@ async function viewWithCommits(commits: number): Promise<{ readonly torn: Sessio
   return { torn: await view(it.get(mine)), whole: await view(it.get(mine)) }
 }
 
-it.each([1, 2, 4])('V18: a view shows one moment, also when %i commits come between its reads', async (commits) => {
+it.each([1, 2, 9])('V18: a view shows one moment, also when %i commits come between its reads', async (commits) => {
   const { torn, whole } = await viewWithCommits(commits)
   expect(torn.messages).toHaveLength(2 + 2 * commits)
   expect(torn).toEqual(whole)
 })
 
-it('V18: with commits all the time it is answered after five reads', async () => {
-  const { torn } = await viewWithCommits(9)
-  expect(torn.messages).toHaveLength(2 + 2 * 5)
+it('V18: a view is refused, never torn, if commits come between its reads for 10 s', async () => {
+  const clock = manualClock()
+  const it = await bench({ clock, steps: Array.from({ length: 4 }, () => ({ text: 'One.' })) })
+  await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
+  change(it.runtime, (session) => ({
+    messages: async (page) => {
+      await allFrames(await it.execute({ sessionId: 'mine', input: say('more') }))
+      await clock.advance(4_000)
+      return session.messages(page)
+    },
+  }))
+  await refusal(it.get(mine), 503, 'store-unavailable')
 })
 
 it('V18: the pending calls of a run match the messages', async () => {

@@ -1,10 +1,11 @@
-import { defineAgent } from '@bowline/agent-loop'
+import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { createModels } from '@bowline/llm'
 import type { SessionView } from '@bowline/client'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { z } from 'zod'
 import { bench, localTool, refusal, remoteTool, say, stores } from './support/bench.ts'
 import { allFrames, completion, eventsOf } from './support/frames.ts'
 
@@ -104,6 +105,35 @@ describe.each(stores)('tools of a client over the $name store', ({ make }) => {
   })
 })
 
+describe('V14: a declared tool', () => {
+  const paint = { name: 'paint', description: 'Paints.', label: 'Paints', effect: 'pure' } as const
+  const inJson: unknown = JSON.parse(JSON.stringify(defineTool({ ...paint, inputSchema: z.object({ at: z.string() }) })))
+  const told = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }
+  it.each([
+    ['made by defineTool without execute, as JSON', inJson, told],
+    ['with a label and an effect', { ...paint, inputSchema: schema }, schema],
+    ['with parameters in place of inputSchema', { name: 'paint', description: 'Paints.', parameters: schema }, schema],
+  ])('is accepted %s', async (_form, tool, inputSchema) => {
+    const { execute, model } = await bench({ agents: { assistant: { clientTools: 'any' } }, steps: [call('paint', { at: 'top' })] })
+    const frames = await allFrames(await execute({ input: say('hi'), context: { tools: [tool] } as never }))
+    expect(completion(frames)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolName: 'paint', input: { at: 'top' } }] })
+    expect(model.calls[0]?.tools).toMatchObject([{ name: 'paint', description: 'Paints.', inputSchema }])
+  })
+
+  it.each([
+    ['with both schemas', { ...paint, inputSchema: schema, parameters: schema }, 'context.tools[0].inputSchema', 'inputSchema or as parameters, not as both'],
+    ['without a schema', paint, 'context.tools[0].inputSchema', 'inputSchema or as parameters'],
+    ['whose parameters are no schema', { ...paint, parameters: 'at' }, 'context.tools[0].parameters', 'JSON Schema'],
+    ['whose parameters cannot be used', { ...paint, parameters: { properties: { a: { pattern: '(a)\\1' } } } }, 'context.tools[0].parameters.properties.a.pattern', ''],
+    ['with another effect', { ...paint, inputSchema: schema, effect: 'twice' }, 'context.tools[0].effect', ''],
+    ['with another key', { ...paint, inputSchema: schema, sequential: true }, 'context.tools[0].sequential', 'not known'],
+  ])('is refused %s', async (_form, tool, path, message) => {
+    const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } } })
+    const { errors } = await refusal(execute({ input: say('hi'), context: { tools: [tool] } as never }), 400, 'invalid-body')
+    expect(errors).toMatchObject([{ path: expect.stringContaining(path) as string, message: expect.stringContaining(message) as string }])
+  })
+})
+
 it('V14: refuses a tool that would hide one of a subagent, or one that comes with subagents', async () => {
   const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([]), tools: [localTool('dig', () => 'dug')] })
   const boss = defineAgent({ name: 'boss', model: scriptedModel([]), subagents: [helper] })
@@ -170,7 +200,7 @@ describe('V106: a schema that a client declares is bounded before it is used', (
 
 it('V15: a declaration contains the input schema of a tool, and nothing that runs', async () => {
   const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } } })
-  for (const more of [{ execute: 'return 1' }, { effect: 'pure' }, { needsApproval: false }, { providerOptions: {} }]) {
+  for (const more of [{ execute: 'return 1' }, { needsApproval: false }, { providerOptions: {} }]) {
     const problem = await refusal(execute({ input: say('hi'), context: { tools: [{ ...declaration('x'), ...more }] } }), 400, 'invalid-body')
     expect(problem.errors).toEqual([{ path: `context.tools[0].${Object.keys(more)[0]}`, message: expect.any(String) }])
   }

@@ -61,11 +61,13 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
   it('V22: steer goes into the open run, a follow-up comes after it, and each response says so', async () => {
     const { execute, post, get, hold, runId, answer, model } = await openRun({ store: make() })
     const queued = await execute({ sessionId: 'mine', input: say('last'), options: { onBusy: 'queue' } })
+    expect([queued.headers.get('x-behind-run-id'), queued.headers.get('x-behind-status')]).toEqual([runId, 'running'])
+    expect(answer.headers.get('x-behind-run-id')).toBeNull()
     const steered = await post(`${mine}/steer`, { input: say('and this') })
     expect(steered.status).toBe(202)
     expect(await steered.json()).toEqual({ runId, accepted: 'steered' })
     const behind = await receipt(post(`${mine}/follow-up`, { input: say('behind') }))
-    expect(behind).toEqual({ runId: expect.any(String), accepted: 'queued' })
+    expect(behind).toEqual({ runId: expect.any(String), accepted: 'queued', behind: { runId, status: 'running' } })
     hold.open()
     const [first, last] = await Promise.all([allFrames(answer), allFrames(queued)])
     expect(completion(first)).toMatchObject({ runId, status: 'completed' })
@@ -94,7 +96,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     const { post, hold, answer, model } = await openRun({ store: make() })
     for (const route of ['steer', 'follow-up']) {
       const first = await receipt(post(`${mine}/${route}`, { input: say(route), id: 'a' }))
-      expect(await receipt(post(`${mine}/${route}`, { input: say(route), id: 'a' }))).toEqual({ ...first, accepted: 'duplicate' })
+      expect(await receipt(post(`${mine}/${route}`, { input: say(route), id: 'a' }))).toEqual({ runId: first.runId, accepted: 'duplicate' })
       await refusal(post(`${mine}/${route}`, { input: say('other'), id: 'a' }), 422, 'id-reused')
     }
     hold.open()

@@ -85,7 +85,6 @@ export type {
   Webhook,
 } from './contract/records.ts'
 export { memoryStateStore, type MemoryStateStoreOptions } from './state/memory-state-store.ts'
-export { stateStoreFromEnv, type ChosenStateStore, type StateStoreFromEnvOptions } from './stores/state-store-from-env.ts'
 export type { CasResult, LifeOptions, OpenableStateStore, Searchable, SearchQuery, StateQuery, StateRead, StateSearch, StateStore, TimeToLive, Versioned, WriteOptions } from './contract/state-store.ts'
 export { createOrchestration, createOrchestration as createOrchestrationStateManager } from './orchestration/manager.ts'
 export { removeOrchestrationState } from './orchestration/remove-session.ts'

@@ -10,6 +10,8 @@ const suffixForm = /^[A-Za-z0-9_-]{1,80}$/
 const maxKeyBytes = 256
 const maxChildKeyBytes = 700
 const maxInputIdBytes = 200
+/** Longer ids do not fit into an index of every store. */
+const maxEntryIdCharacters = 800
 
 /** Throws `invalid-key` and names the invalid part. All allowed characters are one byte long. */
 export function checkKey(key: string, path = 'key'): void {
@@ -66,4 +68,12 @@ export function checkInputId(path: string, id: unknown): void {
   if (bytes > maxInputIdBytes) {
     throw new SessionError('invalid-input', `${path} must have 1 to ${maxInputIdBytes} bytes, this one has ${bytes}.`)
   }
+}
+
+export function isEntryId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= maxEntryIdCharacters
+}
+
+export function checkEntryId(path: string, id: unknown): void {
+  inputChecks.checkRequired(path, id, `a text of 1 to ${maxEntryIdCharacters} characters`, isEntryId)
 }

@@ -342,7 +342,8 @@ function isCursor(value: unknown): boolean {
 function runRows({ run }: World): Readonly<Record<string, ShapedRow>> {
   return {
     'RunHandle.status': none(run.status),
-    'RunHandle.result': none(run.result),
+    'RunHandle.result': { args: [['', options({ waitMs: ms(0, 0) })]], call: run.result },
+    'RunHandle.behind': none(run.behind),
     'RunHandle.events': { args: [['', options({ cursor: { good: '1', accepts: isCursor }, abortSignal: signal, bufferBytes: whole(1) })]], call: run.events },
     'RunHandle.stop': { args: [['', options({ reason: text, waitMs: ms(0, 0) })]], call: run.stop },
   }

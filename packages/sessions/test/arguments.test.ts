@@ -5,6 +5,7 @@ import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import * as sessions from '@bowline/sessions'
+import * as env from '@bowline/sessions/env'
 import * as file from '@bowline/sessions/file'
 import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
@@ -85,7 +86,7 @@ const rows = rowsOf(world)
 
 describe('arguments', () => {
   it('S206: every exported function and every method has a row', () => {
-    const exported = [sessions, file, kv, memory, postgres, redis, requests, sqlite, testing].flatMap((module) => methodsOf(module))
+    const exported = [sessions, env, file, kv, memory, postgres, redis, requests, sqlite, testing].flatMap((module) => methodsOf(module))
     const methods = (type: string, names: readonly string[]) => names.map((name) => `${type}.${name}`)
     const prototype = Object.getPrototypeOf(world.orchestration) as object
     const wanted = [

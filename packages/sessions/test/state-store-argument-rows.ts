@@ -1,5 +1,5 @@
 import { manualClock } from '@bowline/llm/testing'
-import { stateStoreFromEnv } from '@bowline/sessions'
+import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { kvStateStore } from '@bowline/sessions/kv'
 import { redisStateStore } from '@bowline/sessions/redis'
 import { func, made, needed, object, options, whole } from '../../../scripts/argument-table.ts'

@@ -1,7 +1,7 @@
 import { devNull } from 'node:os'
 import { scriptedModel } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
-import { checkHistory, exploreCrashes, explorePrograms, exploreSimulations, fakeClock, fakeIds, faultyStore, historyFile, readHistory, recordHistory, runProgram, runSimulation, startKvServer, testSessionStore, testStateStore } from '@bowline/sessions/testing'
+import { checkHistory, exploreCrashes, explorePrograms, exploreSimulations, exploreStoreFaults, fakeClock, fakeIds, faultyStore, historyFile, readHistory, recordHistory, runProgram, runSimulation, startKvServer, testSessionStore, testStateStore } from '@bowline/sessions/testing'
 import { boolean, func, list, made, needed, number, oneOf, options, someText, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
@@ -51,6 +51,19 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
         ['', options({ modes: list(['kill'], (item) => item === 'kill'), depth: oneOf(1, 2), only: { ...someText(), good: undefined }, seed: whole(0, 1), restWithinMs: whole(1, 1) })],
       ],
       call: exploreCrashes,
+    },
+    exploreStoreFaults: {
+      args: [
+        ['scenario', options({ agents: needed(func(() => [{ name: 'assistant', model: scriptedModel([]) }])), store: func(), runtime: func(), drive: needed(func()), invariants: list([], () => true) }, false)],
+        [
+          '',
+          options({
+            ...{ faults: list(['full'], (item) => item === 'full'), singles: whole(0, 0), pairs: whole(0, 0), only: { ...someText(), good: undefined } },
+            ...{ seed: whole(0, 1), restWithinMs: whole(1, 1) },
+          }),
+        ],
+      ],
+      call: exploreStoreFaults,
     },
     explorePrograms: {
       args: [['options', options({ ...programOptions, programs: needed(whole(0, 0)), seed: needed(whole(0, 1)), features: list(['hooks'], (item) => item === 'hooks'), maxFailures: whole(1, 1), shrinkTries: whole(0, 1) }, false)]],

@@ -14,6 +14,7 @@ export interface DemoBridge {
 }
 
 const faultsOnly: BridgeLogger = {
+  debug: () => {},
   info() {},
   warn: (fields, message) => console.error(`bridge: ${message}`, fields),
   error: (fields, message) => console.error(`bridge: ${message}`, fields),

@@ -33,7 +33,7 @@ export interface StartedServer extends RunningServer {
  * for a fault of the environment.
  */
 export async function startServer(env: Environment, processes: () => readonly ServerProcess[]): Promise<StartedServer> {
-  const port = portFrom(env)
+  let port = portFrom(env)
   const dataFolder = dataFolderFrom(env)
   const points = canKill(env) ? createKillPoints(dataFolder, systemClock) : undefined
   const { runtime, bridge, orchestration, requests, choice } = await createDemo(env, { around: (store) => points?.around(store) ?? store })
@@ -45,10 +45,15 @@ export async function startServer(env: Environment, processes: () => readonly Se
     agents: { [demoAgentName]: {} },
   })
   const group = isOneOfSeveral(env) ? { group: createServerGroup(runtime.store, processes) } : {}
-  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), effects: () => countEffects(dataFolder), ...group, ...(points && { points }), pageFolder: pageFolderFrom(env), api })
+  const page = { token, info: infoOf(choice, env), effects: () => countEffects(dataFolder), ...group, ...(points && { points }), pageFolder: pageFolderFrom(env), api }
+  let answer = createDemoFetch({ ...page, port })
   try {
     // One of several servers is reached through the supervisor, which has the port of the page.
-    const running = await serve({ ...api, fetch }, { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port })
+    const running = await serve({ ...api, fetch: (request, peer) => answer(request, peer) }, { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port })
+    if (port === 0) {
+      port = Number(new URL(running.url).port)
+      answer = createDemoFetch({ ...page, port })
+    }
     return { ...running, runtimeId: runtime.id }
   } catch (error) {
     await runtime.stop()

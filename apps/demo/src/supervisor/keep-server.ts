@@ -29,6 +29,8 @@ export interface KeepServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Name of the process, if it is one of several. */
   readonly name?: string
+  /** Port of the page if `DEMO_PORT` is 0. Default: the port that the first process gets. */
+  readonly port?: number
   readonly onReady: (server: ReadyServer) => void
   /** Called when the process has ended. Another one starts after the delay. */
   readonly onGone: (exit: string, restartInMs: number) => void
@@ -40,23 +42,27 @@ const longestDelayMs = 5000
 const mostFailures = 6
 
 /** Starts the server process, and restarts it when it dies. The delay grows each time that it dies before it is ready. */
-export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): KeptServer {
+export function keepServer({ env, name, port, onReady, onGone }: KeepServerOptions): KeptServer {
   const { promise: ended, resolve: end } = Promise.withResolvers<ServerEnd>()
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
   let stopping = false
   let failures = 0
   let hasBeenReady = false
+  let pagePort = port
 
   const start = (): void => {
     let refusal: Refusal | undefined
-    const process = startProcess({ ...env, ...(name !== undefined && { DEMO_SERVER: name }) })
+    // The system chooses the port of the first process. The page of that address must find the next process there.
+    const address = env['DEMO_PORT'] === '0' && pagePort !== undefined ? { DEMO_PORT: String(pagePort) } : {}
+    const process = startProcess({ ...env, ...address, ...(name !== undefined && { DEMO_SERVER: name }) })
     child = process
     process.on('message', (message: ServerMessage) => {
       if (message.type === 'refused') refusal = message
       else {
         failures = 0
         hasBeenReady = true
+        pagePort ??= Number(new URL(message.url).port)
         onReady({ url: message.url, pid: process.pid ?? 0, runtimeId: message.runtimeId })
       }
     })

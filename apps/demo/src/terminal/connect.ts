@@ -6,7 +6,6 @@ import { isMissing } from '../server/is-missing.ts'
 import { pageTokenFile } from '../server/page-token.ts'
 import { dataFolderFrom, portFrom, SettingsError } from '../server/settings.ts'
 import type { Environment } from '../server/settings.ts'
-import { freePort } from '../supervisor/free-port.ts'
 import { keepServer } from '../supervisor/keep-server.ts'
 import type { ServerEnd } from '../supervisor/keep-server.ts'
 
@@ -69,20 +68,19 @@ function connectionTo(port: number, token: string, close: () => Promise<void>): 
 }
 
 async function startOwn(env: Environment, onServer: (text: string) => void) {
-  const port = await freePort(0)
-  const ready = Promise.withResolvers<void>()
+  const ready = Promise.withResolvers<number>()
   let isReady = false
   const server = keepServer({
-    env: { ...env, DEMO_PORT: String(port) },
-    onReady: () => {
+    env: { ...env, DEMO_PORT: '0' },
+    onReady: ({ url }) => {
       if (isReady) onServer('The server is back.')
       isReady = true
-      ready.resolve()
+      ready.resolve(Number(new URL(url).port))
     },
     onGone: (exit, restartInMs) => onServer(`The server ended (${exit}). The next one starts in ${restartInMs} ms.`),
   })
-  const end = await Promise.race([ready.promise, server.ended])
-  if (end) throw new SettingsError(reasonOf(end))
+  const port = await Promise.race([ready.promise, server.ended])
+  if (typeof port !== 'number') throw new SettingsError(reasonOf(port))
   return {
     port,
     close: async (): Promise<void> => {

@@ -23,7 +23,7 @@ describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
         await crash.getByText('Run again under the same key: Weather (Lima).').waitFor()
         await tab.main.getByText('is warmer than Oslo').waitFor()
         await tab.reaches('completed')
-        await crash.getByText('Nothing ran twice.').waitFor()
+        await crash.getByText('No effect happened twice.').waitFor()
         expect(await crash.locator('dd').allTextContents()).toEqual(['0', '0', '0', '0'])
         await tab.page.getByTestId('gap').waitFor()
         expect(await tab.faults()).toEqual([])

@@ -1,4 +1,3 @@
-import { freePort } from '../../src/supervisor/free-port.ts'
 import { keepServer } from '../../src/supervisor/keep-server.ts'
 import { keepServers } from '../../src/supervisor/keep-servers.ts'
 import { cleanEnv, makeDataFolder, removeDataFolder } from '../demo-process.ts'
@@ -27,9 +26,8 @@ export interface KeptDemoParts {
 export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoParts, change: DemoEnv = {}): Promise<KeptDemo> {
   const dataFolder = await makeDataFolder()
   await prepare?.(dataFolder)
-  const port = await freePort(0)
   const env: Record<string, string | undefined> = {
-    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: String(port), DEMO_SPEED: '0' },
+    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: '0', DEMO_SPEED: '0' },
     ...change,
   }
   const ready = Promise.withResolvers<string>()
@@ -39,7 +37,7 @@ export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoPar
   let returns = isGroup ? 0 : -1
   const onBack = (): void => void returns++
   const server = isGroup
-    ? await keepServers({ env, port, names: ['A', 'B'], onAllReady: ready.resolve, onBack, onGone })
+    ? await keepServers({ env, port: 0, names: ['A', 'B'], onAllReady: ready.resolve, onBack, onGone })
     : keepServer({
         ...{ env, onGone },
         onReady({ url }) {

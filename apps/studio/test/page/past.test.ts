@@ -4,6 +4,7 @@ import { createHistory } from '../../src/page/past/history.ts'
 import { jump } from '../../src/page/past/jump.ts'
 import { foldMoment, momentBefore } from '../../src/page/past/moment.ts'
 import { sumSpent } from '../../src/page/past/spending.ts'
+import { claimOf, damageOf } from '../../src/page/story/crashes.ts'
 import { log, opening } from './event-log.ts'
 import type { Facts } from './event-log.ts'
 
@@ -114,7 +115,7 @@ describe('a crash', () => {
           lostOwner: 'rt_1',
           backOwner: 'rt_1',
           kept: [{ toolCallId: 'Oslo', name: 'Weather (Oslo)' }],
-          again: [{ toolCallId: 'Lima', name: 'Weather (Lima)', idempotencyKey: 'key/Lima' }],
+          again: [{ toolCallId: 'Lima', name: 'Weather (Lima)', idempotencyKey: 'key/Lima', effect: 'pure' }],
           askedAgain: false,
           unsure: [],
           messages: 2,
@@ -133,6 +134,24 @@ describe('a crash', () => {
       .commit(1, { type: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'pay', toolName: 'get_weather', input: {}, path: [], agent: [], unknown: true }] })
     const { byMessage } = createHistory().at(durable(build), build.events.length).crashes
     expect(byMessage).toMatchObject({ u: [{ askedAgain: true, kept: [], again: [] }], m2: [{ askedAgain: false, again: [], unsure: [{ toolCallId: 'pay', name: 'Weather' }] }] })
+  })
+
+  it.each([
+    ['no call ran again', [], 'No tool ran twice.'],
+    ['a pure call ran again', [started('Lima', 2)], 'No effect happened twice.'],
+    ['a once call ran again by decision of a reader', [{ ...started('Lima', 2), effect: 'once' }], undefined],
+  ] as const)('D58: claims only what is true if %s', (_, again, claim) => {
+    const build = log()
+      .commit(0, { type: 'turn-start', resumed: false, attempt: 1 }, user('u'), answer('m1', [call('Lima')]), started('Lima'))
+      .commit(1, takeover, ...again)
+    const { view, crashes, starts } = createHistory().at(durable(build), build.events.length)
+    const [crash] = crashes.byMessage['m1'] ?? []
+    if (!crash) throw new Error('no crash')
+    const damage = damageOf(crash, view, starts, () => true)
+    expect(damage).toEqual({ lost: 0, doubled: 0 })
+    expect(claimOf(crash, damage)).toBe(claim)
+    expect(claimOf(crash, { lost: 1, doubled: 0 })).toBeUndefined()
+    expect(claimOf(crash, { lost: 0, doubled: 1 })).toBeUndefined()
   })
 
   it('a turn that was resumed for another reason is not a crash, and the next turn begins without its calls', () => {

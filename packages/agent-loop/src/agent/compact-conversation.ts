@@ -1,6 +1,7 @@
 import { holdingClock, systemClock } from '@bowline/llm'
-import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkText } from '../base/checks.ts'
+import { checkFields, checkJournal, checkMethods, checkOneOf, checkRequired, checkSignal, checkText } from '../base/checks.ts'
 import { systemIds } from '../base/ids.ts'
+import { isRecord } from '../base/json.ts'
 import type { CompactOptions } from '../contract/agent.ts'
 import type { CompactionResult } from '../contract/compaction.ts'
 import type { Extension, ExtensionContext } from '../contract/extension.ts'
@@ -22,16 +23,14 @@ const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window
 
 /** Compacts a conversation between two turns. Throws `busy` and `invalid-config`; every other failure is in the outcome. */
 export function compactConversation(agent: AgentDefinition, options: CompactOptions, spawnChild: Spawn): Promise<CompactionResult> {
-  checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger', 'budget', 'sessionKey'])
-  checkText('instructions', options.instructions)
-  checkText('runId', options.runId)
-  checkText('sessionKey', options.sessionKey)
-  checkOneOf('trigger', options.trigger, triggers)
-  checkJournal('journal', options.journal)
-  checkSignal('abortSignal', options.abortSignal)
-  checkMethods('clock', options.clock, ['now', 'setTimer'])
-  checkMethods('ids', options.ids, ['next'])
-  checkMethods('budget', options.budget, ['reserve', 'charge'])
+  checkRequired('compact.options', options, 'an object', isRecord)
+  checkFields<CompactOptions>('compact.options', options, {
+    ...{ instructions: checkText, runId: checkText, sessionKey: checkText, journal: checkJournal, abortSignal: checkSignal },
+    trigger: (path, value) => checkOneOf(path, value, triggers),
+    clock: (path, value) => checkMethods(path, value, ['now', 'setTimer']),
+    ids: (path, value) => checkMethods(path, value, ['next']),
+    budget: (path, value) => checkMethods(path, value, ['reserve', 'charge']),
+  })
   const { journal, instructions, runId, trigger, abortSignal, budget, sessionKey, ids = systemIds } = options
   const clock = holdingClock(options.clock ?? systemClock)
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
@@ -51,7 +50,7 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   })
 }
 
-const watching = ['beforeCompaction', 'afterCompaction', 'onModelRequest', 'onEvent'] as const
+const watching = ['beforeCompaction', 'afterCompaction', 'onModelRequest', 'onSavePoint', 'onSettled', 'onEvent'] as const
 
 type Spawn = ExtensionContext['spawnChild']
 
@@ -63,7 +62,7 @@ interface Outside {
 
 /** Returns the hooks of the agent's extensions, for a compaction outside of a turn. */
 async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, outside: Outside): Promise<CompactionWatch> {
-  const { clock, stop, note } = compaction
+  const { clock, stop, note, turn } = compaction
   if (!agent.extensions.some(({ hooks }) => watching.some((hook) => hooks[hook] !== undefined))) return {}
   const contexts = new Map<Extension, ExtensionContext>()
   let prompt = ''
@@ -84,6 +83,10 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
     afterCompaction: (compacted) => calls.tell('afterCompaction', { compaction: compacted }),
     ...(calls.listeners('onModelRequest').length > 0 && { sent: (sent) => calls.tell('onModelRequest', sent) }),
     onEvent: (event) => calls.show(event),
+    async ended(settled) {
+      await calls.tell('onSavePoint', { turn })
+      if (settled) await calls.tell('onSettled', { turn })
+    },
   }
 }
 

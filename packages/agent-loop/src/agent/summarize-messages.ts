@@ -14,7 +14,6 @@ import { readSummary, summaryRequest, summarySizeOf } from '../plugins/compactio
 import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
 import { definitionOf } from '../run/definition.ts'
 import type { AgentDefinition } from '../run/definition.ts'
-import { ContextEstimate } from '../transcript/estimate.ts'
 import { contextWithoutTurn, refusedInput } from './context-without-turn.ts'
 
 /** The messages to summarise, and how. Only `messages` is required. */
@@ -94,8 +93,7 @@ async function summarize(agent: AgentDefinition, options: SummarizeOptions, call
   const policy = agent.compaction.kind === 'off' ? defaultPolicy : agent.compaction.policy
   const own = modelTarget(agent.model, agent.models, agent.runtimeParams)
   const model = summaryModelFor(agent, own, clock, policy)
-  const { tokensPerCharacter } = new ContextEstimate(model.name)
-  const { maxCharacters, maxTokens } = summarySizeOf(policy, model, { trigger: 'manual', tokensBefore: 0, tokensPerCharacter })
+  const { maxCharacters, maxTokens } = summarySizeOf(policy, model, { trigger: 'manual', tokensBefore: 0, tokensPerCharacter: 0 })
   const focus = [policy.instructions ?? '', instructions].filter((text) => text.trim() !== '')
   const request = summaryRequest({ messages, focus, maxCharacters })
   if (!request) return { failure: 'the context window has no room for the messages to summarize', usage: {} }

@@ -12,15 +12,29 @@ const { process } = globalThis as { readonly process?: { getBuiltinModule?(name:
 const native = process?.getBuiltinModule?.('node:crypto') as NativeCrypto | undefined
 
 /**
- * Returns JSON with sorted keys and one way to write each value (RFC 8785), so that equal values give equal text. Throws
- * `AgentError` `invalid-input` for a value that is not JSON.
+ * Returns JSON with sorted keys and one way to write each value (RFC 8785), so that equal values give equal text. Half of a
+ * surrogate pair, which the standard does not allow, is written as its escape sequence. Throws `AgentError` `invalid-input` for a value
+ * that is not JSON.
  */
 export function canonicalJson(value: JSONValue): string {
   try {
     return serialize(value) ?? 'null'
   } catch (error) {
-    throw new AgentError('invalid-input', `value must be JSON: ${messageOf(error)}`, { cause: error })
+    return withHalves(value, error)
   }
+}
+
+/** The start of an escape sequence of half of a surrogate pair, not of text that looks like one. */
+const halves = /(?<=[^\\](\\\\)*)\\u(?=d)/g
+
+/** Writes a value that the library refuses because of half of a surrogate pair. U+FFFF, which is no character, stands for it meanwhile. */
+function withHalves(value: JSONValue, error: unknown): string {
+  const message = messageOf(error)
+  if (/^Lone/.test(message)) {
+    const marked = JSON.parse(JSON.stringify(value).replace(halves, '\\uffff')) as JSONValue
+    return canonicalJson(marked).replace(/\uffff(?=d[89a-f])/g, '\\u')
+  }
+  throw new AgentError('invalid-input', `value must be JSON: ${message}`, { cause: error })
 }
 
 /** Returns the SHA-256 of the canonical JSON of a value, in base64url. Throws `AgentError` `invalid-input` for a value that is not JSON. */

@@ -37,6 +37,10 @@ export interface ToolDeclaration {
   readonly description: string
   /** Schema of the arguments. The loop validates calls by it. */
   readonly inputSchema: JSONSchema7
+  /** For people: what a call does. */
+  readonly label?: string
+  /** Whether a call can be repeated. Default `once`. */
+  readonly effect?: ToolEffect
 }
 
 /** The tools of an agent. In an array each tool has its own name; in a record the key is the name. */
@@ -258,10 +262,12 @@ export interface Tool<Name extends string = string, Input = unknown, Output = un
   readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
   /** May be called again later, and may return a promise. Must depend on nothing but the value and the call. */
   readonly toModelOutput?: (value: ToolReturnValue, call: { readonly toolCallId: string; readonly input: JSONValue }) => unknown
+  /** Returns the tool as plain data, which `JSON.stringify` writes: another process may declare it as a remote tool. */
+  toJSON(): ToolDeclaration
 }
 
 /** The fields without the marker: only `defineTool` and the AI SDK adapter make tools. */
-export type ToolFields = Omit<Tool, typeof toolMarker | typeof typesOfTool>
+export type ToolFields = Omit<Tool, typeof toolMarker | typeof typesOfTool | 'toJSON'>
 
 // An AI SDK tool has a union type: infer from it as a whole.
 type TypesOf<One> = [One] extends [Tool<string, infer Input, infer Output>]

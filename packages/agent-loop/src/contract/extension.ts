@@ -221,6 +221,7 @@ export interface Hooks {
   onRetryEnd?(event: EventFacts<RetryEndEvent>, context: ExtensionContext): MaybePromise<void>
   /** Called when `turn-end` is stored. */
   onAgentEnd?(event: { readonly result: AgentResult; readonly status: TurnStatus }, context: ExtensionContext): MaybePromise<void>
+  /** Called when a turn, or a compaction outside of a turn, is stored. `turn`: its number, or that of the turn before the compaction. */
   onSavePoint?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>
   onSettled?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>
   /** Called for each durable event, frozen; with `deltas: true` for deltas too. It is not awaited and cannot change anything. */

@@ -1,4 +1,4 @@
-import type { ContentPart, JSONObject, JSONValue, UserMessage } from '@bowline/llm'
+import type { ContentPart, ImagePart, JSONObject, JSONValue, UserMessage } from '@bowline/llm'
 import type { PendingToolCall } from '../events/tool-events.ts'
 import type { ToolReturnValue } from './tool.ts'
 
@@ -9,11 +9,18 @@ import type { ToolReturnValue } from './tool.ts'
 export type AgentInput =
   | string
   | readonly string[]
-  | readonly ContentPart[]
-  | UserMessage
+  | readonly InputPart[]
+  | (Omit<UserMessage, 'content'> & InputContent)
   | { readonly type: 'user-text'; readonly text: string | readonly string[] }
-  | { readonly type: 'user-message'; readonly content: string | readonly ContentPart[] }
+  | ({ readonly type: 'user-message' } & InputContent)
   | Answers
+
+/** A part of an input. An image is stored as a file. */
+export type InputPart = ContentPart | ImagePart
+
+interface InputContent {
+  readonly content: string | readonly InputPart[]
+}
 
 /** Answers to a suspended turn. They are checked together before anything is stored: if one is refused, all are. */
 export interface Answers {

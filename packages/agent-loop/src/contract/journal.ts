@@ -325,7 +325,10 @@ export interface RetryRow {
 
 /** Everything that a run needs to begin or to resume a turn. */
 export interface JournalState {
-  /** The transcript in order, without what was discarded. */
+  /**
+   * The transcript in order, without what was discarded. If a later `load` returns the same list again, it may only have grown at
+   * its end: the loop then looks only at the new messages, and a turn costs the same however long the conversation is.
+   */
   readonly messages: readonly StoredMessage[]
   /** The number of the last durable event; 0 for an empty journal. */
   readonly seq: number
@@ -338,8 +341,6 @@ export interface JournalState {
   readonly input?: LoggedInput
   /** The latest turn that has ended. A journal that `child` returned must give it: the parent may not have seen the end. */
   readonly ended?: EndedTurn
-  /** Tokens per character, measured by real usage. */
-  readonly calibration?: number
 }
 
 /** The latest turn that has ended. */

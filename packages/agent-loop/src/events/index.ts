@@ -1,3 +1,4 @@
+export { missingDeltas } from './catch-up.ts'
 export { commitsOf } from './commits.ts'
 export type { LogCommit } from './commits.ts'
 export { eventTypes, isBoundary, isDelta, isDurable } from './kinds.ts'

@@ -70,10 +70,16 @@ export interface TextStartEvent extends BlockEventBase {
   readonly type: 'text-start' | 'reasoning-start'
 }
 
-/** The next piece of a text or reasoning block. Live only. The deltas of a block together are its text. */
+/**
+ * The next piece of a text or reasoning block. Not stored. The deltas of a block together are its text, for each reader: what a
+ * reader has not had when the answer is complete comes as one delta per block, directly before `message-end`. Only an answer that
+ * `message-discarded` withdraws may stay without its end.
+ */
 export interface TextDeltaEvent extends BlockEventBase {
   readonly type: 'text-delta' | 'reasoning-delta'
   readonly delta: string
+  /** Set if the delta holds the rest of a block that this reader has not had. No `text-start` or `text-end` comes with it. */
+  readonly catchUp?: true
 }
 
 /** A text or reasoning block is complete. Live only. */

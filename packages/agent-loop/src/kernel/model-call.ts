@@ -1,6 +1,7 @@
 import { classifyError, costOf, readEvents, streamMessage } from '@bowline/llm'
 import type { AssistantMessage, AssistantPart, BlockEvent, SentRequest, ToolCallPart } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
+import { hashJson } from '../base/hash-json.ts'
 import type { DeltaEvent } from '../events/agent-event.ts'
 import { weigh } from '../transcript/estimate.ts'
 import type { Transcript } from '../transcript/transcript.ts'
@@ -167,8 +168,12 @@ export class DeltaPublisher {
   }
 }
 
+/** Longer ids cannot be keys in every store. */
+const longestId = 800
+
 /**
  * The ids of the calls of one answer. Some providers start counting again in each answer: an id that was used before is changed.
+ * An id that no store or JSON parser could keep becomes its hash.
  */
 class CallIds {
   readonly #transcript: Transcript
@@ -212,7 +217,8 @@ class CallIds {
   #idFor(given: string): string {
     const known = this.#given.get(given)
     if (known !== undefined) return known
-    const id = this.#transcript.freeCallId(given, (candidate) => this.#taken.has(candidate))
+    const wanted = given.length > longestId || !given.isWellFormed() ? hashJson(given) : given
+    const id = this.#transcript.freeCallId(wanted, (candidate) => this.#taken.has(candidate))
     this.#given.set(given, id)
     this.#taken.add(id)
     return id

@@ -28,12 +28,13 @@ interface LastRequest {
   tools: readonly Part[]
   /** Hashes of the messages. The list grows with the conversation. */
   readonly messages: string[]
+  /** The list that was hashed, if it is that of the transcript, which only grows. Weak: it must not outlive the transcript. */
+  list: WeakRef<readonly Message[]> | undefined
 }
 
 const lastRequests = new WeakMap<object, LastRequest>()
 
-/** The last request of this turn. As long as the list of messages is the same array, it has only grown. */
-const stateOf = turnState(() => ({ prompt: undefined as SystemPrompt | undefined, messages: undefined as readonly Message[] | undefined }))
+const stateOf = turnState(() => ({ prompt: undefined as SystemPrompt | undefined }))
 
 /**
  * Returns the places of the cache marks of the request, and what has changed since the last one. The work does not grow with the
@@ -73,15 +74,14 @@ function missIn(turn: Turn, { prompt, tools, messages, end }: Beginning): CacheM
   const { journal } = turn.run
   const conversation = journal.conversation ?? journal
   const last = lastRequests.get(conversation)
-  const state = stateOf(turn)
-  const from = last && state.messages === messages ? last.messages.length : 0
-  state.messages = messages
-  const known: LastRequest = last ?? { prompt, tools, messages: [] }
+  const from = last?.list?.deref() === messages ? last.messages.length : 0
+  const known: LastRequest = last ?? { prompt, tools, messages: [], list: undefined }
   const section = firstDifference(known.prompt, prompt)
   const tool = firstDifference(known.tools, tools)
   const index = takeHashes(known.messages, messages, from, end)
   known.prompt = prompt
   known.tools = tools
+  known.list = messages === turn.transcript.view ? new WeakRef(messages) : undefined
   lastRequests.set(conversation, known)
   if (!last) return undefined
   if (section !== undefined) return { part: 'section', name: section }

@@ -14,8 +14,8 @@ import {
   checkWhole,
   refuseConfig,
 } from '../base/checks.ts'
-import type { RunOptions } from '../contract/agent.ts'
-import { checkToolName, checkToolSchema } from '../tools/tool.ts'
+import type { RunOptions, ToolFields } from '../contract/agent.ts'
+import { checkToolFields, checkToolName, checkToolSchema } from '../tools/tool.ts'
 
 const optionKeys: readonly (keyof RunOptions)[] = [
   ...(['journal', 'messages', 'overlays', 'runtimeParams', 'remoteTools', 'pinned', 'channel', 'sessionKey', 'session', 'source'] as const),
@@ -65,11 +65,9 @@ export function checkReaderOptions(options: unknown): void {
 function checkRemoteTools(tools: unknown): void {
   for (const [index, tool] of ((tools ?? []) as readonly unknown[]).entries()) {
     const path = `remoteTools[${index}]`
-    checkKeys(path, tool, ['name', 'description', 'inputSchema'])
-    const { name, description, inputSchema } = tool as Readonly<Record<string, unknown>>
-    checkToolName(`${path}.name`, name)
-    checkRequired(`${path}.description`, description, 'a text', (given) => typeof given === 'string')
-    checkToolSchema(`${path}.inputSchema`, inputSchema)
+    checkKeys(path, tool, ['name', 'description', 'inputSchema', 'label', 'effect'])
+    checkToolName(`${path}.name`, (tool as ToolFields).name)
+    checkToolFields(`${path}.`, tool as ToolFields)
   }
 }
 

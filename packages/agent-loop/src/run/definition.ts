@@ -113,9 +113,10 @@ function withOutput(agent: AgentDefinition, output: OutputSetting): AgentDefinit
 
 function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOptions['remoteTools']>): AgentDefinition {
   const tools = new Map<string, Tool>(agent.tools)
-  for (const { name, description, inputSchema } of remoteTools) {
+  for (const tool of remoteTools) {
+    const { name } = tool
     if (tools.has(name) || agent.toolNames.includes(name)) refuseConfig(`the remote tool "${name}" has the name of another tool; rename it`)
-    tools.set(name, buildTool({ name, description, inputSchema }))
+    tools.set(name, buildTool(tool))
   }
   const added = [...tools.values()].slice(agent.tools.size).map(declarationOf)
   return derived(agent, tools, [...agent.declarations, ...added])

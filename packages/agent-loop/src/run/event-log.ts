@@ -38,7 +38,8 @@ export class EventLog implements ReadableLog {
     for (const event of events) {
       this.durable.push(event)
       if (event.seq !== undefined) this.lastSeq = event.seq
-      this.#closeSourceOf(event)
+      if (event.type === 'message-end' || event.type === 'message-discarded') this.#closeSource(this.#messages, event.messageId)
+      else if (event.type === 'tool-execution-end') this.#closeSource(this.#calls, event.toolCallId)
     }
     this.#wakeAll()
   }
@@ -94,18 +95,6 @@ export class EventLog implements ReadableLog {
     sources.set(id, source)
     this.#latest = source
     return source
-  }
-
-  #closeSourceOf(event: AgentEvent): void {
-    switch (event.type) {
-      case 'message-end':
-      case 'message-discarded':
-        return this.#closeSource(this.#messages, event.messageId)
-      case 'tool-execution-end':
-        return this.#closeSource(this.#calls, event.toolCallId)
-      default:
-        return
-    }
   }
 
   #closeSource(sources: Map<string, DeltaSource>, id: string): void {

@@ -37,7 +37,7 @@ export class Fingerprints {
     const hash = hashJson({
       ...{ model: { provider, modelId }, tools: tools as unknown as JSONValue, sections: statics.sections },
       // A provider's own tools cannot be pinned, but another such tool still counts as a change.
-      ...(this.#providerTools.length > 0 && { providerTools: plainJson(this.#providerTools) as unknown as JSONValue }),
+      ...(this.#providerTools.length > 0 && { providerTools: this.#providerTools as unknown as JSONValue }),
     })
     this.#last = { statics, model, hash }
     return hash
@@ -72,17 +72,8 @@ export class Fingerprints {
 
 async function pinnedTool({ name, description, inputSchema, effect }: Tool): Promise<PinnedTool> {
   const { jsonSchema } = await resolveSchema(inputSchema)
-  return deepFreeze(plainJson({ name, description, inputSchema: jsonSchema, effect }))
-}
-
-/** Finds half of a surrogate pair as `JSON.stringify` writes it. Text that looks like it, such as `\\ud8`, matches too. */
-const halfCharacter = /\\ud[89a-f]/
-
-/** Returns a value as it comes out of a store: without parts that JSON cannot hold. */
-function plainJson<Value>(value: Value): Value {
-  const text = JSON.stringify(value)
-  if (!halfCharacter.test(text)) return JSON.parse(text) as Value
-  return JSON.parse(JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? item.toWellFormed() : item))) as Value
+  // As it comes out of a store: without parts that JSON cannot hold.
+  return deepFreeze(JSON.parse(JSON.stringify({ name, description, inputSchema: jsonSchema, effect })) as PinnedTool)
 }
 
 interface OwnModel {

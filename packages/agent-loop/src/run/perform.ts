@@ -16,7 +16,7 @@ import { runTurn } from '../kernel/run-turn.ts'
 import type { Turn } from '../kernel/turn.ts'
 import { watchDuration } from '../plugins/limits/limits.ts'
 import type { Order } from '../transcript/input.ts'
-import { newTurn, openTurn } from './run-parts.ts'
+import { newTurn, openTurn, transcripts } from './run-parts.ts'
 import type { RunParts } from './run-parts.ts'
 import { checkSubmission, settleSubmission } from './submission.ts'
 
@@ -49,6 +49,7 @@ export async function perform(run: RunParts, asked: RunCommand): Promise<AgentRe
       turns.push(turn)
       ending = await play(turn, next.entry)
     }
+    transcripts.set(state.messages, first.transcript)
     return lastResult(run, turns, ending, entered.receipt)
   } catch (error) {
     return failedResult(run, turns, asked, error)

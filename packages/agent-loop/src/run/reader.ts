@@ -1,5 +1,7 @@
 import type { ReaderOptions } from '../contract/run.ts'
 import type { AgentEvent, DeltaEvent } from '../events/agent-event.ts'
+import { missingDeltas } from '../events/catch-up.ts'
+import type { MessageEndEvent } from '../events/message-events.ts'
 import { DeltaSource, Stretch } from './delta-source.ts'
 
 export type ReadResult = IteratorResult<AgentEvent, undefined>
@@ -51,6 +53,8 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
   /** The stretch that it reads, and the number of its deltas that it has passed. */
   #stretch = nowhere
   #index = 0
+  /** How many characters it has had of each block of the latest answer. Counted in place: a call per delta would cost more. */
+  #had: number[] = []
   /** Resolves the earliest `next` that waits. */
   #answer: Answer | undefined
   readonly #furtherAnswers: Answer[] = []
@@ -90,6 +94,7 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     this.#stretch = stretch
     this.#index = stretch.deltas.length
     this.#answer = undefined
+    if ('delta' in delta && 'index' in delta) this.#had[delta.index] = (this.#had[delta.index] ?? 0) + delta.delta.length
     answer({ done: false, value: delta })
     if (this.#furtherAnswers.length > 0) this.#waitOn()
   }
@@ -124,11 +129,16 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     for (;;) {
       const stretch = this.#stretch
       if (stretch.source.isClosed) this.#enter(stretch.previous ?? nowhere, Infinity)
-      else if (this.#index < stretch.deltas.length) return stretch.deltas[this.#index++]
-      else if (stretch.next && stretch.next.after <= this.#durables) this.#enter(stretch.next, 0)
+      else if (this.#index < stretch.deltas.length) {
+        const delta = stretch.deltas[this.#index++]
+        if (delta && 'delta' in delta && 'index' in delta) this.#had[delta.index] = (this.#had[delta.index] ?? 0) + delta.delta.length
+        return delta
+      } else if (stretch.next && stretch.next.after <= this.#durables) this.#enter(stretch.next, 0)
       else if (this.#durables < durable.length) {
         const event = durable[this.#durables++]
-        if (event && (event.seq === undefined || event.seq > this.#afterSeq)) return event
+        if (!event || (event.seq !== undefined && event.seq <= this.#afterSeq)) continue
+        if (event.type === 'message-start') this.#had = []
+        return event.type === 'message-end' && this.#wantsDeltas ? this.#endOf(event) : event
       } else if (this.#log.isClosed) return this.#end()
       else return undefined
     }
@@ -139,14 +149,35 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     const { durable } = this.#log
     const catchup = this.#catchup
     if (!catchup) return undefined
-    if (this.#durables < catchup.until) return durable[this.#durables++]
+    if (this.#durables < catchup.until) {
+      const event = durable[this.#durables++]
+      if (event?.type === 'message-start') this.#had = []
+      return event?.type === 'message-end' ? this.#endOf(event) : event
+    }
     while (this.#soFarIndex < catchup.soFar.length) {
       const { source, event } = catchup.soFar[this.#soFarIndex++] as Catchup['soFar'][number]
-      if (!source.isClosed) return event
+      if (source.isClosed) continue
+      if ('delta' in event && 'index' in event) this.#had[event.index] = event.delta.length
+      return event
     }
     this.#catchup = undefined
     this.#stage = 'live'
     return undefined
+  }
+
+  /** Returns what the reader lacks of an answer, one delta after the other, then the end of the answer. */
+  #endOf(event: MessageEndEvent): AgentEvent {
+    const { content } = event.message
+    for (let index = 0; index < content.length; index++) {
+      const part = content[index]
+      if ((part?.type !== 'text' && part?.type !== 'reasoning') || part.text.length <= (this.#had[index] ?? 0)) continue
+      const [missing = event] = missingDeltas(event, this.#had)
+      // The event comes again after the delta.
+      this.#durables--
+      this.#had[index] = Infinity
+      return missing
+    }
+    return event
   }
 
   #begin(): void {

@@ -20,7 +20,6 @@ import { Turn } from '../kernel/turn.ts'
 import type { Plugins } from '../kernel/turn.ts'
 import { createBudget } from '../plugins/budget/budget.ts'
 import { summaryModels } from '../plugins/compaction/compaction.ts'
-import { ContextEstimate } from '../transcript/estimate.ts'
 import { orderOf, userMessageFor } from '../transcript/input.ts'
 import { Transcript } from '../transcript/transcript.ts'
 import { invalidatePrompt, limitsOf, runDefinition } from './definition.ts'
@@ -181,12 +180,21 @@ function contextOf(given: JSONValue): JSONValue {
   }
 }
 
+/**
+ * Transcripts that runs have left, by the list that they were read from. A list that a journal returns again has only grown, so the
+ * work of a run does not grow with the conversation.
+ */
+export const transcripts = new WeakMap<JournalState['messages'], Transcript>()
+
 /** Returns the open turn of a conversation, or its next one. Throws `invalid-transcript`. */
 export function openTurn(run: RunParts, state: JournalState, runId: string): Turn {
-  const { open, turns, messages, compaction, calibration } = state
-  const transcript = new Transcript(messages, new ContextEstimate(run.models[0].name, calibration), compaction)
-  if (!open) return newTurn(run, transcript, turns + 1, runId || run.ids.next('run'))
-  return new Turn(run, run.plugins, { runId: open.runId, number: open.turn, transcript, open })
+  const { open, turns, messages } = state
+  const [{ name }] = run.models
+  const known = transcripts.get(messages)
+  // Runs may follow each other before the first one has noticed that it lost the conversation.
+  transcripts.delete(messages)
+  const transcript = known?.follow(state, name) ? known : new Transcript(state, name)
+  return new Turn(run, run.plugins, { runId: open?.runId ?? (runId || run.ids.next('run')), number: open?.turn ?? turns + 1, transcript, open })
 }
 
 export function newTurn(run: RunParts, transcript: Transcript, number: number, runId: string): Turn {

@@ -48,8 +48,8 @@ export function cutMiddle(text: string, maxCharacters: number): string {
   const left = text.length - maxCharacters
   if (left <= 0) return text
   const tail = Math.floor(maxCharacters / 2)
-  const head = text.slice(0, maxCharacters - tail).toWellFormed()
-  return `${head}\n[… ${left} characters left out …]\n${text.slice(text.length - tail).toWellFormed()}`
+  const head = text.slice(0, maxCharacters - tail)
+  return `${head}\n[… ${left} characters left out …]\n${text.slice(text.length - tail)}`
 }
 
 function capContent(items: readonly ContentItem[], maxCharacters: number): readonly ContentItem[] {

@@ -1,6 +1,6 @@
-import { checkInputSchema, LlmError, validateWith } from '@bowline/llm'
+import { checkInputSchema, jsonSchemaOf, LlmError, validateWith } from '@bowline/llm'
 import type { FunctionTool, JSONValue, LanguageModelV4ProviderTool, SchemaResult } from '@bowline/llm'
-import { needed } from '@bowline/llm/arguments'
+import { needed, type ArgumentCheck } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
 import {
   checkBoolean,
@@ -26,17 +26,19 @@ const outputCharacters = 50_000
 /** Makes a tool, with checks and defaults. All tools are made here. Throws `invalid-config`. */
 export function buildTool(fields: Partial<ToolFields>): Tool {
   const name = checkToolName('name', fields.name)
-  checkFields(name, fields)
-  const { description, inputSchema } = fields as Pick<ToolFields, 'description' | 'inputSchema'>
-  return Object.freeze({
+  checkToolFields(`the tool ${name}: `, fields)
+  const { description, inputSchema, label, effect = 'once' } = fields as ToolFields
+  const tool = {
     ...fields,
-    ...{ name, description, inputSchema },
-    effect: fields.effect ?? 'once',
+    ...{ name, description, inputSchema, effect },
     sequential: fields.sequential ?? false,
     timeoutMs: fields.timeoutMs === undefined ? (fields.execute ? localTimeoutMs : null) : fields.timeoutMs,
     maxOutputCharacters: fields.maxOutputCharacters ?? outputCharacters,
     [marker]: true as const,
-  })
+  }
+  // Not enumerable, so that the fields of a tool are options of `defineTool`.
+  const toJSON = () => ({ name, description, inputSchema: jsonSchemaOf(inputSchema), label, effect })
+  return Object.freeze(Object.defineProperty(tool, 'toJSON', { value: toJSON })) as Tool
 }
 
 export function checkToolName(path: string, name: unknown): string {
@@ -44,26 +46,35 @@ export function checkToolName(path: string, name: unknown): string {
   return name as string
 }
 
-function checkFields(name: string, fields: Partial<ToolFields>): void {
-  checkRequired(`the tool ${name}: description`, fields.description, 'a text', (given) => typeof given === 'string')
-  checkToolSchema(`the tool ${name}: inputSchema`, fields.inputSchema)
-  checkText(`the tool ${name}: label`, fields.label)
-  checkOneOf(`the tool ${name}: effect`, fields.effect, ['pure', 'idempotent', 'once'])
-  checkOneOf(`the tool ${name}: onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
-  checkWholeOrNull(`the tool ${name}: timeoutMs`, fields.timeoutMs, 1)
-  checkWholeOrNull(`the tool ${name}: approvalTimeoutMs`, fields.approvalTimeoutMs, 1)
-  checkBoolean(`the tool ${name}: recheck`, fields.recheck)
-  checkBoolean(`the tool ${name}: sequential`, fields.sequential)
-  checkBoolean(`the tool ${name}: strict`, fields.strict)
-  checkWhole(`the tool ${name}: concurrency`, fields.concurrency, 1)
-  checkWhole(`the tool ${name}: maxOutputCharacters`, fields.maxOutputCharacters, 1)
-  checkFunction(`the tool ${name}: execute`, fields.execute)
-  checkFunction(`the tool ${name}: reconcile`, fields.reconcile)
-  checkFunction(`the tool ${name}: toModelOutput`, fields.toModelOutput)
-  if (typeof fields.needsApproval !== 'function') checkBoolean(`the tool ${name}: needsApproval`, fields.needsApproval)
-  checkExamples(`the tool ${name}: inputExamples`, fields.inputExamples)
-  checkObject(`the tool ${name}: providerOptions`, fields.providerOptions)
-  for (const [provider, options] of Object.entries(fields.providerOptions ?? {})) checkObject(`the tool ${name}: providerOptions.${provider}`, options)
+const wholeOrNull: ArgumentCheck = (path, value) => checkWholeOrNull(path, value, 1)
+const whole: ArgumentCheck = (path, value) => checkWhole(path, value, 1)
+const fieldChecks: Partial<Record<keyof ToolFields, ArgumentCheck>> = {
+  description: (path, value) => checkRequired(path, value, 'a text', (given) => typeof given === 'string'),
+  inputSchema: checkToolSchema,
+  label: checkText,
+  effect: (path, value) => checkOneOf(path, value, ['pure', 'idempotent', 'once']),
+  onUnknownOutcome: (path, value) => checkOneOf(path, value, ['stop', 'tell-model']),
+  timeoutMs: wholeOrNull,
+  approvalTimeoutMs: wholeOrNull,
+  recheck: checkBoolean,
+  sequential: checkBoolean,
+  strict: checkBoolean,
+  concurrency: whole,
+  maxOutputCharacters: whole,
+  execute: checkFunction,
+  reconcile: checkFunction,
+  toModelOutput: checkFunction,
+  needsApproval: (path, value) => typeof value === 'function' || checkBoolean(path, value),
+  inputExamples: checkExamples,
+  providerOptions: (path, value) => {
+    checkObject(path, value)
+    for (const [provider, options] of Object.entries(value ?? {})) checkObject(`${path}.${provider}`, options)
+  },
+}
+
+/** Checks all fields but the name. `place` comes before the name of a field in an error. */
+export function checkToolFields(place: string, fields: Partial<ToolFields>): void {
+  for (const [name, check] of Object.entries(fieldChecks)) check(place + name, fields[name as keyof ToolFields])
 }
 
 export function checkToolSchema(path: string, schema: unknown): void {

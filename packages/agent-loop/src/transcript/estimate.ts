@@ -1,5 +1,6 @@
 import type { AssistantMessage, AssistantPart, ContentPart, JSONValue, Message, ToolOutput } from '@bowline/llm'
 import type { ModelName } from '../events/turn-events.ts'
+import type { View } from './view.ts'
 
 /** Size of the parts of a message that a model has to read. */
 interface Weight {
@@ -31,7 +32,7 @@ const mostTokensPerCharacter = 2
  */
 export class ContextEstimate {
   #model: string
-  #tokensPerCharacter: number
+  #tokensPerCharacter: number = firstTokensPerCharacter
   /** Absent until it is known. Usage that was reported before contains it anyway. */
   #prompt: Weight | undefined
   /** The last count; undefined if anything has changed since. */
@@ -44,9 +45,8 @@ export class ContextEstimate {
   /** The request from which on tokens per character are measured. */
   #reference: Measured | undefined
 
-  constructor(model: ModelName, tokensPerCharacter = firstTokensPerCharacter) {
+  constructor(model: ModelName) {
     this.#model = modelKey(model)
-    this.#tokensPerCharacter = tokensPerCharacter
   }
 
   /** Tokens per character, as real usage has shown them. */
@@ -59,11 +59,8 @@ export class ContextEstimate {
   }
 
   #count(): number {
-    const measured = this.#measured.get(this.#model)
-    if (!measured) return Math.ceil(this.tokensOf(this.#weight))
-    const { characters, images } = this.#weight
-    const since = { characters: characters - measured.weight.characters, images: images - measured.weight.images }
-    return Math.max(0, Math.ceil(measured.tokens + this.tokensOf(since)))
+    const { tokens, weight } = this.#measured.get(this.#model) ?? nothing
+    return Math.max(0, Math.ceil(tokens + this.tokensOf(difference(this.#weight, weight))))
   }
 
   /** Estimates by characters alone. */
@@ -94,7 +91,7 @@ export class ContextEstimate {
     this.#prompt = prompt
     if (!isFirst) return
     for (const [model, { tokens, weight }] of this.#measured) {
-      this.#measured.set(model, { tokens, weight: addWeight(weight, prompt) })
+      this.#measured.set(model, { tokens, weight: sum([weight, prompt]) })
     }
     this.#learnAnew()
   }
@@ -109,19 +106,19 @@ export class ContextEstimate {
   /** Sets the further messages of one call, which are not stored. */
   useEphemeral(messages: readonly Message[]): void {
     this.#tokens = undefined
-    this.#extra = addWeight(this.#beside, sum(messages.map(weigh)))
+    this.#extra = sum([this.#beside, ...messages.map(weigh)])
   }
 
   /** Adds the next shown message. */
   append(message: Message): void {
     this.#tokens = undefined
-    const before = this.#weight
-    this.#shown = addWeight(this.#shown, weigh(message))
-    if (message.role === 'assistant') this.#learn(message, before)
+    const weight = weigh(message)
+    if (message.role === 'assistant') this.#learn(message, weight)
+    this.#shown = sum([this.#shown, weight])
   }
 
   /** Starts again, because other messages are shown. Usage of answers before `freshFrom` belongs to another view. */
-  restart(messages: readonly Message[], freshFrom: number): void {
+  restart({ messages, freshFrom }: Pick<View, 'messages' | 'freshFrom'>): void {
     this.#tokens = undefined
     this.#measured.clear()
     this.#learnAnew()
@@ -129,18 +126,29 @@ export class ContextEstimate {
     for (const message of messages.slice(freshFrom)) this.append(message)
   }
 
+  /** Begins with what another estimate knows of the same messages. Returns false if it is for another model. */
+  take(known: ContextEstimate): boolean {
+    if (known.#model !== this.#model) return false
+    this.#tokensPerCharacter = known.#tokensPerCharacter
+    this.#shown = known.#shown
+    this.#reference = known.#reference
+    for (const [model, measured] of known.#measured) this.#measured.set(model, measured)
+    return true
+  }
+
   get #weight(): Weight {
     const [prompt, extra, shown] = [this.#prompt ?? noWeight, this.#extra, this.#shown]
     return { characters: prompt.characters + extra.characters + shown.characters, images: prompt.images + extra.images + shown.images }
   }
 
-  #learn(answer: AssistantMessage, sent: Weight): void {
+  #learn(answer: AssistantMessage, weight: Weight): void {
     const { inputTokens, outputTokens, estimated } = answer.usage
     if (answer.stopReason === 'error' || estimated || !inputTokens) return
     const model = modelKey(answer)
+    const sent = this.#weight
     if (model === this.#model) this.#calibrate({ tokens: inputTokens, weight: sent })
-    const output = outputTokens ?? this.tokensOf(weigh(answer))
-    this.#measured.set(model, { tokens: inputTokens + output, weight: this.#weight })
+    const output = outputTokens ?? this.tokensOf(weight)
+    this.#measured.set(model, { tokens: inputTokens + output, weight: sum([sent, weight]) })
   }
 
   /** Measures the whole request if the prompt is known, else the growth since the first request. */
@@ -148,9 +156,8 @@ export class ContextEstimate {
     const from = this.#reference
     // Fewer tokens for more text: the earlier request had another view.
     if (!from || request.tokens < from.tokens) return void (this.#reference = request)
-    const characters = request.weight.characters - from.weight.characters
+    const { characters, images } = difference(request.weight, from.weight)
     if (characters < shortestToLearnFrom) return
-    const images = request.weight.images - from.weight.images
     const ofText = request.tokens - from.tokens - tokensOfWeight({ characters: 0, images }, 0)
     this.#tokensPerCharacter = Math.min(mostTokensPerCharacter, Math.max(leastTokensPerCharacter, ofText / characters))
   }
@@ -164,8 +171,8 @@ export function modelKey({ provider, modelId }: ModelName): string {
   return `${provider}/${modelId}`
 }
 
-function addWeight(a: Weight, b: Weight): Weight {
-  return { characters: a.characters + b.characters, images: a.images + b.images }
+function difference(a: Weight, b: Weight): Weight {
+  return { characters: a.characters - b.characters, images: a.images - b.images }
 }
 
 function tokensOfWeight({ characters, images }: Weight, tokensPerCharacter: number): number {
@@ -200,7 +207,7 @@ function weighPart(part: AssistantPart): Weight {
     case 'reasoning':
       return text(part.text)
     case 'tool-call':
-      return addWeight(text(part.toolName), part.inputText === undefined ? json(part.input) : text(part.inputText))
+      return sum([text(part.toolName), part.inputText === undefined ? json(part.input) : text(part.inputText)])
     case 'tool-result':
       return json(part.result)
     case 'file':

@@ -22,11 +22,6 @@ export class TranscriptGuard {
     return this.#calls.slice(this.#next).map((call) => call.toolCallId)
   }
 
-  /** Returns whether the conversation has had a call of this id. */
-  hasCall(toolCallId: string): boolean {
-    return this.#callIds.has(toolCallId)
-  }
-
   /** Returns an id that no call of the conversation has had: the given one, or a copy of it (`<id>~2`). */
   freeCallId(given: string, alsoTaken?: (id: string) => boolean): string {
     return this.#callIds.freeFor(given, alsoTaken)

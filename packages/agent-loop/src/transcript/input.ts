@@ -1,5 +1,5 @@
-import type { ContentPart, UserMessage } from '@bowline/llm'
-import { needed } from '@bowline/llm/arguments'
+import type { ContentPart, ImagePart, UserMessage } from '@bowline/llm'
+import { fileOfImage, needed } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
 import { checkInput, refuseInput } from '../base/checks.ts'
 import { copyJson, deepFreeze, isRecord, NotJsonError } from '../base/json.ts'
@@ -126,8 +126,19 @@ function textsOf(given: readonly unknown[]): readonly ContentPart[] | undefined 
 
 function partsOf(path: string, given: readonly unknown[]): readonly ContentPart[] {
   checkInput.checkRequired(path, given, 'a list of at least one part', () => given.length > 0)
-  for (const [index, part] of given.entries()) checkInput.checkContentPart(`${path}[${index}]`, part)
-  return given as readonly ContentPart[]
+  return given.map((part, index) => partOf(`${path}[${index}]`, part))
+}
+
+function partOf(path: string, given: unknown): ContentPart {
+  const part = isRecord(given) && given['type'] === 'image' ? imageOf(path, given as unknown as ImagePart) : given
+  checkInput.checkContentPart(path, part)
+  return part as ContentPart
+}
+
+function imageOf(path: string, part: ImagePart): ContentPart | undefined {
+  const file = fileOfImage(part)
+  checkInput.checkRequired(`${path}.image`, part.image, 'base64, a data: URL of an image in base64, or an http(s) address', () => file !== undefined)
+  return file
 }
 
 type Fields = Readonly<Record<string, unknown>>

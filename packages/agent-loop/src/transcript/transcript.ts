@@ -1,27 +1,31 @@
 import type { AssistantMessage, Message, UserMessage } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
 import { clientCalls } from '../base/messages.ts'
-import type { StoredMessage } from '../contract/journal.ts'
+import type { JournalState, StoredMessage } from '../contract/journal.ts'
 import type { Compaction } from '../events/message-events.ts'
 import type { ToolResult } from '../events/tool-events.ts'
-import type { ContextEstimate } from './estimate.ts'
+import type { ModelName } from '../events/turn-events.ts'
+import { ContextEstimate } from './estimate.ts'
 import { TranscriptGuard } from './guard.ts'
 import { View } from './view.ts'
 
+type StoredTranscript = Pick<JournalState, 'messages' | 'compaction'>
+
 /** The messages of a conversation, checked and frozen, with the view that a model is shown and an estimate of its size. */
 export class Transcript {
-  readonly estimate: ContextEstimate
+  estimate: ContextEstimate
+  /** An estimate of the messages of this view up to `end`, to which no run has added its prompt. */
+  #read: { readonly estimate: ContextEstimate; readonly view: readonly Message[]; readonly end: number } | undefined
   readonly shown = new View()
   readonly #guard = new TranscriptGuard()
   #messages: StoredMessage[] = []
-  #latestInput: UserMessage | undefined
 
   /** Throws `invalid-transcript` if the messages break an invariant. */
-  constructor(messages: readonly StoredMessage[], estimate: ContextEstimate, compaction?: Compaction) {
-    this.estimate = estimate
+  constructor({ messages, compaction }: StoredTranscript, model: ModelName) {
+    this.estimate = new ContextEstimate(model)
     for (const message of messages) this.#take(message)
     if (compaction) this.shown.setCompaction(compaction)
-    this.#estimateAnew()
+    this.estimate.restart(this.shown)
   }
 
   get messages(): readonly StoredMessage[] {
@@ -41,7 +45,7 @@ export class Transcript {
 
   /** The newest user message. Undefined if there is none, or if it was compacted and the journal did not load it. */
   get latestInput(): UserMessage | undefined {
-    return this.#latestInput
+    return this.#messages.findLast((message) => message.role === 'user')
   }
 
   /** Results of the calls of the latest answer. */
@@ -66,8 +70,7 @@ export class Transcript {
   }
 
   resultOf(toolCallId: string): ToolResult | undefined {
-    const found = this.#messages.findLast((entry) => entry.role === 'tool-result' && entry.toolCallId === toolCallId)
-    return found?.role === 'tool-result' ? found : undefined
+    return this.#messages.findLast((entry): entry is ToolResult => entry.role === 'tool-result' && entry.toolCallId === toolCallId)
   }
 
   /** Returns why an input of this id may not be the next message. `closes`: open calls get their results first. */
@@ -75,6 +78,24 @@ export class Transcript {
     const [open] = this.#guard.openCalls
     if (open !== undefined && !closes) return `the call ${open} has no result`
     return inputId !== undefined && this.#guard.hasMessage(inputId) ? `the message id ${inputId} is used twice` : undefined
+  }
+
+  /**
+   * Adds the messages that follow its own in `messages`, and begins a new estimate. Returns false if it does not end like the
+   * beginning of them, or has another compaction. Throws `invalid-transcript` if they break an invariant.
+   */
+  follow({ messages, compaction }: StoredTranscript, model: ModelName): boolean {
+    const from = this.#messages.length
+    if (messages[from - 1] !== this.#messages[from - 1] || this.shown.compaction !== compaction) return false
+    for (const message of messages.slice(from)) this.#take(message)
+    const known = this.#read
+    const { view } = this
+    const estimate = new ContextEstimate(model)
+    if (known?.view === view && estimate.take(known.estimate)) for (const message of view.slice(known.end)) estimate.append(message)
+    else estimate.restart(this.shown)
+    this.#read = { estimate, view, end: view.length }
+    this.estimate = new ContextEstimate(model)
+    return this.estimate.take(estimate)
   }
 
   /** Adds a message. Throws `invalid-transcript` and changes nothing if it may not follow. */
@@ -86,14 +107,8 @@ export class Transcript {
   discard(messageIds: readonly string[]): void {
     const gone = new Set(messageIds)
     this.#messages = this.#messages.filter(({ id }) => !gone.has(id))
-    this.#latestInput = this.#messages.findLast((message) => message.role === 'user')
     this.shown.discard(messageIds)
-    this.#estimateAnew()
-  }
-
-  setCompaction(compaction: Compaction | undefined): void {
-    this.shown.setCompaction(compaction)
-    this.#estimateAnew()
+    this.estimate.restart(this.shown)
   }
 
   /** Yields the answers from the latest one back to the last input. */
@@ -114,18 +129,13 @@ export class Transcript {
   /** Returns the number of calls in the turn that began with this message; without it, since the last input. */
   callsSince(inputId: string | undefined): number {
     const from = this.placeOf(inputId) ?? this.#messages.findLastIndex(({ role }) => role === 'user')
-    return this.#messages.slice(from + 1).reduce((count, message) => count + (message.role === 'assistant' ? clientCalls(message).length : 0), 0)
+    return this.#messages.slice(from + 1).flatMap((message) => (message.role === 'assistant' ? clientCalls(message) : [])).length
   }
 
   /** Adds a message. Returns whether it is shown. */
   #take(message: StoredMessage): boolean {
     this.#guard.append(message)
     this.#messages.push(deepFreeze(message))
-    if (message.role === 'user') this.#latestInput = message
     return this.shown.append(message)
-  }
-
-  #estimateAnew(): void {
-    this.estimate.restart(this.shown.messages, this.shown.freshFrom)
   }
 }

@@ -11,6 +11,13 @@ describe('hashJson', () => {
     expect(hashJson({ b: null, a: [1, 'é'] })).toBe(createHash('sha256').update(text).digest('base64url'))
   })
 
+  it('writes half of a surrogate pair as JSON does, so that no two values are equal', () => {
+    const halves = { b: 'a\ud83d', 'a\udc00': ['\\ud83d', '\ud83e\ud83e', '😀'] }
+    expect(canonicalJson(halves)).toBe('{"a\\udc00":["\\\\ud83d","\\ud83e\\ud83e","😀"],"b":"a\\ud83d"}')
+    expect(JSON.parse(canonicalJson(halves))).toEqual(halves)
+    expect(new Set(['\ud83d', '\ud83e', '\ufffd', '\\ud83d', 'd83d'].map(hashJson)).size).toBe(5)
+  })
+
   it.each(['', 'a', 'é€😀', 'half of a pair: \ud800', 'x'.repeat(10_000)])('is the same with and without the digest of the platform: %#', (text) => {
     expect(portableHash(text)).toBe(hashText(text))
   })

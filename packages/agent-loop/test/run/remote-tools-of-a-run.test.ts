@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { defineAgent } from '../../src/index.ts'
+import { z } from 'zod'
+import { defineAgent, defineTool } from '../../src/index.ts'
 import type { ToolDeclaration } from '../../src/index.ts'
 import { agentOf, conversation, model } from '../support/conversation.ts'
 import { echo } from '../support/tools.ts'
@@ -29,6 +30,18 @@ describe('remote tools of a run', () => {
     const { result } = await talk.play(agent, 'go', { remoteTools: [locate] })
     expect(result.messages[2]).toMatchObject({ toolCallId: 'y', status: 'error' })
     expect(result.text).toBe('sorry')
+  })
+
+  it('A181: a remote tool may have the label and the effect that it has in its JSON form', async () => {
+    const tool = defineTool({ name: 'locate', description: 'Where the user is', label: 'Location', effect: 'pure', sequential: true, inputSchema: z.object({ precise: z.boolean() }) })
+    const form = JSON.parse(JSON.stringify(tool)) as ToolDeclaration
+    expect(form).toEqual({ name: 'locate', description: 'Where the user is', label: 'Location', effect: 'pure', inputSchema: expect.objectContaining({ required: ['precise'] }) as unknown })
+    const agent = agentOf([{ toolCalls: [{ id: 'y', name: 'locate', input: { precise: 'very' } }, { id: 'z', name: 'locate', input: { precise: true } }] }])
+    const { result } = await conversation().play(agent, 'go', { remoteTools: [form] })
+    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'z', input: { precise: true } }] })
+    for (const wrong of [{ effect: 'twice' }, { label: 5 }, { sequential: true }]) {
+      expect(() => agent.run('go', { remoteTools: [{ ...form, ...wrong } as never] })).toThrow(/remoteTools\[0\]/)
+    }
   })
 
   it('A181: another run of the agent does not have them', async () => {

@@ -13,6 +13,8 @@ export interface OuterInbox {
   readonly expected: readonly (CommitExpectation | undefined)[]
   /** All calls that asked for inputs, with their maximum. */
   readonly asked: readonly { readonly window: string; readonly max: number }[]
+  /** Called when the journal is asked for inputs. */
+  onAsk: () => void
   /** Called when a commit is tried, before it is judged. */
   onCommit: (commit: number) => void | Promise<void>
 }
@@ -25,6 +27,7 @@ export function outerInbox(): OuterInbox {
   const inbox: OuterInbox = {
     expected,
     asked,
+    onAsk: () => undefined,
     onCommit: () => undefined,
     give: (source, ...texts) => void inputs.push(...texts.map((input): QueuedInput => ({ inputId: `outer_${++given}`, source, input }))),
     get waiting() {
@@ -32,9 +35,10 @@ export function outerInbox(): OuterInbox {
     },
     wrap: (journal) => ({
       ...journal,
-      drainInputs(window, max) {
+      async drainInputs(window, max) {
         asked.push({ window, max })
-        return Promise.resolve(inputs.slice(0, max))
+        inbox.onAsk()
+        return inputs.slice(0, max)
       },
       async commit(records, expect) {
         expected.push(expect)

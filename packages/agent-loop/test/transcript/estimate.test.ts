@@ -82,7 +82,7 @@ describe('the estimate of the context', () => {
     for (const message of messages) view.append(message)
     view.setCompaction(compaction)
     const context = estimate()
-    context.restart(view.messages, view.freshFrom)
+    context.restart(view)
     expect(context.tokens).toBeLessThan(100)
     const later = answer('a3', '', used(200, 10))
     view.append(later)
@@ -92,7 +92,7 @@ describe('the estimate of the context', () => {
     for (const message of [...messages, later]) loaded.append(message)
     loaded.setCompaction(compaction)
     const again = estimate()
-    again.restart(loaded.messages, loaded.freshFrom)
+    again.restart(loaded)
     expect(again.tokens).toBe(210)
   })
 

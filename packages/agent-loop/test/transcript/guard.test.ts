@@ -60,14 +60,14 @@ describe('transcript guard', () => {
     }
     guard.append(result('r', 'c'))
     guard.append(user('b'))
-    expect([guard.openCalls, guard.hasCall('c'), guard.hasCall('d'), guard.hasMessage('b')]).toEqual([[], true, false, true])
+    expect([guard.openCalls, guard.freeCallId('c'), guard.freeCallId('d'), guard.hasMessage('b')]).toEqual([[], 'c~2', 'd', true])
   })
 
   it('I1: does not pair calls that the provider ran', () => {
     const guard = new TranscriptGuard()
     guard.append(answer('a', [{ ...call('c'), providerExecuted: true }]))
     guard.append(answer('b', [{ ...call('c'), providerExecuted: true }]))
-    expect([guard.openCalls, guard.hasCall('c')]).toEqual([[], false])
+    expect([guard.openCalls, guard.freeCallId('c')]).toEqual([[], 'c'])
   })
 
   it('A65: a used call id becomes the first free copy', () => {

@@ -22,6 +22,16 @@ function circle(): object {
 }
 
 describe('input', () => {
+  it.each([
+    ['no data', { type: 'image' }, 'input[0].image must be base64, a data: URL of an image in base64, or an http(s) address; received undefined'],
+    ['empty data', { type: 'image', image: '' }, 'input[0].image must be base64'],
+    ['data of a text', { type: 'image', image: 'data:text/plain;base64,aGk=' }, 'input[0].image must be base64'],
+    ['another address', { type: 'image', image: 'file:///etc/passwd' }, 'input[0].image must be base64'],
+    ['a media type that is no text', { type: 'image', image: 'aGk=', mediaType: 5 }, 'input[0].mediaType must be a text'],
+  ])('A9: refuses an image with %s', (_fault, part, message) => {
+    expect(() => agentOf([]).run([part] as never)).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as string }))
+  })
+
   it.each<[string, AgentInput, AgentInput]>([
     ['a text', 'hi', { role: 'user', content: 'hi' }],
     ['texts', ['a', 'b'], { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }],
@@ -29,6 +39,10 @@ describe('input', () => {
     ['user-text', { type: 'user-text', text: 'hi' }, { role: 'user', content: 'hi' }],
     ['user-text of texts', { type: 'user-text', text: ['a', 'b'] }, { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }],
     ['user-message', { type: 'user-message', content: [image] }, { role: 'user', content: [image] }],
+    ['an image in base64', [{ type: 'image', image: 'aGk=', mediaType: 'image/png' }], { role: 'user', content: [image] }],
+    ['an image as a data URL', { type: 'user-message', content: [{ type: 'image', image: 'data:image/png;base64,aGk=' }] }, { role: 'user', content: [image] }],
+    ['an image by its first bytes', { role: 'user', content: [{ type: 'image', image: 'iVBORw0KGgo=' }] }, [{ ...image, data: { type: 'data', data: 'iVBORw0KGgo=' } }]],
+    ['an image of a URL', [{ type: 'image', image: 'https://host/a' }], [{ type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://host/a' } }]],
   ])('A9: %s gives the same stored message as its long form', async (_name, short, long) => {
     const stored = await Promise.all([short, long].map(async (input) => {
       const { result } = await conversation().play(agentOf([{ text: 'ok' }]), input)

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredMessage } from '../../src/contract/journal.ts'
 import type { Compaction } from '../../src/events/message-events.ts'
-import { ContextEstimate } from '../../src/transcript/estimate.ts'
 import { Transcript } from '../../src/transcript/transcript.ts'
 import { View } from '../../src/transcript/view.ts'
 import { answer, call, result, user } from '../plugins/compaction/messages.ts'
@@ -120,7 +119,7 @@ describe('the view', () => {
 
 describe('the transcript', () => {
   it('A47: knows the newest user message, also after messages were removed', () => {
-    const transcript = new Transcript(conversation, new ContextEstimate({ provider: 'p', modelId: 'm' }))
+    const transcript = new Transcript({ messages: conversation }, { provider: 'p', modelId: 'm' })
     expect(transcript.latestInput?.id).toBe('u2')
     transcript.append(user('u3'))
     expect(transcript.latestInput?.id).toBe('u3')

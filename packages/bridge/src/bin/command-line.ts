@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { closest } from '@bowline/llm/arguments'
 import { BridgeError } from '../errors.ts'
+import { logLevels, type LogLevel } from '../logger.ts'
 import type { Question } from './ask.ts'
 import { isLoopback, readAddress, type HttpAddress } from './http-address.ts'
-import { logLevels, type LogLevel } from './log-level.ts'
 import { readWorker, type WorkerFlag } from './worker-flag.ts'
 
 /** The parsed command line of `bowline-bridge`. */

@@ -11,7 +11,7 @@ Usage: bowline-bridge [flags] [check | ask AGENT TEXT]
   --default-agent ID    Agent for requests that name none
   --http HOST:PORT      Serve http://HOST:PORT/mcp. Without HOST: 127.0.0.1
   --allow-host NAME     A further name under which it may be asked over HTTP; several times
-  --log-level LEVEL     info, warn, error or silent (info; of ask: error)
+  --log-level LEVEL     debug, info, warn, error or silent (info; of ask: error)
   --help, --version
 
 BOWLINE_BRIDGE_CONFIG and BOWLINE_LOG_LEVEL stand for their flags. BOWLINE_BRIDGE_TOKEN is what callers over HTTP

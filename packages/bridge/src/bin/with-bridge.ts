@@ -3,11 +3,10 @@ import type { Bridge } from '../bridge-contract.ts'
 import { createBridge } from '../bridge.ts'
 import type { BridgeConfig } from '../config.ts'
 import type { BridgeExecutor } from '../executors/executor.ts'
-import { stderrLogger } from '../logger.ts'
+import { atLevel, stderrLogger } from '../logger.ts'
 import type { CommandLine } from './command-line.ts'
 import { loadConfig } from './load-config.ts'
 import type { ConfigPlace } from './load-config.ts'
-import { atLevel } from './log-level.ts'
 
 /** Starts the configured parts, calls `work` with the bridge, and stops what was started. */
 export async function withBridge(line: CommandLine, folder: string, work: (bridge: Bridge) => Promise<void>): Promise<void> {

@@ -19,7 +19,7 @@ export async function close(bridge: BridgeContext, input: CloseInput): Promise<C
   const existed = await sessions.end(live, 'closed')
   // A prompt may have been accepted in the meantime.
   const { lastRequestId } = live.stored.value
-  if (existed) core.settings.logger.info({ sessionId, owner, ...(reason !== undefined && { reason }) }, 'session closed')
+  if (existed) core.settings.logger.debug({ sessionId, owner, ...(reason !== undefined && { reason }) }, 'session closed')
   if (lastRequestId !== undefined) registry.entry({ owner, id: lastRequestId })?.request.watch.interrupt({ cause: 'closing' })
   await sessions.takeDown(live, 'closed')
   return { closed: true, sessionId: keyOf(live.context).id, existed }

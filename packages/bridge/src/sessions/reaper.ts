@@ -1,6 +1,6 @@
 import type { Core } from '../core.ts'
 import type { SessionRegistry } from './session-registry.ts'
-import { expiryOf, isExpired } from './session-record.ts'
+import { expiryOf } from './session-record.ts'
 
 const sweepEveryMs = 60_000
 
@@ -28,9 +28,7 @@ export class Reaper {
   async #sweep(): Promise<void> {
     this.#disarm()
     this.#sweeping = true
-    const now = this.#core.settings.clock.now()
-    const due = this.#sessions.live().filter(({ stored }) => isExpired(stored.value, now))
-    await Promise.all(due.map((live) => this.#core.attempt('an expired session was not closed', () => this.#sessions.expire(live))))
+    await this.#sessions.expireDue()
     this.#sweeping = false
     this.look()
   }

@@ -57,10 +57,19 @@ export class SessionRegistry {
   }
 
   /**
-   * Takes a slot and returns a function that frees it. Throws `CAPACITY`. Durable sessions that an earlier process left in the
-   * store count for their owner.
+   * Takes a slot and returns a function that frees it. Throws `CAPACITY`, but only after it has ended what has expired. Durable
+   * sessions that an earlier process left in the store count for their owner.
    */
   async takeSlot(executor: BridgeExecutor, owner: string): Promise<() => void> {
+    try {
+      return await this.#takeSlot(executor, owner)
+    } catch (error) {
+      if (!(await this.expireDue((live) => live.found.executor === executor))) throw error
+      return this.#takeSlot(executor, owner)
+    }
+  }
+
+  async #takeSlot(executor: BridgeExecutor, owner: string): Promise<() => void> {
     if (!this.#core.processes.isShared || !this.slots.isLimited(executor, owner)) return this.slots.take(executor, owner)
     const isCounted = (agentId: string): boolean => this.#directory.executorOf(agentId) === executor
     const known = await this.#unattached.count(owner, isCounted)
@@ -184,6 +193,14 @@ export class SessionRegistry {
   async expire(live: LiveSession): Promise<void> {
     if (isExpired(live.stored.value, this.#now())) await this.#endDue(keyOf(live.context), live.stored, 'expired')
     if (live.stored.value.end === 'expired') await live.leaving
+  }
+
+  /** Ends the expired sessions among these, and waits for their hooks. Returns whether there were any. Never rejects. */
+  async expireDue(isMeant: (live: LiveSession) => boolean = () => true): Promise<boolean> {
+    const now = this.#now()
+    const due = this.live().filter((live) => isMeant(live) && isExpired(live.stored.value, now))
+    await Promise.all(due.map((live) => this.#core.attempt('an expired session was not closed', () => this.expire(live))))
+    return due.length > 0
   }
 
   /** Waits until no agent works in the session, then calls the close hook once. Waits at most `withinMs`. Never rejects. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readCommandLine } from '../../src/bin/command-line.ts'
-import { atLevel } from '../../src/bin/log-level.ts'
+import { atLevel, type LogLevel } from '../../src/logger.ts'
 import { recordingLogger } from '../support.ts'
 
 const nothing = {
@@ -84,7 +84,7 @@ describe('the command line', () => {
     [['--worker', 'node agent.js'], /must be ID=COMMAND/],
     [['--worker', 'one= '], /must be ID=COMMAND/],
     [['--worker', '=node'], /must be ID=COMMAND/],
-    [['--log-level', 'loud'], /The log level must be one of info, warn, error, silent; received loud/],
+    [['--log-level', 'loud'], /The log level must be one of debug, info, warn, error, silent; received loud/],
   ])('refuses %j with advice', (argv, text) => {
     expect(() => readCommandLine(argv, {})).toThrow(text)
   })
@@ -95,12 +95,13 @@ describe('the command line', () => {
   })
 
   it('passes on messages of at least the given level', () => {
-    const told = (level: 'info' | 'warn' | 'error' | 'silent') => {
+    const told = (level: LogLevel) => {
       const logger = recordingLogger()
       const quiet = atLevel(logger, level)
-      for (const name of ['info', 'warn', 'error'] as const) quiet[name]({}, name)
+      for (const name of ['debug', 'info', 'warn', 'error'] as const) quiet[name]({}, name)
       return logger.lines.map(({ message }) => message)
     }
+    expect(told('debug')).toEqual(['debug', 'info', 'warn', 'error'])
     expect(told('info')).toEqual(['info', 'warn', 'error'])
     expect(told('warn')).toEqual(['warn', 'error'])
     expect(told('error')).toEqual(['error'])

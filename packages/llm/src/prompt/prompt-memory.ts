@@ -1,5 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Message, Repair, RepairCode } from '../messages.ts'
+import { beginnings, knownBeginning, type Beginning } from '../beginnings.ts'
 import type { CallIds } from './call-ids.ts'
 import type { ToPromptOptions } from './options.ts'
 import { hasPart } from './parts.ts'
@@ -11,19 +12,6 @@ interface Converted {
   readonly repairs: readonly Repair[]
 }
 
-/** The converted start of a conversation. It grows with the conversation. */
-interface Beginning {
-  /** Model and history options. Other options give another prompt for the same messages. */
-  readonly key: string
-  readonly messages: Message[]
-  readonly prompt: LanguageModelV4Message[]
-  readonly repairs: Repair[]
-  readonly callIds: Set<string>
-}
-
-/** Converted starts by their last message. */
-const beginnings = new WeakMap<Message, Beginning>()
-
 /**
  * Like `toPrompt` for checked options, but reuses what earlier calls converted of the same conversation. Otherwise a conversation
  * of a thousand steps would be converted a thousand times. Only frozen messages are remembered. Their converted form is frozen and
@@ -32,9 +20,9 @@ const beginnings = new WeakMap<Message, Beginning>()
  */
 export function promptOf(options: ToPromptOptions): Converted {
   const { messages } = options
-  const end = firstLoose(messages)
+  const beginning = beginningOf(options)
+  const end = firstLoose(messages, beginning.messages.length)
   if (end === 0) return wholePrompt(options)
-  const beginning = beginningOf(options, end)
   const before = messages[beginning.messages.length - 1]
   const isGrown = grow(beginning, options, end)
   if (before) beginnings.delete(before)
@@ -42,33 +30,21 @@ export function promptOf(options: ToPromptOptions): Converted {
   if (!rest) return wholePrompt(options)
   const last = messages[end - 1]
   if (last) beginnings.set(last, beginning)
-  const prompt = systemMessages(options.instructions)
-  append(prompt, beginning.prompt)
-  append(prompt, rest.prompt)
+  const prompt = systemMessages(options.instructions).concat(beginning.prompt, rest.prompt)
   return { prompt, repairs: [...beginning.repairs, ...rest.repairs] }
 }
 
-/** Returns the index of the first message that is not frozen. */
-function firstLoose(messages: readonly Message[]): number {
-  let place = 0
+/** Returns the index of the first message, at or after `from`, that is not frozen. */
+function firstLoose(messages: readonly Message[], from: number): number {
+  let place = from
   while (place < messages.length && Object.isFrozen(messages[place])) place++
   return place
 }
 
-/** Returns the longest known start of these messages up to `end`, or an empty one. */
-function beginningOf({ messages, model, history }: ToPromptOptions, end: number): Beginning {
+/** Returns the longest known start of these messages for the model, or an empty one. */
+function beginningOf({ messages, model, history }: ToPromptOptions): Beginning {
   const key = JSON.stringify([model.provider, model.modelId, model.input, history])
-  for (let place = end - 1; place >= 0; place--) {
-    const message = messages[place]
-    const known = message && beginnings.get(message)
-    if (known && known.key === key && known.messages.length === place + 1 && isSame(known.messages, messages)) return known
-  }
-  return { key, messages: [], prompt: [], repairs: [], callIds: new Set() }
-}
-
-function isSame(beginning: readonly Message[], messages: readonly Message[]): boolean {
-  for (let place = 0; place < beginning.length; place++) if (beginning[place] !== messages[place]) return false
-  return true
+  return knownBeginning(messages, key) ?? { key, messages: [], prompt: [], repairs: [], callIds: new Set() }
 }
 
 /** Adds the messages up to `end`. Returns false if they cannot be converted on their own. */

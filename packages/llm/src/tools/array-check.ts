@@ -1,5 +1,5 @@
-import { isRecord } from '../arguments.ts'
 import type { JSONValue } from '../messages.ts'
+import { canonical } from './canonical.ts'
 import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 import type { SchemaWalk } from './schema-walk.ts'
 
@@ -65,14 +65,4 @@ function checkUnique(items: readonly JSONValue[], walk: SchemaWalk): void {
     if (earlier === undefined) seen.set(key, index)
     else walk.at(index, () => walk.fail(`Array items must be unique: it repeats the item at ${earlier}`))
   }
-}
-
-/** Returns equal texts for equal values, independent of key order. */
-function canonical(value: JSONValue, walk: SchemaWalk): string {
-  walk.step()
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item as JSONValue, walk)).join(',')}]`
-  if (typeof value === 'string') walk.stepsOf(value.length)
-  if (!isRecord(value)) return JSON.stringify(value)
-  const entries = Object.entries(value as Record<string, JSONValue>).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner, walk)}`).join(',')}}`
 }

@@ -5,7 +5,7 @@ import type { PatternCompiler } from './linear-pattern.ts'
 export type Draft = 'draft-7' | 'draft-2020-12'
 
 export interface CheckableSchema {
-  /** The schema without the keywords that the checker does not support. Implicit rules that it would miss are made explicit. */
+  /** The schema without the keywords that the checker does not support. */
   readonly schema: unknown
   /** The removed keywords. */
   readonly unchecked: readonly string[]
@@ -38,11 +38,17 @@ const neverChecked = new Set([
   'then',
   'else',
   'not',
+  '$dynamicRef',
+  '$dynamicAnchor',
+  '$recursiveRef',
+  '$recursiveAnchor',
   'unevaluatedItems',
   'unevaluatedProperties',
   'dependentSchemas',
   'dependentRequired',
   'dependencies',
+  // An annotation, unless a schema asks for more: what one validator takes as a URL or a time, another refuses.
+  'format',
 ])
 
 /** Keywords whose values map names chosen by the author, not keywords. */
@@ -62,7 +68,7 @@ function convert(schema: unknown, context: Context): unknown {
     if (!namedSchemas.has(keyword) || !isRecord(value)) return [keyword, convert(value, context)]
     return [keyword, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, convert(inner, context)]))]
   })
-  return withRequired(Object.fromEntries(converted) as SchemaObject)
+  return Object.fromEntries(converted)
 }
 
 function isCheckable(keyword: string, value: unknown, schema: SchemaObject, { definitions, isPattern }: Context): boolean {
@@ -75,38 +81,9 @@ function isCheckable(keyword: string, value: unknown, schema: SchemaObject, { de
     case 'additionalProperties':
       // Which properties are additional depends on all patterns.
       return Object.keys(schema['patternProperties'] ?? {}).every(isPattern)
-    case 'enum':
-      return !Array.isArray(value) || !value.some(isComposite)
-    case 'const':
-      return !isComposite(value)
     default:
       return !neverChecked.has(keyword)
   }
-}
-
-/** The checker compares such values by identity. */
-function isComposite(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
-/** Makes `required` visible to the checker, which needs `type: 'object'` and a description of each required property. */
-function withRequired(schema: SchemaObject): SchemaObject {
-  if (!describesObject(schema)) return schema
-  const { type = 'object', properties = {}, required = [], additionalProperties = {} } = schema
-  if (!isRecord(properties) || !Array.isArray(required)) return schema
-  const undescribed = (required as unknown[]).filter(
-    (name): name is string => typeof name === 'string' && !Object.hasOwn(properties, name),
-  )
-  const rule = 'patternProperties' in schema ? {} : additionalProperties
-  const described = undescribed.map((name) => [name, rule] as const)
-  return { ...schema, type, properties: { ...properties, ...Object.fromEntries(described) } }
-}
-
-function describesObject(schema: SchemaObject): boolean {
-  const { type } = schema
-  if (type !== undefined) return type === 'object' || (Array.isArray(type) && type.includes('object'))
-  const says = (keyword: string): boolean => keyword in schema
-  return ['properties', 'required'].some(says) && !['enum', 'const', '$ref'].some(says)
 }
 
 /** Keyword under which the draft of a schema keeps its definitions, and their names. */

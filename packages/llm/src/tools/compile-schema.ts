@@ -1,21 +1,18 @@
-import type { z as Zod } from 'zod'
 import { isRecord } from '../arguments.ts'
 import type { JSONValue } from '../messages.ts'
 import { arrayCheck } from './array-check.ts'
 import type { PatternCompiler } from './linear-pattern.ts'
 import { objectCheck } from './object-check.ts'
-import { patternCheck, scalarCheck, typeCheck, valueCheck } from './scalar-check.ts'
+import { lengthCheck, numberCheck, patternCheck, typeCheck, valueCheck } from './scalar-check.ts'
 import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 
 /** Compiles the checks of one schema. Each part is compiled once, however often it is referenced. */
 export class SchemaCompiler implements PartCompiler {
   readonly patterns: PatternCompiler | undefined
-  readonly #z: typeof Zod
   readonly #root: unknown
   readonly #checks = new Map<object, Check>()
 
-  constructor(z: typeof Zod, root: unknown, patterns: PatternCompiler | undefined) {
-    this.#z = z
+  constructor(root: unknown, patterns: PatternCompiler | undefined) {
     this.#root = root
     this.patterns = patterns
   }
@@ -54,7 +51,8 @@ export class SchemaCompiler implements PartCompiler {
       referred === undefined ? undefined : this.compile(referred),
       typeCheck(schema),
       valueCheck(schema),
-      scalarCheck(this.#z, schema),
+      lengthCheck(schema),
+      numberCheck(schema),
       pattern && patternCheck(pattern, String(schema['pattern'])),
       objectCheck(this, schema),
       arrayCheck(this, schema),

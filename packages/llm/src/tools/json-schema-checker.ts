@@ -20,12 +20,11 @@ export interface JsonSchemaChecker {
  * client or another server. Unsupported keywords are skipped and listed.
  */
 export async function checkerOf(jsonSchema: JSONSchema7): Promise<JsonSchemaChecker> {
-  const { z } = await import('zod')
   const { parts, hasPatterns } = measure(jsonSchema)
   if (parts > maxParts) throw new Error(`It has more than ${maxParts} parts.`)
   const patterns = hasPatterns ? await patternCompiler() : undefined
   const { schema, unchecked } = checkableSchema(jsonSchema, patterns)
-  const compiler = new SchemaCompiler(z, schema, patterns)
+  const compiler = new SchemaCompiler(schema, patterns)
   const check = compiler.compile(schema)
   return {
     unchecked,

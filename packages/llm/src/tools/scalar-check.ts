@@ -1,17 +1,8 @@
-import type { z as Zod } from 'zod'
 import type { JSONValue } from '../messages.ts'
+import { canonical } from './canonical.ts'
 import type { LinearPattern } from './linear-pattern.ts'
 import type { Check, SchemaObject } from './schema-check.ts'
 import type { SchemaWalk } from './schema-walk.ts'
-
-const scalarKeywords = {
-  string: ['format', 'minLength', 'maxLength'],
-  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-} as const
-
-/** Formatted texts are short, except formats for data. The limit is needed because some formats take more than linear time. */
-const maxFormattedLength = 4096
-const formatsOfData: ReadonlySet<unknown> = new Set(['base64', 'base64url', 'jwt'])
 
 const typeNames: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array'])
 
@@ -41,44 +32,79 @@ function isOfType(value: JSONValue, name: unknown): boolean {
   return name === 'integer' ? Number.isInteger(value) : typeOf(value) === name
 }
 
-/** Returns the check of `enum` and `const`, whose values are scalars. */
+/** Returns the check of `enum` and `const`. */
 export function valueCheck(schema: SchemaObject): Check | undefined {
   const { enum: options } = schema
   if (!Array.isArray(options) && !('const' in schema)) return undefined
-  const allowed = new Set<unknown>(Array.isArray(options) ? options : [schema['const']])
-  if (Array.isArray(options) && 'const' in schema) for (const option of options) if (option !== schema['const']) allowed.delete(option)
-  const list = [...allowed].slice(0, 20).map((option) => JSON.stringify(option)).join('|')
+  const lists: readonly unknown[][] = [...(Array.isArray(options) ? [options] : []), ...('const' in schema ? [[schema['const']]] : [])]
+  const [first = [], ...others] = lists.map((list) => list.map((option) => canonical(option as JSONValue)))
+  const allowed = new Set(first.filter((option) => others.every((list) => list.includes(option))))
+  const shown = [...allowed].slice(0, 20).join('|')
   return (value, walk) => {
-    if (!allowed.has(value)) walk.fail(`Invalid option: expected one of ${list}`)
+    if (!allowed.has(canonical(value, walk))) walk.fail(`Invalid option: expected one of ${shown}`)
     return value
   }
 }
 
-/** Returns the check of texts and numbers, made by zod, or undefined if the schema has no such keywords. */
-export function scalarCheck(z: typeof Zod, schema: SchemaObject): Check | undefined {
-  const text = leafCheck(z, 'string', schema)
-  const number = leafCheck(z, 'number', schema)
-  if (!text && !number) return undefined
-  const isFormatted = 'format' in schema && !formatsOfData.has(schema['format'])
+/** Returns the check of the length of texts, in code points, or undefined if the schema has none. */
+export function lengthCheck({ minLength, maxLength }: SchemaObject): Check | undefined {
+  if (minLength === undefined && maxLength === undefined) return undefined
+  const [least, most] = [minLength ?? 0, maxLength ?? Infinity] as [number, number]
   return (value, walk) => {
-    if (typeof value === 'number') number?.(value, walk)
-    if (typeof value !== 'string' || !text) return value
+    if (typeof value !== 'string') return value
     walk.stepsOf(value.length)
-    if (isFormatted && value.length > maxFormattedLength) walk.fail(`Too long for the format ${JSON.stringify(schema['format'])}`)
-    else text(value, walk)
+    const length = lengthOf(value)
+    if (length < least) walk.fail(`Too small: expected string to have >=${least} characters`)
+    if (length > most) walk.fail(`Too big: expected string to have <=${most} characters`)
     return value
   }
 }
 
-function leafCheck(z: typeof Zod, type: 'string' | 'number', schema: SchemaObject): Check | undefined {
-  const keywords = Object.fromEntries(scalarKeywords[type].filter((keyword) => keyword in schema).map((keyword) => [keyword, schema[keyword]]))
-  if (Object.keys(keywords).length === 0) return undefined
-  const leaf = z.fromJSONSchema({ type, ...keywords }, { registry: z.registry() })
+function lengthOf(text: string): number {
+  let length = text.length
+  for (let index = 0; index < text.length; index++) {
+    if ((text.codePointAt(index) ?? 0) > 0xffff) {
+      length--
+      index++
+    }
+  }
+  return length
+}
+
+type NumberRule = (value: number, limit: number) => boolean
+
+/** In the oldest drafts, `true` makes the limit of the other keyword exclusive. */
+const numberRules: readonly (readonly [keyword: string, words: string, holds: NumberRule, exclusive?: string])[] = [
+  ['minimum', 'Too small: expected number to be >=', (value, limit) => value >= limit, 'exclusiveMinimum'],
+  ['maximum', 'Too big: expected number to be <=', (value, limit) => value <= limit, 'exclusiveMaximum'],
+  ['exclusiveMinimum', 'Too small: expected number to be >', (value, limit) => value > limit],
+  ['exclusiveMaximum', 'Too big: expected number to be <', (value, limit) => value < limit],
+  ['multipleOf', 'Invalid number: must be a multiple of ', isMultiple],
+]
+
+/** Returns the check of numbers, or undefined if the schema has none. */
+export function numberCheck(schema: SchemaObject): Check | undefined {
+  const rules = numberRules.flatMap(([keyword, words, holds, exclusive]) => {
+    const limit = schema[keyword]
+    if (typeof limit !== 'number') return []
+    const isExclusive = exclusive !== undefined && schema[exclusive] === true
+    return [(value: number) => (holds(value, limit) && !(isExclusive && value === limit) ? undefined : `${words}${limit}`)]
+  })
+  if (rules.length === 0) return undefined
   return (value, walk) => {
-    const result = leaf.safeParse(value)
-    if (!result.success) for (const { message } of result.error.issues) walk.fail(message)
+    if (typeof value !== 'number') return value
+    for (const rule of rules) {
+      const fault = rule(value)
+      if (fault !== undefined) walk.fail(fault)
+    }
     return value
   }
+}
+
+/** Exact but for the rounding of decimals: 0.0075 is a multiple of 0.0001. */
+function isMultiple(value: number, step: number): boolean {
+  const quotient = value / step
+  return Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
 }
 
 export function patternCheck(pattern: LinearPattern, source: string): Check {

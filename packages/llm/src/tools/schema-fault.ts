@@ -22,8 +22,8 @@ const maxExpandedParts = 10_000
 
 /**
  * Checks tool input schemas from outside before use: their size, depth and expansion, and that each pattern can be tested in linear
- * time. A pattern next to a `format` is exempt, because it is never run. The limits apply to all schemas together. Returns the
- * first fault, or undefined.
+ * time. A pattern next to a `format` is exempt: libraries write one for each format, and it is not run if it cannot be. The limits
+ * apply to all schemas together. Returns the first fault, or undefined.
  */
 export async function findSchemaFault(schemas: readonly JSONSchema7[]): Promise<SchemaFault | undefined> {
   check.checkList('schemas', needed(schemas))

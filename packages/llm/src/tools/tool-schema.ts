@@ -61,6 +61,22 @@ export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | 
   return known.get(schema)
 }
 
+/**
+ * Returns the JSON Schema of a schema synchronously. Returns undefined if it must be loaded, or if its library has no conversion to
+ * JSON Schema. Throws `LlmError` `invalid-config` if the schema is invalid.
+ */
+export function jsonSchemaOf(schema: FlexibleSchema | JSONSchema7): JSONSchema7 | undefined {
+  checkSchema('schema', schema)
+  const found = known.get(schema)?.jsonSchema ?? (isPlain(schema) ? schema : field(schema, 'jsonSchema') ?? standardJson(schema))
+  return isRecord(found) && !('then' in found) ? found : undefined
+}
+
+/** Returns the input side of a Standard JSON Schema. */
+function standardJson(schema: unknown): unknown {
+  const converter = field(field(schema, '~standard'), 'jsonSchema') as { input(options: { readonly target: string }): unknown } | undefined
+  return converter?.input({ target: 'draft-07' })
+}
+
 function refusalOf(schema: unknown): LlmError | undefined {
   try {
     checkSchema('schema', schema)

@@ -1,11 +1,10 @@
 import type { RedactConfig } from '@bowline/llm'
-import type { Bridge } from '@bowline/bridge'
+import type { Bridge, BridgeLogger } from '@bowline/bridge'
 import type { Runtime } from '@bowline/sessions'
 import type { BridgeAgents } from '../config/server-config.ts'
-import type { Logger } from '../options.ts'
 
 export interface BridgeParts {
-  readonly logger: Logger
+  readonly logger: BridgeLogger
   readonly redact?: RedactConfig
 }
 

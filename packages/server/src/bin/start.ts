@@ -5,12 +5,11 @@ import type { Server } from '../create-server.ts'
 import { faultOf } from '../http/fault.ts'
 import { createNodeServer } from '../node/create-node-server.ts'
 import { endOnCrash } from '../node/end-on-crash.ts'
-import { pinoLogger } from '../node/pino-logger.ts'
+import { pinoLogger, type FlushedLogger } from '../node/pino-logger.ts'
 import { prometheusMetrics, type PrometheusMetrics } from '../node/prometheus/prometheus-metrics.ts'
 import { serve, type RunningServer } from '../node/serve.ts'
 import { closeOnSignals } from '../node/signals.ts'
 import { tracedRuns } from '../node/traced-runs.ts'
-import type { Logger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { createAgentsBridge, stoppedAfter } from './create-bridge.ts'
 import { createStore } from './create-store.ts'
@@ -38,7 +37,7 @@ export async function start(call: CommandCall): Promise<Outcome> {
 }
 
 /** Starts the server. It listens last, because before that its readiness cannot be queried. */
-async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger, readAuth: ReadAuth): Promise<RunningServer> {
+async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: FlushedLogger, readAuth: ReadAuth): Promise<RunningServer> {
   const loaded = await configuredAgents(config)
   const store = await createStore(config.store, (message) => logger.warn({}, message))
   const { agents, requests } = recordedAgents(loaded, store, config)
@@ -83,7 +82,7 @@ function countedBy(limits: SharedRateLimits | undefined, server: Server): Server
 }
 
 interface RuntimeParts extends Pick<RuntimeOptions, 'requests'> {
-  readonly logger: Logger
+  readonly logger: FlushedLogger
   readonly metrics: PrometheusMetrics
   readonly store: SessionStore
 }

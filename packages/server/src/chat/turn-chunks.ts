@@ -63,8 +63,9 @@ export class TurnChunks {
 
 const nothing = (): Chunks => noChunks
 const asData = (_turn: TurnState, event: AgentEvent): Chunks => [dataChunk(event)]
+/** The rest of a block comes with the complete message. */
 const asDelta = (turn: TurnState, event: Parameters<MessageChunks['push']>[0]): Chunks =>
-  turn.message?.messageId === event.messageId ? turn.message.push(event) : noChunks
+  turn.message?.messageId === event.messageId && !('catchUp' in event) ? turn.message.push(event) : noChunks
 
 const table: Table = {
   'turn-start': nothing,

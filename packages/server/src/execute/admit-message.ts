@@ -1,5 +1,5 @@
-import type { ExecuteRequest, UserMessageInput } from '@bowline/client'
-import type { Session } from '@bowline/sessions'
+import type { ExecuteRequest, RunAhead, UserMessageInput } from '@bowline/client'
+import type { RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { ProblemError } from '../problems.ts'
 import { absence, checkAlive } from '../routes/owned-session.ts'
@@ -7,7 +7,7 @@ import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
 import { checkOutputSchema } from './client-tools.ts'
-import { submitInput, type GivenTo } from './submit-input.ts'
+import { runAheadOf, submitInput, type GivenTo } from './submit-input.ts'
 import { agentOf, newSession } from './new-session.ts'
 import { checkOnBusy } from './on-busy.ts'
 import { runParamsOf } from './run-params.ts'
@@ -17,6 +17,7 @@ export interface Admitted {
   readonly run: GivenTo
   /** Position before the run. If absent, the run is read from its first event. */
   readonly cursor?: string
+  readonly behind?: RunAhead
 }
 
 type MessageRequest = Omit<ExecuteRequest, 'input'> & { readonly input: UserMessageInput }
@@ -49,7 +50,8 @@ export async function admitMessage(
   }
   const given = { message: request.input, inputId, abortSignal }
   const run = await submitInput(services, principal, place.session, given, (input) => place.session.send(input, sendOptions))
-  return { sessionId, run, ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
+  const behind = runAheadOf(run, place)
+  return { sessionId, run, ...(behind && { behind }), ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
 }
 
 /** Session that gets the input. */
@@ -59,6 +61,7 @@ interface Place {
   /** True if this request creates the session, or if it is a retry of the request that created it. */
   readonly isNew: boolean
   readonly cursor?: string
+  readonly openRun?: RunInfo
 }
 
 async function placeOf(services: Services, key: string, request: MessageRequest, inputId: string | undefined): Promise<Place> {
@@ -70,8 +73,8 @@ async function placeOf(services: Services, key: string, request: MessageRequest,
     const agent = agentOf(services, context.agent)
     return { session: services.runtime.session(key, await newSession(services, agent, context)), agent: agent.name ?? '', isNew: true }
   }
-  const { agent, cursor } = checkAlive(info)
-  if (!context) return { session: existing, agent, cursor, isNew: false }
+  const { agent, cursor, openRun } = checkAlive(info)
+  if (!context) return { session: existing, agent, cursor, isNew: false, ...(openRun && { openRun }) }
   if (await wasMadeBy(existing, inputId)) return { session: existing, agent, cursor, isNew: true }
   throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out to go on with this one.')
 }

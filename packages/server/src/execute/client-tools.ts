@@ -1,11 +1,18 @@
 import { subagentsOf, type Agent } from '@bowline/agent-loop'
-import type { JsonObject, ToolDeclaration } from '@bowline/client'
+import type { DeclaredTool, JsonObject, ToolDeclaration } from '@bowline/client'
 import { findSchemaFault } from '@bowline/llm'
 import type { AgentAccess, ClientTools } from '../options.ts'
 import { faulty, ProblemError } from '../problems.ts'
 
 /** Names of tools that a run with subagents has. */
 const hostedNames: readonly string[] = ['background_output', 'background_cancel']
+
+/** Returns the tool with its schema under the name that the loop knows. */
+export function withInputSchema(tool: DeclaredTool): ToolDeclaration {
+  if ('inputSchema' in tool) return tool
+  const { parameters: inputSchema, ...others } = tool
+  return { ...others, inputSchema }
+}
 
 /** Returns the tools that the client declares in addition to those of the agent. A remote tool of the agent stays the agent's. */
 export function broughtTools(
@@ -27,12 +34,13 @@ export function broughtTools(
 }
 
 /** Refuses schemas that would take too long to use, because they would block the process. */
-export async function checkSchemas(given: readonly ToolDeclaration[], brought: readonly ToolDeclaration[]): Promise<void> {
+export async function checkSchemas(given: readonly DeclaredTool[], brought: readonly ToolDeclaration[]): Promise<void> {
   if (brought.length === 0) return
   const fault = await findSchemaFault(brought.map((tool) => tool.inputSchema))
   if (!fault) return
-  const tool = brought[fault.index]
-  const path = `context.tools[${given.findIndex((each) => each === tool)}].inputSchema${fault.path && `.${fault.path}`}`
+  const place = given.findIndex(({ name }) => name === brought[fault.index]?.name)
+  const key = Object.hasOwn(given[place] ?? {}, 'parameters') ? 'parameters' : 'inputSchema'
+  const path = `context.tools[${place}].${key}${fault.path && `.${fault.path}`}`
   throw faulty('invalid-body', [{ path, message: fault.message }])
 }
 

@@ -5,7 +5,7 @@ import type { SessionOptions } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { checkParts } from './check-parts.ts'
-import { broughtTools, checkSchemas } from './client-tools.ts'
+import { broughtTools, checkSchemas, withInputSchema } from './client-tools.ts'
 import { contentOf } from './user-message.ts'
 
 /** Returns the settings of a new session that the agent accepts from a client. */
@@ -15,7 +15,7 @@ export async function newSession(services: Services, agent: Agent, { messages = 
   if (messages.length > 0 && !clientHistory) {
     throw new ProblemError('option-not-allowed', 'The agent takes no earlier messages from a client.')
   }
-  const remoteTools = broughtTools(agent, tools, clientTools)
+  const remoteTools = broughtTools(agent, tools.map(withInputSchema), clientTools)
   await checkSchemas(tools, remoteTools)
   const at = services.clock.now()
   return {

@@ -1,5 +1,5 @@
-import type { UserMessageInput } from '@bowline/client'
-import type { RunHandle, RunInfo, Session } from '@bowline/sessions'
+import type { RunAhead, UserMessageInput } from '@bowline/client'
+import type { RunHandle, RunInfo, Session, SessionInfo } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
 import { checkAlive } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
@@ -7,6 +7,11 @@ import { hasAddresses, takeFiles } from './take-files.ts'
 
 /** Run that received an input. */
 export type GivenTo = Pick<RunHandle, 'runId' | 'accepted' | 'events'>
+
+/** Returns the run that must end before a queued one starts. `info` is from before the input. */
+export function runAheadOf({ accepted }: GivenTo, { openRun }: Pick<SessionInfo, 'openRun'>): RunAhead | undefined {
+  return accepted === 'queued' && openRun ? { runId: openRun.runId, status: openRun.status } : undefined
+}
 
 interface Given {
   readonly message: UserMessageInput

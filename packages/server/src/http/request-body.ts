@@ -59,22 +59,43 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
+/** A value of the body, with its name in the value that holds it. A key of an object is checked under the name of the object. */
+interface Place {
+  readonly value: unknown
+  readonly depth: number
+  readonly name?: string | number
+  readonly holder?: Place
+}
+
 /** Traverses without recursion, because the depth itself is being checked. */
 function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
-  const open: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 1 }]
+  const open: Place[] = [{ value: root, depth: 1 }]
   let keys = 0
-  for (let item = open.pop(); item !== undefined; item = open.pop()) {
-    const { value, depth } = item
-    if (typeof value === 'string' && !value.isWellFormed()) throw invalid('', 'Text must be whole Unicode characters.')
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value, depth } = place
+    if (typeof value === 'string' && !value.isWellFormed()) {
+      throw invalid(pathOf(place), 'Text must be whole Unicode characters. Remove each half of a surrogate pair, or send U+FFFD instead.')
+    }
     if (typeof value !== 'object' || value === null) continue
     if (depth > jsonDepth) throw invalid('', `The body must not be nested deeper than ${jsonDepth}.`)
     if (Object.hasOwn(value, '__proto__')) throw invalid('__proto__', 'This key is not allowed.')
-    const children: unknown[] = Object.values(value)
-    keys += children.length
-    if (!Array.isArray(value)) children.push(...Object.keys(value))
+    const isList = Array.isArray(value)
+    const fields = Object.entries(value)
+    keys += fields.length
     if (keys > jsonKeys) throw invalid('', `The body must not have more than ${jsonKeys} keys and items.`)
-    for (const child of children) open.push({ value: child, depth: depth + 1 })
+    for (const [name, child] of fields) {
+      open.push({ value: child, depth: depth + 1, name: isList ? Number(name) : name, holder: place })
+      if (!name.isWellFormed()) open.push({ ...place, value: name })
+    }
   }
+}
+
+/** Returns the path of a value as errors name it, such as `input.content[0].text`. */
+function pathOf({ name, holder }: Place): string {
+  if (name === undefined || !holder) return ''
+  const above = pathOf(holder)
+  if (typeof name === 'number') return `${above}[${name}]`
+  return above === '' ? name : `${above}.${name}`
 }
 
 function invalid(path: string, message: string): ProblemError {

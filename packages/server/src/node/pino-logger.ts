@@ -1,7 +1,7 @@
 import { destination, pino, type Level } from 'pino'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, oneOf } from '../arguments.ts'
-import type { Logger } from '../options.ts'
+import type { LogFields, Logger } from '../options.ts'
 
 /** Level and target of a pino logger. */
 export interface PinoLoggerOptions {
@@ -13,6 +13,8 @@ export interface PinoLoggerOptions {
 
 /** Logger whose lines can be flushed. */
 export interface FlushedLogger extends Logger {
+  /** Lines that a bridge writes for each change of a session or a request. */
+  debug(fields: LogFields, message: string): void
   /** Resolves when all previous lines have left the process. Call it before a sudden exit. */
   flush(): Promise<void>
 }
@@ -36,6 +38,7 @@ export function pinoLogger(options: PinoLoggerOptions = {}): FlushedLogger {
   const stream = destination({ dest: to, sync: false, minLength: 1 })
   const logger = pino({ level, formatters: { level: (label) => ({ level: label }) } }, stream)
   return {
+    debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),

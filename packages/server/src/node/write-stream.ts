@@ -24,10 +24,11 @@ export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: Se
       const { done, value } = await reader.read()
       if (done) break
       if (!outgoing.write(value)) await Promise.race([drained(outgoing), failed])
-      // Pauses after small writes in quick succession, so that frames that arrive meanwhile are written together. Other writes are
-      // not delayed.
+      // After a large write others get a turn, as the next one may be ready too. After small writes in quick succession, frames
+      // that arrive during a pause are written together. A single small write is followed by the next read at once.
       const now = performance.now()
-      await (now - wroteAt < gatherMs && value.length < largeBytes ? pause() : nextTurn())
+      if (value.length >= largeBytes) await nextTurn()
+      else if (now - wroteAt < gatherMs) await pause()
       wroteAt = now
     }
     if (!outgoing.destroyed) outgoing.end()

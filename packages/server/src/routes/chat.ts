@@ -136,12 +136,19 @@ function streamTurn(services: Services, call: Call<unknown, unknown>, turn: Chat
   const { streamBufferBytes: bufferBytes } = services.limits
   const sessionId = sessionIdOf(call.principal.tenant, session.key)
   const completion = followCompletion(services.runtime, { sessionId, runId })
+  let hasEnded = false
   const stream = place.open({
     open: (abortSignal, from = cursor) => session.events({ runId, cursor: from, bufferBytes, abortSignal }),
     cursor,
     select: (event) => {
       completion.see(event)
       return true
+    },
+    // The hooks after the turn add nothing to the message.
+    isLast: (event) => {
+      if (event.type === 'turn-start' || event.type === 'turn-end') hasEnded = event.type === 'turn-end'
+      // A run that never began has no save-point after its end.
+      return hasEnded && (event.type === 'save-point' || (event.type === 'turn-end' && event.turn === 0))
     },
     complete: (reached) => completion.frame(reached),
     toFrame: (error) => services.streamError(error, call),

@@ -1,5 +1,5 @@
 import { isDelta } from '@bowline/agent-loop/events'
-import type { ExecuteRequest, ToolResultInput } from '@bowline/client'
+import type { ExecuteRequest, RunAhead, ToolResultInput } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
 import type { LoggedEvent } from '@bowline/sessions'
 import { admitMessage } from '../execute/admit-message.ts'
@@ -22,6 +22,7 @@ interface Accepted {
   readonly run: GivenTo
   readonly submission?: SubmissionReceipt
   readonly cursor?: string
+  readonly behind?: RunAhead
 }
 
 export function executeRoute(services: Services): Route {
@@ -93,7 +94,7 @@ async function acceptResults(
 function streamRun(
   services: Services,
   call: Call<unknown, ExecuteRequest>,
-  { run, sessionId, submission, cursor }: Accepted,
+  { run, sessionId, submission, cursor, behind }: Accepted,
   place: StreamPlace,
 ): Answer<never> {
   const { runtime, limits } = services
@@ -110,7 +111,8 @@ function streamRun(
     complete: (reached) => completion.frame(reached),
     toFrame: (error) => services.streamError(error, call),
   })
-  return { status: 200, stream, headers: { 'x-session-id': sessionId, 'x-run-id': run.runId } }
+  const ahead = behind && { 'x-behind-run-id': behind.runId, 'x-behind-status': behind.status }
+  return { status: 200, stream, headers: { 'x-session-id': sessionId, 'x-run-id': run.runId, ...ahead } }
 }
 
 function idempotencyKeyOf(request: Request): string | undefined {

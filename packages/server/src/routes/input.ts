@@ -1,6 +1,6 @@
 import type { OnBusy, RunHandle, Session } from '@bowline/sessions'
 import type { UserMessageInput } from '@bowline/client'
-import { submitInput } from '../execute/submit-input.ts'
+import { runAheadOf, submitInput } from '../execute/submit-input.ts'
 import { checkOnBusy } from '../execute/on-busy.ts'
 import { takeFiles } from '../execute/take-files.ts'
 import { userMessageOf } from '../execute/user-message.ts'
@@ -107,8 +107,9 @@ function inputRoute(services: Services, { path, summary, onBusy, give }: InputKi
         ...(inputId !== undefined && { id: inputId }),
       }
       const given = { message: userMessageOf(message), inputId, abortSignal: request.signal }
-      const { runId, accepted } = await submitInput(services, principal, session, given, (input) => give(session, input, options))
-      return { status: 202, body: { runId, accepted } }
+      const run = await submitInput(services, principal, session, given, (input) => give(session, input, options))
+      const behind = runAheadOf(run, info)
+      return { status: 202, body: { runId: run.runId, accepted: run.accepted, ...(behind && { behind }) } }
     },
   })
 }

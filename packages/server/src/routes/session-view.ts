@@ -1,15 +1,18 @@
 import type { SessionSummary, SessionView } from '@bowline/client'
 import type { RunInfo, SessionInfo } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
+import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { isOfTenant, sessionIdOf } from '../session-keys.ts'
 import { messagesQuery } from '../wire/session-requests.ts'
 import type { ReadableSession } from './owned-session.ts'
 
-const maxLooks = 5
+/** Time after which a view is refused, in ms. */
+const longestMs = 10_000
 
 /**
- * Returns the view of a session. Session and messages are two reads, repeated up to five times until no event came between them.
+ * Returns the view of a session at one moment. Session and messages are two reads, repeated until no event came between them. Throws
+ * `store-unavailable` if events come faster than the store answers for 10 s.
  */
 export async function viewOf(
   services: Services,
@@ -17,10 +20,11 @@ export async function viewOf(
   { session, info: found }: ReadableSession,
   page: { readonly limit: number; readonly before?: string } = messagesQuery.parse({}),
 ): Promise<SessionView> {
+  const untilMs = services.clock.now() + longestMs
   let info = found
-  for (let look = 1; ; look++) {
+  for (;;) {
     const { items, next, cursor } = await session.messages(page)
-    if (cursor === info.cursor || look === maxLooks) {
+    if (cursor === info.cursor) {
       const { openRun, usage, cost, children, total } = info
       return {
         ...summaryOf(info, principal),
@@ -38,6 +42,7 @@ export async function viewOf(
         ...(await orchestrationOf(services, info)),
       }
     }
+    if (services.clock.now() >= untilMs) throw new ProblemError('store-unavailable', 'The session changes faster than the store answers. Retry later.')
     info = (await session.info()) ?? info
   }
 }

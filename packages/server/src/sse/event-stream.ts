@@ -71,6 +71,8 @@ export class EventStream {
   readonly #timer: StreamTimer
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   #events: LogIterator | undefined
+  /** False once reading was aborted. A field, since it is read at every event. */
+  #isReading = true
   #isWaiting = false
   #arrived: LoggedEvent | undefined
   /** Pieces that the reader has not taken yet. No other frame may come between the pieces of a frame. */
@@ -139,7 +141,7 @@ export class EventStream {
   async #next(): Promise<Uint8Array | Last | undefined> {
     try {
       if (this.#pieces.length > 0) return this.#pieces.shift()
-      while (!this.#reading.signal.aborted) {
+      while (this.#isReading) {
         if (this.#failure) throw this.#failure.error
         if (this.#ending) return { frame: this.#ending }
         if (this.#arrived) this.#gather(this.#arrived)
@@ -258,6 +260,7 @@ export class EventStream {
   }
 
   #stopReading(): void {
+    this.#isReading = false
     this.#reading.abort()
     this.#arrived = undefined
     // If reading fails after the reader has disconnected, the error can be reported to no reader.

@@ -37,7 +37,7 @@ export function shortForm(shared: SharedFrames, log: string): FrameForm {
     },
     deltas(deltas) {
       const [first] = deltas
-      if (first.type === 'tool-call-delta') return whole.deltas(deltas)
+      if (first.type === 'tool-call-delta' || first.catchUp) return whole.deltas(deltas)
       if (known.has(first)) return [shared.joinedFrame(log, deltas, 'short')]
       known.add(first)
       return whole.deltas(deltas)

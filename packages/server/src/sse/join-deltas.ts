@@ -10,9 +10,12 @@ export function isTextDelta(event: LoggedEvent): event is TextDelta {
   return event.type === 'text-delta' || event.type === 'reasoning-delta' || event.type === 'tool-call-delta'
 }
 
-/** Returns true if both deltas belong to the same part of the same message and attempt, so that their texts can be joined. */
+/**
+ * Returns true if both deltas belong to the same part of the same message and attempt, so that their texts can be joined. A delta
+ * with the rest of a part stays alone, because it is marked.
+ */
 export function continues(first: TextDelta, next: TextDelta): boolean {
-  return next.type === first.type && next.index === first.index && next.messageId === first.messageId && next.runId === first.runId
+  return !('catchUp' in next) && next.type === first.type && next.index === first.index && next.messageId === first.messageId && next.runId === first.runId
 }
 
 /** Joins deltas to one with the position of the last. */

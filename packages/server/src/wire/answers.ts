@@ -136,7 +136,11 @@ export const submissionReceipt = sameAs<SubmissionReceipt>()(
 export const ticket = sameAs<Ticket>()(z.strictObject({ ticket: z.string(), expiresAt: z.int() })).openapi('Ticket')
 
 export const inputReceipt = sameAs<InputReceipt>()(
-  z.strictObject({ runId: z.string(), accepted: z.enum(['steered', 'queued', 'duplicate']) }),
+  z.strictObject({
+    runId: z.string(),
+    accepted: z.enum(['steered', 'queued', 'duplicate']),
+    behind: optional(z.strictObject({ runId: z.string(), status })),
+  }),
 ).openapi('InputReceipt')
 
 export const approvalReceipt = sameAs<ApprovalReceipt>()(

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { ExecuteOptions, ExecuteRequest, JsonValue, MessageInput, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
+import type { DeclaredTool, ExecuteOptions, ExecuteRequest, JsonValue, MessageInput, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
 import { isRecord } from '@bowline/llm/arguments'
 import { sessionIdForm } from '../session-keys.ts'
 import { anyJson, anyObject, jsonObject, maxItems, name, userContent, userInput } from './fields.ts'
@@ -45,13 +45,18 @@ const toolResult = sameAs<ToolResultInput>()(
 ).openapi('ToolResultInput')
 export const toolResults = z.array(toolResult).min(1).max(maxItems)
 
-const toolDeclaration = sameAs<ToolDeclaration>()(
-  z.strictObject({
+const toolSchema = z.custom<ToolDeclaration['inputSchema']>(isRecord, 'A JSON Schema is needed.').openapi(anyObject)
+const declaredTool = z
+  .strictObject({
     name: z.string().regex(toolNameForm),
     description: z.string(),
-    inputSchema: z.custom<ToolDeclaration['inputSchema']>(isRecord, 'A JSON Schema is needed.').openapi(anyObject),
-  }),
-).openapi('ToolDeclaration')
+    inputSchema: optional(toolSchema),
+    parameters: optional(toolSchema),
+    label: optional(z.string()),
+    effect: optional(z.enum(['pure', 'idempotent', 'once'])),
+  })
+  .refine((tool) => 'inputSchema' in tool !== 'parameters' in tool, { path: ['inputSchema'], message: 'A tool needs its schema as inputSchema or as parameters, not as both.' })
+  .openapi('DeclaredTool') as unknown as z.ZodType<DeclaredTool>
 
 /** Message as `GET` of a session returns it. Parts that are not used may have any value. */
 const storedMessage = z.discriminatedUnion('role', [
@@ -72,7 +77,7 @@ const sessionContext = sameAs<SessionContext>()(
     agent: optional(name),
     messages: optional(z.array(historyMessage).max(maxItems)),
     tools: optional(
-      z.array(toolDeclaration).max(maxTools).refine(isSmall, `Tools may have at most ${maxToolBytes} bytes in all.`).refine(areDistinct, 'Each tool needs a name of its own.'),
+      z.array(declaredTool).max(maxTools).refine(isSmall, `Tools may have at most ${maxToolBytes} bytes in all.`).refine(areDistinct, 'Each tool needs a name of its own.'),
     ),
     metadata: optional(jsonObject),
   }),
@@ -123,6 +128,6 @@ function isSmall(given: object): boolean {
   return new TextEncoder().encode(JSON.stringify(given)).length <= maxToolBytes
 }
 
-function areDistinct(tools: readonly ToolDeclaration[]): boolean {
+function areDistinct(tools: readonly DeclaredTool[]): boolean {
   return new Set(tools.map((tool) => tool.name)).size === tools.length
 }

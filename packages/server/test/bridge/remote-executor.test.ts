@@ -14,7 +14,7 @@ import { serverProcess } from '../support/child.ts'
 import { cuttingProxy } from '../support/cutting-proxy.ts'
 
 const nothing = (): void => undefined
-const logger = { info: nothing, warn: nothing, error: nothing }
+const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
 interface BridgeSetup extends BridgeOptions {
   readonly server?: Partial<RemoteServerOptions>

@@ -33,6 +33,31 @@ describe.each(stores)('a page while the hooks after a turn run, over the $name s
     await allUiFrames(first)
   })
 
+  it('V52: a stream ends with its turn, not with the hooks after it', async () => {
+    const { hook, extensions } = held()
+    const it = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }], extensions })
+    const first = await postChat(it, chatBody([one]))
+    const chunks = chunksOf(await allUiFrames(first))
+    expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'stop' })
+    expect(await it.runtime.run(first.headers.get('x-run-id') ?? '')).toMatchObject({ status: 'completed', holdsSession: true })
+    const second = postChat(it, chatBody([userMessage('u2', 'two')]))
+    hook.open()
+    expect(await textIn(await second)).toBe('Two.')
+  })
+
+  it('V45, V52: a stream ends with the question of its turn, not with the hooks after it', async () => {
+    const hook = gate()
+    let hooked = 0
+    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const it = await bench({ store: make(), steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }], tools: [remoteTool('place')], extensions: [slow] })
+    const asked = await postChat(it, chatBody([one]))
+    expect(chunksOf(await allUiFrames(asked)).at(-1)).toEqual({ type: 'finish', finishReason: 'tool-calls' })
+    const output = { type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }
+    const answering = postChat(it, chatBody([one, { id: asked.headers.get('x-run-id'), role: 'assistant', parts: [output] }]))
+    hook.open()
+    expect(await textIn(await answering)).toBe('In Oslo.')
+  })
+
   it('V45: answers that are posted again get the whole segment again', async () => {
     const { hook, extensions } = held()
     const it = await bench({ store: make(), steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }], tools: [remoteTool('place')], extensions })

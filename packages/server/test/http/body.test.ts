@@ -1,5 +1,8 @@
+import { defineTool } from '@bowline/agent-loop'
+import type { SessionView } from '@bowline/client'
 import { expect, it } from 'vitest'
 import { bench, refusal, say } from '../support/bench.ts'
+import { allFrames } from '../support/frames.ts'
 
 const json = { 'content-type': 'application/json' }
 
@@ -41,6 +44,26 @@ it('V71: a __proto__ key is refused at any depth', async () => {
   const body = '{"input":{"role":"user","content":"hi"},"context":{"metadata":{"a":[{"__proto__":{"admin":true}}]}}}'
   const problem = await refusal(execute(body), 400, 'invalid-body')
   expect(problem.errors).toEqual([{ path: '__proto__', message: expect.any(String) }])
+})
+
+it('V95: half of a surrogate pair is refused at its place before anything is stored; other characters of a call id come back', async () => {
+  const far = defineTool({ name: 'far', description: 'Far.', inputSchema: { type: 'object' } })
+  const ids = ['a\ud83d', 'a\0b'].map((id) => ({ id, name: 'far', input: {} }))
+  const { execute, post, get } = await bench({ tools: [far], steps: [{ toolCalls: ids }, { text: 'Hi.' }] })
+  const paths = async (answer: Promise<Response>) => (await refusal(answer, 400, 'invalid-body')).errors?.map((error) => error.path)
+  const sent = (context: object, input = say('hi')) => execute({ sessionId: 'odd', input, context })
+  expect(await paths(sent({}, say('\ud83d')))).toEqual(['input.content'])
+  expect(await paths(sent({ metadata: { list: [1, { text: 'a\udc00' }] } }))).toEqual(['context.metadata.list[1].text'])
+  expect(await paths(sent({ metadata: { ['\ud83d']: 1 } }))).toEqual(['context.metadata'])
+  expect(await paths(post('/api/agent/session/odd/labels', { entryId: 'a', text: '\ud83d' }))).toEqual(['text'])
+  await refusal(get('/api/agent/session/odd'), 404, 'session-missing')
+  const metadata = { 'a\0b': 'x'.repeat(65_536) }
+  await allFrames(await sent({ metadata }))
+  const waiting = (await (await get('/api/agent/session/odd')).json()) as SessionView
+  const given = waiting.pendingToolCalls.map(({ toolCallId }) => toolCallId)
+  expect(given).toEqual([expect.stringMatching(/^[\w-]{43}$/), 'a\0b'])
+  await allFrames(await execute({ sessionId: 'odd', input: given.map((toolCallId) => ({ toolCallId, output: 'seen' })) }))
+  expect(await (await get('/api/agent/session/odd')).json()).toMatchObject({ status: 'completed', metadata })
 })
 
 it('V95: a malformed body is refused with each wrong place', async () => {

@@ -1,6 +1,6 @@
 import { stateRateLimiter, type CreateRateLimiter } from '@bowline/server'
 import { flexibleRateLimiter } from '@bowline/server/node'
-import { stateStoreFromEnv } from '@bowline/sessions'
+import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 

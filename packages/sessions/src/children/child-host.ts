@@ -5,7 +5,6 @@ import { messageOf } from '../commands/new-run.ts'
 import { lastTextOf } from '../writer/run-messages.ts'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { isTerminal, isWaiting } from '../contract/run-status.ts'
-import { askAgain } from '../contract/commit-once.ts'
 import type { CommitResult, Delivery, NewRun, NewSession, Write } from '../contract/batch.ts'
 import type { RunParent, RunRecord, SessionRecord } from '../contract/records.ts'
 import type { ChildContext } from './child-context.ts'
@@ -42,7 +41,7 @@ export function childHost(options: ChildHostOptions): ChildHost {
     background,
     ...(background ? { tools } : {}),
     ...depthOf(options.run),
-    start: (request) => askAgain(() => start(request)),
+    start,
   }
 
   async function start(request: ChildRequest): Promise<ChildOutcome> {

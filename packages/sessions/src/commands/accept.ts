@@ -1,7 +1,6 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { Position } from '../contract/cursor.ts'
 import { originOf } from '../contract/origin.ts'
 import type { RunRecord, SessionRecord } from '../contract/records.ts'
@@ -15,7 +14,8 @@ import { insertion, publishOwn, publishRunQueued, queuedEvent, sessionStart } fr
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
 import type { OnBusy } from './types.ts'
 import { openRuns } from './views.ts'
-import { isFreeBy, maxRecordsMs, readRun } from './wait-for-rest.ts'
+import { readRun } from './rest-watch.ts'
+import { isFreeBy, longestRecordsMs } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
 const interrupted = 'interrupted'
@@ -61,13 +61,13 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
-  const untilMs = context.clock.now() + maxRecordsMs
+  const untilMs = context.clock.now() + longestRecordsMs(context.leaseMs)
   return retryOnConflict(async (tried) => {
     const session = await sessionFor(access, tried === 0 && onBusy !== 'interrupt')
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
     const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
     const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
-    const result = await commitOnce(context.store, batch)
+    const result = await context.store.commit(batch)
     if (result.ok) {
       const answer = accepted(context, access, run, session, result)
       // A repeat stops nothing. Otherwise the stop is stored, and this process and the runs below must still be notified.
@@ -95,7 +95,7 @@ export async function openSession(context: SessionContext, access: SessionAccess
   if (existing) return existing
   const { identity } = access
   const at = context.clock.now()
-  const result = await commitOnce(context.store, {
+  const result = await context.store.commit({
     id: context.ids.next('batch'),
     key: identity.key,
     expect: [{ that: 'session', id: null }],
@@ -119,7 +119,7 @@ export async function acceptFollowUp(
   const inputId = context.ids.next('input')
   const origin = originOf(asking)
   const run: NewRun = { ...newRun(context, input, { id: inputId, kind: 'follow-up' }), ...(origin && { origin }) }
-  const result = await commitOnce(context.store, {
+  const result = await context.store.commit({
     id: context.ids.next('batch'),
     key,
     expect: [{ that: 'session', id }, { that: 'queue-below', max: maxQueuedRuns }],

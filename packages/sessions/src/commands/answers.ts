@@ -2,12 +2,11 @@ import { hashJson, type SubmissionReceipt } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { InboxRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
 import type { SessionContext } from './context.ts'
 import { checkAgrees, type GivenAnswer, type GivenResolution } from './given-answers.ts'
 import { readSession, storeAnswers, waitedForRelease } from './inbox.ts'
-import { readRun } from './wait-for-rest.ts'
+import { readRun } from './rest-watch.ts'
 import { agentsBelow, answeredAbove, sessionBelow } from './route.ts'
 import type { SubmitOptions } from './types.ts'
 import { answerId, isAllAnswered, openQuestions, readAnswers, type OpenQuestions } from '../contract/answers.ts'
@@ -96,7 +95,7 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
     if (await waitedForRelease(context, run)) return tryAgain
     const last = isAllAnswered(openQuestions({ ...run, pendingToolCalls }, inbox))
     const { outcome: _outcome, ...open } = call
-    const result = await commitOnce(context.store, {
+    const result = await context.store.commit({
       id: context.ids.next('batch'),
       key,
       expect: [

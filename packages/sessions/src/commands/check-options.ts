@@ -31,6 +31,8 @@ export const checkStopOptions = optionalRecord<StopOptions>({ ...ending, runId: 
 /** Checks the options for stopping one run. */
 export const checkRunStopOptions = optionalRecord<Pick<StopOptions, 'reason' | 'waitMs'>>(ending)
 
+export const checkResultOptions = optionalRecord<{ readonly waitMs?: number }>({ waitMs: ending.waitMs })
+
 export const checkKillOptions = optionalRecord<{ readonly reason?: string }>({ reason: checkText })
 
 export const checkSubmitOptions = optionalRecord<SubmitOptions>({ unknownOutcomes: checkBoolean })

@@ -17,6 +17,8 @@ export interface SessionContext {
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy
+  /** Time after which the runs of a dead process are taken over. */
+  readonly leaseMs: number
   /** Deletions in progress, by the incarnation of the session. */
   readonly deletions: Map<string, Promise<unknown>>
   /** Drivers of runs that were accepted here and have not started. */

@@ -12,7 +12,7 @@ import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { answeredAbove, isBelow, runAbove } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions, GrantOptions } from './types.ts'
-import { readRun } from './wait-for-rest.ts'
+import { readRun } from './rest-watch.ts'
 
 export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'> & {
   /** Refuses an approval about anything else. */

@@ -1,6 +1,5 @@
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { Batch, Write } from '../contract/batch.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import { waitingKinds } from '../contract/records.ts'
 import type { RunRecord, SessionRecord } from '../contract/records.ts'
 import { firstInLine } from '../contract/run-status.ts'
@@ -49,7 +48,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     if (below.length > 0) return tryAgain
     const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
     if (batch.writes.length > 0) {
-      const result = await commitOnce(store, batch)
+      const result = await store.commit(batch)
       if (!result.ok && result.reason === 'conflict') return tryAgain
       if (!result.ok && result.reason !== 'deleted' && result.reason !== 'missing') {
         throw new SessionError('conflict', `The store refused to end the session ${key}: ${result.reason}.`)

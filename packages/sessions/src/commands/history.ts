@@ -4,6 +4,7 @@ import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { NewEntry, Write } from '../contract/batch.ts'
 import { checkJson } from '../json.ts'
+import { checkEntryId } from '../keys.ts'
 
 const mostMessages = 1000
 
@@ -36,7 +37,7 @@ function checkShape(path: string, message: unknown): void {
   inputChecks.checkRequired(path, message, 'a message', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
   const { role, id } = message as Partial<Message>
   inputChecks.checkRequired(`${path}.role`, role, 'user, assistant or tool-result', (value) => value === 'user' || value === 'assistant' || value === 'tool-result')
-  inputChecks.optionalName(`${path}.id`, id)
+  inputChecks.optional(checkEntryId)(`${path}.id`, id)
 }
 
 /** Appends the messages one after the other. The active path ends with the last. */

@@ -1,5 +1,4 @@
 import { SessionError } from '../errors.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { Delivery, Write } from '../contract/batch.ts'
 import type { InboxRecord, RunRecord, SessionRecord } from '../contract/records.ts'
 import type { SessionContext } from './context.ts'
@@ -18,7 +17,7 @@ export async function storeAnswers(
   if (await waitedForRelease(context, run)) return false
   const writes: Write[] = [{ op: 'inbox.put', rows }]
   if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
-  const result = await commitOnce(context.store, {
+  const result = await context.store.commit({
     id: context.ids.next('batch'),
     key: session.key,
     expect: [

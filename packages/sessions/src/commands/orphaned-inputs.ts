@@ -3,7 +3,6 @@ import { originIn } from '../contract/origin.ts'
 import { announceable } from '../writer/reminders.ts'
 import { inputKinds, consumedInput } from '../writer/journal-inbox.ts'
 import { attemptUpTo, tryAgain } from '../contract/retry-on-conflict.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { InboxRecord, RunRecord } from '../contract/records.ts'
@@ -61,7 +60,7 @@ export async function letOrphanedInputsPass(context: OrphanContext, { run, sessi
 }
 
 async function storeOrphanRun(context: OrphanContext, key: string, { run, writes }: OrphanRun, expect: readonly Expect[]): Promise<CommitResult> {
-  const result = await commitOnce(context.store, { id: context.ids.next('batch'), key, expect, writes: [...writes, ...insertion(run)] })
+  const result = await context.store.commit({ id: context.ids.next('batch'), key, expect, writes: [...writes, ...insertion(run)] })
   if (result.ok) publishRunQueued(context, key, result, run)
   return result
 }
@@ -101,7 +100,7 @@ async function notification({ store, ids, clock }: OrphanContext, key: string): 
 export async function withdrawSteering({ store, ids }: OrphanContext, key: string): Promise<void> {
   const taken = (await store.readInbox(key, ['steer'])).flatMap((row) => (row.kind === 'steer' ? consumedInput(row, row.body.runId) : []))
   if (taken.length === 0) return
-  await commitOnce(store, {
+  await store.commit({
     id: ids.next('batch'),
     key,
     expect: [],

@@ -1,8 +1,7 @@
 import { SessionError } from '../errors.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import { asLogged } from '../contract/run-status.ts'
 import type { SessionContext } from './context.ts'
-import { readRun, unknownRun } from './wait-for-rest.ts'
+import { readRun, unknownRun } from './rest-watch.ts'
 import { isBelow } from './route.ts'
 import { requestStop } from './stop.ts'
 
@@ -14,7 +13,7 @@ export async function recoverRun(context: SessionContext, key: string, runId: st
   // Already decided.
   if (run.status !== 'needs-recovery') return
   if (run.reason !== 'definition-changed') throw new SessionError('invalid-input', 'The run needs the outcome of a tool call. Use resolveTool.')
-  const result = await commitOnce(context.store, {
+  const result = await context.store.commit({
     id: context.ids.next('batch'),
     key: run.session,
     expect: [{ that: 'run', runId, status: ['needs-recovery'] }],

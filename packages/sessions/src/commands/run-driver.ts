@@ -34,10 +34,10 @@ export class RunDriver {
     return {
       ...handle,
       [Symbol.asyncIterator]: () => (this.#isRead ? handle[Symbol.asyncIterator]() : this.#read(handle[Symbol.asyncIterator]())),
-      result: () => {
+      result: (options) => {
         // A caller that only waits for the result reads no events.
         if (!this.#isRead) this.leave()
-        return handle.result()
+        return handle.result(options)
       },
     }
   }

@@ -3,13 +3,14 @@ import { parseCursor, type Position } from '../contract/cursor.ts'
 import type { RunRecord } from '../contract/records.ts'
 import { asLogged, statusOfRun } from '../contract/run-status.ts'
 import { SessionError } from '../errors.ts'
-import { readLog } from '../log/read-log.ts'
+import { readLog, type LogReading } from '../log/read-log.ts'
 import { answerOf, lastAnswerIn, messagesOf } from '../writer/run-messages.ts'
-import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
+import { checkResultOptions, checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import type { RunHandle, RunResult, Session } from './types.ts'
-import { isAtRest, toRunInfo } from './views.ts'
-import { readRun, waitForRest } from './wait-for-rest.ts'
+import { isAtRest, runAhead, toRunInfo } from './views.ts'
+import { readRun, restWatch } from './rest-watch.ts'
+import { restWithin, waitForRest } from './wait-for-rest.ts'
 
 /** Creates a handle of a run of any process. Iterating starts at `from`, by default at the first event of the run. */
 export function runHandle(
@@ -38,7 +39,7 @@ export function runHandle(
       from: async () => start ?? { seq: (await found(readRun(context.store, runId))).firstSeq - 1, n: 0 },
       live: true,
       runId,
-      isResting: restingIn(context),
+      isResting: restingIn(context, session.key),
       isQueuedHere,
       remote: context.remote?.(),
       abortSignal,
@@ -52,7 +53,18 @@ export function runHandle(
     events,
     [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
     status: async () => statusOfRun(asLogged(await found(readRun(context.store, runId)))),
-    result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
+    async result(options = {}) {
+      checkResultOptions('result.options', options)
+      const { waitMs } = options
+      const isOver = (run: RunRecord): Promise<boolean> => isAtRest(context.store, run)
+      const ended = waitMs === undefined ? waitForRest(context, session.key, runId, isOver) : restWithin(context, { id: runId, session: session.key }, waitMs, undefined, isOver)
+      return resultOf(context, await found(ended))
+    },
+    async behind() {
+      const ahead = await runAhead(context.store, await found(readRun(context.store, runId)))
+      return ahead ? toRunInfo(context.store, ahead) : null
+    },
+    overlay: session.overlay,
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)
       return session.stop({ ...options, runId })
@@ -60,11 +72,21 @@ export function runHandle(
   }
 }
 
-/** Returns a check for runs at rest. A missing run counts as one. */
-export function restingIn({ store }: SessionContext): (runId: string) => Promise<boolean> {
-  return async (runId) => {
-    const read = await store.readRun(runId)
-    return read.status === 'missing' || isAtRest(store, read.value)
+/**
+ * Returns a check for runs at rest. A missing run counts as one. The first check reads the run, and from then on the watch of the
+ * session reads for all.
+ */
+export function restingIn(context: SessionContext, key: string): LogReading['isResting'] {
+  let check: (() => Promise<unknown>) | undefined
+  return async (runId, signal) => {
+    check ??= restWatch(context, key).follow(runId, (run) => isAtRest(context.store, run), signal)
+    try {
+      if (!(await check())) return false
+    } catch (error) {
+      if (!SessionError.isInstance(error) || error.code !== 'unknown-run') throw error
+    }
+    check = undefined
+    return true
   }
 }
 

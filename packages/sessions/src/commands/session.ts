@@ -32,7 +32,7 @@ import { forkSession, identityOfCopy } from './tree/fork.ts'
 import { parseResolution, parseResults } from './given-answers.ts'
 import { branchesOf, labelEntry, labelsOf } from './tree/labels.ts'
 import type { NewInput } from './new-run.ts'
-import { readRun, unknownRun } from './wait-for-rest.ts'
+import { readRun, unknownRun } from './rest-watch.ts'
 import { driverOf } from './run-driver.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { sessionState } from './session-state.ts'
@@ -224,7 +224,7 @@ function sessionEvents(
   { cursor, live = true, runId, abortSignal, bufferBytes }: EventsOptions,
 ): LogEvents {
   const position = cursor === undefined ? undefined : parseCursor(cursor)
-  const reading: LogReading = {
+  const reading: Omit<LogReading, 'isResting'> = {
     store: context.store,
     liveLog: context.live,
     clock: context.clock,
@@ -236,12 +236,11 @@ function sessionEvents(
     },
     live,
     ...(runId === undefined ? {} : { runId }),
-    isResting: restingIn(context),
     remote: context.remote?.(),
     abortSignal,
     bufferBytes,
   }
-  return { [Symbol.asyncIterator]: () => readLog(reading) }
+  return { [Symbol.asyncIterator]: () => readLog({ ...reading, isResting: restingIn(context, key) }) }
 }
 
 async function messagesOf(context: SessionContext, record: SessionRecord, { leaf = record.leaf ?? undefined, before, limit }: MessagesOptions) {

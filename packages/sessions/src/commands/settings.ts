@@ -7,7 +7,7 @@ import { SessionError } from '../errors.ts'
 import { checkedCopy } from '../json.ts'
 import { protocolsOf, webhookFields } from './webhook.ts'
 
-const declarationKeys = ['name', 'description', 'inputSchema'] as const satisfies readonly (keyof ToolDeclaration)[]
+const declarationKeys = ['name', 'description', 'inputSchema', 'label', 'effect'] as const satisfies readonly (keyof ToolDeclaration)[]
 const paramKeys = [
   ...(['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed'] as const),
   'providerSpecific',
@@ -70,7 +70,7 @@ function checkRemoteTools(path: string, given: unknown): void {
     inputChecks.checkRequired(`${at}.description`, description, 'a text', (value) => typeof value === 'string')
     inputChecks.checkRequired(`${at}.inputSchema`, inputSchema, 'a JSON Schema', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
     try {
-      defineTool({ name, description, inputSchema: checkedCopy(inputSchema, `${at}.inputSchema`) })
+      defineTool({ ...tool, inputSchema: checkedCopy(inputSchema, `${at}.inputSchema`) })
     } catch (error) {
       if (!AgentError.isInstance(error)) throw error
       throw new SessionError('invalid-input', sentence(`${at}: ${error.message}`))

@@ -1,6 +1,5 @@
 import { hashJson, type AgentInput } from '@bowline/agent-loop'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect } from '../contract/batch.ts'
 import type { InboxInput, InboxRecord, SessionRecord } from '../contract/records.ts'
 import { steeringId } from '../stores/named-inputs.ts'
@@ -68,7 +67,7 @@ async function isRepeat({ store }: SessionContext, key: string, rowId: string, h
 }
 
 function putRow({ store, ids }: SessionContext, { id, key }: SessionRecord, row: InboxRecord, expect: readonly Expect[]): Promise<CommitResult> {
-  return commitOnce(store, {
+  return store.commit({
     id: ids.next('batch'),
     key,
     expect: [{ that: 'session', id, alive: true }, { that: 'inbox-below', kind: row.kind, max: maxInboxRows }, ...expect],

@@ -3,14 +3,14 @@ import { newsOfChild } from '../writer/child-deliveries.ts'
 import { untoldBy, untoldEvents, type SettledRow } from '../writer/reminders.ts'
 import { newEvent } from '../writer/new-event.ts'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect, RunPatch, Write } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../contract/records.ts'
 import { publishOwn } from './queued-run.ts'
 import type { SessionContext } from './context.ts'
 import { withdrawSteering } from './orphaned-inputs.ts'
-import { readRun, restWithin, unknownRun } from './wait-for-rest.ts'
+import { readRun, unknownRun } from './rest-watch.ts'
+import { restWithin } from './wait-for-rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
 import { openRuns } from './views.ts'
 import { asLogged, firstInLine, isTerminal, isWaiting, statusOfRun } from '../contract/run-status.ts'
@@ -138,7 +138,7 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
 async function commitStop(context: SessionContext, run: RunRecord, at: number, { expect, writes, events }: Stopping): Promise<CommitResult> {
   const id = context.ids.next('batch')
   const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at, batchId: id }) : []
-  const result = await commitOnce(context.store, { id, key: run.session, expect, writes, deliver })
+  const result = await context.store.commit({ id, key: run.session, expect, writes, deliver })
   if (result.ok) publishOwn(context, run.session, result, events)
   return result
 }

@@ -23,7 +23,10 @@ export interface Session {
   steer(input: AgentInput, options?: InputOptions): Promise<RunHandle>
   /** Queues an input as a turn of its own, after the active run and before the inputs that wait. */
   followUp(input: AgentInput, options?: InputOptions): Promise<RunHandle>
-  /** Shows an input to the model in the next turns without adding it to the transcript. Starts no run. */
+  /**
+   * Shows an input to the model in the next turns without adding it to the transcript. Starts no run. If a turn is open, it is the
+   * first of them, as long as a model call follows; a turn that waits for its reader at `step-end` makes one more.
+   */
   overlay(input: AgentInput, options?: OverlayOptions): Promise<void>
   /**
    * Requests a stop and waits up to `waitMs` for the end of the run. The request is durable before anything is aborted. If no
@@ -150,7 +153,7 @@ export interface OverlayOptions extends Pick<InputOptions, 'id'> {
 /**
  * Action on an input while a run is open. `queue`: wait after the queued runs. `steer`: add to the active run. `interrupt`:
  * stop the active run and go before the queue. `reject`: throw `busy`; while only hooks after the end of a turn run, wait for them
- * at most 10 s first.
+ * first, at most 10 s longer than a lease.
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
@@ -244,7 +247,10 @@ export interface Spent {
 export interface EventsOptions {
   /** Starts after this position. Default: the beginning of the log. */
   readonly cursor?: string
-  /** If false, ends at the current end of the log; `so-far` also reads deltas of this process beyond it. Default true. */
+  /**
+   * If false, reads only stored events, without deltas, and ends at the current end of the log. `so-far` also reads deltas and ends
+   * after those that this process has. Default true.
+   */
   readonly live?: boolean | 'so-far'
   /** Id of a run: reading ends when the run waits for outside help or ends. */
   readonly runId?: string
@@ -272,8 +278,18 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   status(): Promise<Status>
   /** Reads events from the first one of the run (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
   events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
-  /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
-  result(): Promise<RunResult>
+  /**
+   * Settles when the run ends or waits for outside help; never rejects for a failed run. With `waitMs` it settles after that time at
+   * the latest, with the status of the open run: `queued`, `running` or `awaiting-subagent`.
+   */
+  result(options?: { readonly waitMs?: number }): Promise<RunResult>
+  /**
+   * Resolves with the run that must end before this one starts, with what it waits for, or with null if this run has started or is
+   * the next. While it waits for an answer, a decision or `recover`, so does this one.
+   */
+  behind(): Promise<RunInfo | null>
+  /** Gives an overlay to the session: the next model call of its open turn sees it or, if none follows, its next turn. */
+  overlay(input: AgentInput, options?: OverlayOptions): Promise<void>
   stop(options?: { readonly reason?: string; readonly waitMs?: number }): Promise<StopReceipt>
 }
 
@@ -326,6 +342,7 @@ export interface SessionInfo {
   /** Session and entry that a fork was copied from. */
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
+  /** Time at which a run was last added. Other commits move it at most once a minute. */
   readonly activeAt: number
   /** Expiry time if there is no further activity. */
   readonly expiresAt?: number
@@ -368,6 +385,8 @@ export interface RunInfo {
   readonly startedAt?: number
   /** Absent while it is open, which includes the hooks after the end of its turn. */
   readonly endedAt?: number
+  /** Set while hooks run after its turn has ended or waits: `status` is that of the log, and the session is not free yet. */
+  readonly holdsSession?: true
 }
 
 /** A run of a subagent that waits because the definition of its agent has changed. */

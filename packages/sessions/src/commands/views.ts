@@ -1,11 +1,12 @@
-import { isEnded, statusOf } from '@bowline/agent-loop/events'
+import { isEnded, statusOf, type Status } from '@bowline/agent-loop/events'
 import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
 import { readAll } from '../contract/paging.ts'
 import { waitingStatuses, type RunRecord, type SessionRecord, type TerminalStatus } from '../contract/records.ts'
 import { asLogged, everyStatus, firstInLine, isResting, isTerminal, isWaiting, openStatuses, statusOfRun } from '../contract/run-status.ts'
-import type { SessionStore } from '../contract/session-store.ts'
+import type { SessionQuery, SessionStore } from '../contract/session-store.ts'
+import { isPartialCopy } from './tree/partial-copy.ts'
 import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo, Spent, UsageReport } from './types.ts'
 
 /** Returns the facts of a run as its log tells them. */
@@ -33,6 +34,7 @@ export async function toRunInfo(store: SessionStore, stored: RunRecord): Promise
     createdAt,
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(endedAt === undefined ? {} : { endedAt }),
+    ...(stored.rest && { holdsSession: true }),
   }
 }
 
@@ -62,17 +64,45 @@ export function openRuns(store: SessionStore, key: string): Promise<readonly Run
   return readAll((page) => store.listRuns(key, { status: openStatuses, ...page }))
 }
 
+/** Returns the run that holds the session of a queued run, or else is the next one. Undefined: none is ahead of it. */
+export async function runAhead(store: SessionStore, { id, session, status }: RunRecord): Promise<RunRecord | undefined> {
+  const first = status === 'queued' ? firstInLine(await openRuns(store, session)) : undefined
+  return first?.id === id ? undefined : first
+}
+
 /**
  * Returns a page of the runs of a session. Filters again after reading: a run that waits for a retry, or has ended and still stores
  * records, has no stored status of its own.
  */
-export async function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
+export function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
   const stored = words && everyStatus.filter((status) => status === 'running' || words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
-  for (let { page } = query; ; ) {
-    const { items, next } = await store.listRuns(key, { ...query, ...(page !== undefined && { page }), ...(stored && { status: stored }) })
+  return filledPage(query.page, async (page) => {
+    const { items, ...more } = await store.listRuns(key, { ...query, ...page, ...(stored && { status: stored }) })
     const wanted = words ? items.filter((run) => words.includes(statusOfRun(asLogged(run)))) : items
-    if (wanted.length > 0 || next === undefined) return { ...(next !== undefined && { next }), items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
-    page = next
+    return { ...more, items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
+  })
+}
+
+/**
+ * Returns a page of sessions. Filters again after reading: while hooks run after a turn, the stored status is `running`, not that of
+ * the log.
+ */
+export function listSessions(store: SessionStore, { status: words, ...query }: SessionQuery): Promise<Page<SessionInfo>> {
+  const status = words && [...new Set<Status>([...words, 'running'])]
+  return filledPage(query.page, async (page) => {
+    const { items, ...more } = await store.listSessions({ ...query, ...page, ...(status !== undefined && { status }) })
+    const whole = items.filter((record) => !isPartialCopy(record))
+    const found = await Promise.all(whole.map((record) => toSessionInfo(store, record)))
+    return { ...more, items: words ? found.filter((info) => info.status && words.includes(info.status)) : found }
+  })
+}
+
+/** Returns the first page that is not empty, or the last one. */
+async function filledPage<T>(from: string | undefined, read: (page: { readonly page?: string }) => Promise<Page<T>>): Promise<Page<T>> {
+  for (let at = from; ; ) {
+    const page = await read(at === undefined ? {} : { page: at })
+    if (page.items.length > 0 || page.next === undefined) return page
+    at = page.next
   }
 }
 

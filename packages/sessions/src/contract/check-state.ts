@@ -42,21 +42,6 @@ export const checkSearchQuery = inputChecks.record<SearchQuery>({
   limit: inputChecks.required(inputChecks.whole(1, 1_000)),
 })
 
-/** Compares by UTF-8 bytes. The order differs from that of UTF-16 units only for surrogates: they come after U+FFFF. */
-export function compareIds(left: string, right: string): number {
-  const length = Math.min(left.length, right.length)
-  for (let place = 0; place < length; place++) {
-    const difference = rankOf(left.charCodeAt(place)) - rankOf(right.charCodeAt(place))
-    if (difference !== 0) return difference
-  }
-  return left.length - right.length
-}
-
-function rankOf(unit: number): number {
-  if (unit >= 0xe000) return unit - 0x0800
-  return unit >= 0xd800 ? unit + 0x2000 : unit
-}
-
 /** Returns the first text after all texts with the prefix. Returns undefined if there is none. */
 export function behindPrefix(prefix: string): string | undefined {
   const points = [...prefix].map((character) => character.codePointAt(0) ?? 0)

@@ -97,7 +97,7 @@ const ofSessions: Checks<SessionStore> = {
   listTimers: [['query', record<TimerQuery>({ ...page, kind: checkName, key: optionalName })]],
   due: [limit],
   prune: [['rules', record<PruneRules>({ runsEndedBefore: aTime, noticesQueuedBefore: inputChecks.optional(aTime) })], limit],
-  claimNotices: [['request', record<NoticeClaimRequest>({ max: count, leaseMs: count, hooks: requiredList(checkName) })]],
+  claimNotices: [['request', record<NoticeClaimRequest>({ max: count, leaseMs: count, hooks: requiredList(checkName), receiver: optionalName, except: listOf(checkName), dueAfter: inputChecks.optional(aTime) })]],
   settleNotice: [
     ['notice', claimedNotice],
     ['outcome', noticeOutcome],
@@ -159,15 +159,15 @@ function checkedCalls<Target extends object>(target: Target, checks: Checks<Targ
   return { ...target, ...(Object.fromEntries(checked) as Partial<Target>) }
 }
 
-/** Returns the state store of a session store that is opened later. `current` throws until it is open. */
-export function forwardedState(current: () => StateStore): StateStore {
+/** Returns a state store that passes its calls to another one. `current` throws until that is open, or opens it. */
+export function forwardedState(current: () => StateStore | Promise<StateStore>): StateStore {
   return checkedStateStore({
-    get: async (...given) => current().get(...given),
-    compareAndSet: async (...given) => current().compareAndSet(...given),
-    touch: async (...given) => current().touch(...given),
-    delete: async (...given) => current().delete(...given),
-    list: async (...given) => current().list(...given),
-    sweep: async (...given) => current().sweep(...given),
+    get: async (...given) => (await current()).get(...given),
+    compareAndSet: async (...given) => (await current()).compareAndSet(...given),
+    touch: async (...given) => (await current()).touch(...given),
+    delete: async (...given) => (await current()).delete(...given),
+    list: async (...given) => (await current()).list(...given),
+    sweep: async (...given) => (await current()).sweep(...given),
     close: async () => undefined,
   })
 }

@@ -53,6 +53,12 @@ export interface NoticeClaimRequest {
   readonly leaseMs: number
   /** Only notices for these hooks. */
   readonly hooks: readonly string[]
+  /** Only notices for this receiver: a hook, or for the webhooks of sessions the start of their URL, `https://host:port`. */
+  readonly receiver?: string
+  /** No notices for these receivers. */
+  readonly except?: readonly string[]
+  /** Notices that were due at this time already may be left out. */
+  readonly dueAfter?: number
 }
 
 /** Claimed notices, and the time (epoch milliseconds) at which the next one can be claimed. */
@@ -74,6 +80,14 @@ export interface NoticeQuery extends PageRequest {
   readonly key?: string
   readonly state?: NoticeState
   readonly hook?: string
+}
+
+/**
+ * Returns the name of the receiver of notices: the hook itself, or the origin of the URL for the webhooks of sessions, because many
+ * sessions share a receiver.
+ */
+export function receiverOf(hook: string, ofSession: { readonly url: string } | undefined): string {
+  return hook === sessionHook && ofSession ? ofSession.url.split('/', 3).join('/') : hook
 }
 
 /** A notice before it is assigned to webhooks. */

@@ -28,6 +28,11 @@ export function pageOf<T>(found: readonly T[], limit: number, positionOf: (last:
   return found.length > limit && last !== undefined ? { items, next: positionOf(last) } : { items }
 }
 
+/** Lets other work of the process run between two pages: a store in this process may answer without a pause. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Reads all pages, with as few calls as possible. */
 export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = []
@@ -40,10 +45,30 @@ export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>
   return items
 }
 
+/** Compares by UTF-8 bytes. The order differs from that of UTF-16 units only for surrogates: they come after U+FFFF. */
+export function compareIds(left: string, right: string): number {
+  const length = Math.min(left.length, right.length)
+  for (let place = 0; place < length; place++) {
+    const difference = rankOf(left.charCodeAt(place)) - rankOf(right.charCodeAt(place))
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}
+
+function rankOf(unit: number): number {
+  if (unit >= 0xe000) return unit - 0x0800
+  return unit >= 0xd800 ? unit + 0x2000 : unit
+}
+
 /** A position in the list of sessions: newest activity first, then by key. */
 export interface SessionPosition {
   readonly activeAt: number
   readonly key: string
+}
+
+/** Compares by newest activity, then by key. */
+export function byActivity(a: SessionPosition, b: SessionPosition): number {
+  return b.activeAt - a.activeAt || compareIds(a.key, b.key)
 }
 
 export function printSessionPosition(position: SessionPosition): string {

@@ -85,7 +85,7 @@ export interface SessionRecord {
   readonly parent?: string
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
-  /** Time of the last commit. */
+  /** Time of the last commit that created the session or added a run. Other commits move it at most once a minute. */
   readonly activeAt: number
   /** Time at which it expires without further activity. Absent: it never expires, or has expired. */
   readonly expiresAt?: number

@@ -52,8 +52,13 @@ export function isSettled({ status }: Pick<RunRecord, 'status'>): boolean {
 }
 
 /** Returns the run that holds the session, else the next one in the queue. */
-export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
-  return open.find((run) => isHolding(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
+export function firstInLine<R extends Pick<RunRecord, 'status' | 'place'>>(open: Iterable<R>): R | undefined {
+  let first: R | undefined
+  for (const run of open) {
+    if (isHolding(run.status)) return run
+    if (!first || run.place < first.place) first = run
+  }
+  return first
 }
 
 /** Returns the run whose turn has begun and not ended. Returns undefined for a compaction: inputs wait in the queue until it ends. */

@@ -187,6 +187,7 @@ export interface SessionQuery extends PageRequest {
   readonly status?: readonly Status[] | null
   /** True: only expired sessions. False: only sessions that have not expired. */
   readonly expired?: boolean
+  /** The keys of a tenant begin with `tenant:<id>:`. Only these prefixes are fast for more than 500 sessions. */
   readonly keyPrefix?: string
   /** Only child sessions of this key; null: only sessions without a parent. */
   readonly parent?: string | null

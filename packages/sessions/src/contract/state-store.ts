@@ -11,7 +11,7 @@ export interface StateStore {
   get(space: string, id: string): Promise<StateRead>
   /**
    * Writes if the record has the version `expected` or, with null, if there is none. Else must change nothing. A record lives
-   * for exactly `ttlMs` from its last change or touch.
+   * for exactly `ttlMs` from its last change or touch, up to 4,000,000,000,000,000 ms.
    */
   compareAndSet(space: string, id: string, expected: number | null, value: JSONValue, options: WriteOptions): Promise<CasResult>
   /** Restarts the lifetime of the record. Returns false if there is none: it must not revive one. */

@@ -1,12 +1,15 @@
 import type { DeltaEvent } from '@bowline/agent-loop'
-import type { DeltaBatch, DeltaPlace } from '../contract/session-store.ts'
+import type { DeltaBatch, DeltaPlace, EventPage } from '../contract/session-store.ts'
 import type { StoredEvent } from '../contract/records.ts'
 import type { LoggedEvent } from '../contract/log-events.ts'
-import { printCursor } from '../contract/cursor.ts'
+import { BlockCounts, printCursor } from '../contract/cursor.ts'
 import { deltaBytes, durableBytes } from './event-bytes.ts'
 import { ReaderQueue } from './reader-queue.ts'
 
 const ringBytes = 1024 * 1024
+
+/** Called with the runs that may have come to rest; undefined: any. */
+type Watcher = (runIds: readonly string[] | undefined) => void
 
 /**
  * Live state of one session: the deltas since the active run's own last durable event, kept for readers that reconnect, and the
@@ -18,9 +21,13 @@ export class LiveSession {
   /** Number of the active run's own last durable event. The deltas in the ring follow it. */
   base = 0
   readonly #readers = new Set<ReaderQueue>()
-  readonly #watchers = new Set<() => void>()
-  #ring: { readonly event: LoggedEvent; readonly seq: number }[] = []
+  readonly #watchers = new Set<Watcher>()
+  #ring: { readonly event: LoggedEvent; readonly seq: number; readonly had: string }[] = []
+  /** How much of the open answer the deltas since `base` hold. */
+  #counts = new BlockCounts()
   #ringBytes = 0
+  /** Reads of the log under way that are as new as what this process was told. */
+  #reads = new Map<string, Promise<EventPage>>()
   /** Number of deltas since `base` that the ring has dropped. */
   #dropped = 0
   /** True if the store has the deltas of the ring too. */
@@ -28,42 +35,60 @@ export class LiveSession {
 
   /** Publishes the events of one commit. `ofRun`: the active run made them, so they contain or void its deltas so far. */
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
+    this.#reads = new Map()
     const n = ofRun ? 0 : this.#count
+    if (events.some(({ type }) => type.startsWith('message-'))) this.#counts = new BlockCounts()
+    const had = this.#counts.toString()
     const newest = events.at(-1)
     for (const event of events) {
       this.lastSeq = Math.max(this.lastSeq, event.seq)
-      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n) })
+      const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n, had) })
       if (this.#readers.size === 0) continue
       const bytes = durableBytes(event)
       for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes, event === newest ? endedRun : undefined)
     }
     if (ofRun && newest) this.#beginStretch(newest.seq)
-    if (events.some(({ type }) => type === 'turn-end')) this.#tellWatchers()
+    const rested = events.flatMap((event) => (event.type === 'turn-end' ? [event.runId] : []))
+    if (rested.length > 0) this.#tellWatchers(rested)
   }
 
-  /** Notifies readers of a change without an event. */
-  announce(): void {
+  /** Notifies readers of a change without an event: of this run, or of any. */
+  announce(runId?: string): void {
+    this.#reads = new Map()
     for (const reader of this.#readers) reader.lookUp()
-    this.#tellWatchers()
+    this.#tellWatchers(runId === undefined ? undefined : [runId])
+  }
+
+  /** Joins a read of the log under the same name, unless a change was published or announced since it began. */
+  share(name: string, read: () => Promise<EventPage>): Promise<EventPage> {
+    const reads = this.#reads
+    const shared = reads.get(name) ?? read().finally(() => reads.delete(name))
+    reads.set(name, shared)
+    return shared
   }
 
   /** Publishes a delta and returns its place. */
   publishDelta(event: DeltaEvent): DeltaPlace {
     const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
-    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n) })
+    this.#counts.add(event)
+    const had = this.#counts.toString()
+    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n, had) })
     const bytes = deltaBytes(event)
-    this.#ring.push({ event: logged, seq: place.seq })
+    this.#ring.push({ event: logged, seq: place.seq, had })
     this.#ringBytes += bytes
     // Drops half of the ring at once, so that the cost per delta does not grow with the message.
     if (this.#ringBytes > ringBytes) this.#dropOldest()
-    for (const reader of this.#readers) reader.pushDelta(logged, place, bytes)
+    for (const reader of this.#readers) reader.pushDelta(logged, { ...place, had }, bytes)
     return place
   }
 
   /** Publishes deltas of another process. Skips known ones, and drops those after a gap. */
   publishRemote({ base, n, events }: DeltaBatch): void {
     if (base < this.base) return
-    if (base > this.base) this.#beginStretch(base)
+    if (base > this.base) {
+      this.#beginStretch(base)
+      this.#counts = new BlockCounts()
+    }
     this.lastSeq = Math.max(this.lastSeq, base)
     if (n > this.#count + 1) return
     for (const event of events.slice(this.#count + 1 - n)) this.publishDelta(event)
@@ -91,13 +116,13 @@ export class LiveSession {
    * Subscribes from the delta after `n`. If the ring has dropped that delta, skips all deltas since `base`: a durable event that
    * replaces them follows.
    */
-  subscribe(n: number, maxBytes?: number): ReaderQueue {
+  subscribe(n: number, maxBytes?: number, runId?: string): ReaderQueue {
     const inReach = n >= this.#dropped
-    const queue = new ReaderQueue(inReach ? undefined : this.base, maxBytes)
+    const queue = new ReaderQueue(inReach ? undefined : this.base, maxBytes, runId)
     if (inReach) {
       for (let index = n - this.#dropped; index < this.#ring.length; index++) {
         const kept = this.#ring[index]
-        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1 }, 0)
+        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1, had: kept.had }, 0)
       }
     }
     this.#readers.add(queue)
@@ -121,8 +146,8 @@ export class LiveSession {
     this.#readers.delete(queue)
   }
 
-  /** Calls `watcher` when a run may have come to rest. Returns an unsubscribe function. */
-  watch(watcher: () => void): () => void {
+  /** Calls `watcher` when runs may have come to rest. Returns an unsubscribe function. */
+  watch(watcher: Watcher): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
@@ -136,8 +161,8 @@ export class LiveSession {
     return this.#readers.size === 0 && this.#watchers.size === 0 && (this.#ring.length === 0 || this.#isRemote)
   }
 
-  #tellWatchers(): void {
-    for (const watcher of this.#watchers) watcher()
+  #tellWatchers(runIds: readonly string[] | undefined): void {
+    for (const watcher of this.#watchers) watcher(runIds)
   }
 
   #dropOldest(): void {
@@ -173,9 +198,9 @@ export class LiveLog {
     this.#release(key)
   }
 
-  /** Signals that a run came to rest without an event. */
-  announce(key: string): void {
-    this.#sessions.get(key)?.announce()
+  /** Signals that this run, or any, came to rest without an event. */
+  announce(key: string, runId?: string): void {
+    this.#sessions.get(key)?.announce(runId)
   }
 
   /** Signals that something may have changed in any session. */
@@ -186,7 +211,7 @@ export class LiveLog {
   /**
    * Keeps the session while it has a reader, a waiter or a run, because its deltas are counted here. Returns a release function.
    */
-  hold(key: string, watcher: () => void = () => undefined): () => void {
+  hold(key: string, watcher: Watcher = () => undefined): () => void {
     const unwatch = this.session(key).watch(watcher)
     return () => {
       unwatch()

@@ -1,10 +1,11 @@
 import type { AgentEvent } from '@bowline/agent-loop'
+import { missingDeltas } from '@bowline/agent-loop/events'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage, pollsOf } from './read-pace.ts'
 import type { RemoteDeltas } from './remote-deltas.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
-import { printCursor, type Position } from '../contract/cursor.ts'
+import { charactersHad, printCursor, type Position } from '../contract/cursor.ts'
 import { SessionError } from '../errors.ts'
 import type { LoggedEvent, LogIterator } from '../contract/log-events.ts'
 import type { EventPage, SessionStore } from '../contract/session-store.ts'
@@ -22,7 +23,7 @@ export interface LogReading {
   /** Yields the events of this run only, and ends once it rests and the log has no later event of it. */
   readonly runId?: string
   /** Returns true if the run waits or has ended now, independent of the reader's position. */
-  readonly isResting: (runId: string) => Promise<boolean>
+  readonly isResting: (runId: string, signal: AbortSignal) => Promise<boolean>
   /** True if this process has just queued the run: then the log has everything that happened to it since. */
   readonly isQueuedHere?: boolean
   /** Fetches deltas of other processes. Absent if there are none. */
@@ -34,13 +35,7 @@ export interface LogReading {
 
 /** Creates one stream from any position: first the log, then live events, without a gap. */
 export function readLog(reading: LogReading): LogIterator {
-  const leaving = new AbortController()
-  // Not `AbortSignal.any`: `aborted` is read at every event, and is slow on a combined signal.
-  const leave = (): void => leaving.abort()
-  reading.abortSignal?.addEventListener('abort', leave)
-  if (reading.abortSignal?.aborted) leave()
-  const forget = (): void => reading.abortSignal?.removeEventListener('abort', leave)
-  const reader = new LogReader(reading, leaving.signal, forget)
+  const reader = new LogReader(reading)
   const events = reader.read()
   return {
     [Symbol.asyncIterator]() {
@@ -49,23 +44,25 @@ export function readLog(reading: LogReading): LogIterator {
     next: () => events.next(),
     take: () => reader.take(),
     // A waiting generator cannot be returned from, so it is woken first.
-    return: async () => {
-      leave()
-      forget()
-      await events.return()
-      return { done: true, value: undefined }
+    return: () => {
+      reader.leave()
+      return events.return()
     },
   }
 }
 
 class LogReader {
   readonly #reading: LogReading
-  readonly #signal: AbortSignal
+  /** True once the caller has left. A field, since it is read at every event. */
+  #hasLeft = false
+  readonly #leaving = new AbortController()
   /** Number of the last durable event seen. Set, like the count, when reading starts. */
   #seq!: number
   /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
   #n!: number
   #countedAt!: number
+  /** How much of the open answer those deltas held, as in a cursor. */
+  #had!: string
   #sessionId: string | undefined
   #ended = false
   /** Events that were read and not yielded yet. A yielded event is released. */
@@ -83,25 +80,34 @@ class LogReader {
   #mayRest!: boolean
   /** True if, by the log, a run is open: waiting then keeps the process alive. Undefined: not known yet. */
   #isBusy: boolean | undefined
-  readonly #onEnd: () => void
-  constructor(reading: LogReading, signal: AbortSignal, onEnd: () => void) {
+
+  constructor(reading: LogReading) {
     this.#reading = reading
-    this.#signal = signal
-    this.#onEnd = onEnd
+    reading.abortSignal?.addEventListener('abort', this.leave)
+    if (reading.abortSignal?.aborted) this.leave()
+  }
+
+  /** Ends the reading, also while it waits. */
+  readonly leave = (): void => {
+    this.#hasLeft = true
+    this.#leaving.abort()
+    this.#queue?.lookUp()
+    this.#reading.abortSignal?.removeEventListener('abort', this.leave)
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { liveLog, key, from, isQueuedHere = false } = this.#reading
+    const { liveLog, key, runId, from, isQueuedHere = false, bufferBytes } = this.#reading
     const letGo = liveLog.hold(key)
     const session = (this.#live = liveLog.session(key))
     try {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
+      this.#had = position.had ?? ''
       if (!this.#reading.live) return yield* this.#catchUp()
-      for (let isOpen = isQueuedHere; !this.#signal.aborted; isOpen = false) {
+      for (let isOpen = isQueuedHere; !this.#hasLeft; isOpen = false) {
         // Subscribes before it reads the log, so that no later event is missed.
-        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
+        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, bufferBytes, runId)
         try {
           if ((yield* this.#readOn(session, queue, isOpen)) === 'ended') return
         } finally {
@@ -110,10 +116,10 @@ class LogReader {
       }
     } catch (error) {
       // Ignored after an abort: the store may have been closed.
-      if (!this.#signal.aborted) throw error
+      if (!this.#hasLeft) throw error
     } finally {
       letGo()
-      this.#onEnd()
+      this.leave()
     }
   }
 
@@ -122,10 +128,10 @@ class LogReader {
     const { runId, isResting, live, store, clock } = this.#reading
     this.#mayRest = this.#hasMoved = false
     // Asked before the log is read: the run rests at this place only if the log has no later event of it.
-    const resting = runId !== undefined && !isOpen && (await isResting(runId))
+    const resting = runId !== undefined && !isOpen && (await isResting(runId, this.#leaving.signal))
     yield* this.#catchUp(() => session.unsubscribe(queue))
     await this.#fetchDeltas()
-    if (this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
+    if (this.#ended || this.#hasLeft || (resting && !this.#hasMoved)) return 'ended'
     if (live === true) await this.#lookBack()
     // The run may have come to rest.
     if (this.#mayRest || !session.reads(queue)) return 'behind'
@@ -133,7 +139,7 @@ class LogReader {
       yield* this.#deltasSoFar(queue)
       return 'ended'
     }
-    const leave = queue.attend(this.#signal, clock, pollsOf(store))
+    const leave = queue.attend(clock, pollsOf(store))
     this.#queue = queue
     try {
       return yield* this.#followLive(queue)
@@ -155,7 +161,7 @@ class LogReader {
   }
 
   take(): LoggedEvent | undefined {
-    if (this.#signal.aborted) return undefined
+    if (this.#hasLeft) return undefined
     if (!this.#queue) return this.#nextOfPage()
     return this.#isUnsure(this.#queue) ? undefined : this.#nextDelta(this.#queue)
   }
@@ -169,17 +175,17 @@ class LogReader {
         return
       }
       if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore?.()
-      for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event; event = this.#nextOfPage()) yield event
       this.#page = []
-      if (this.#signal.aborted || this.#ended || this.#seq >= page.lastSeq) return
+      if (this.#hasLeft || this.#ended || this.#seq >= page.lastSeq) return
       limit = page.limit
     }
   }
 
   /** Keeps the events only in `#page`, which releases each one when it is yielded: a slow reader holds few. */
   async #readPage(limit: number): Promise<{ readonly lastSeq: number; readonly limit: number; readonly last?: LoggedEvent }> {
-    const { store, key, bufferBytes = maxQueueBytes } = this.#reading
-    const page = await store.readEvents(key, this.#seq, limit)
+    const { bufferBytes = maxQueueBytes } = this.#reading
+    const page = await this.#readEvents(this.#seq, limit)
     const { firstSeq, lastSeq } = page
     if (this.#hasEnded(page)) return { lastSeq, limit, last: this.#lastEvent(page) }
     this.#checkReach(firstSeq, lastSeq)
@@ -189,10 +195,12 @@ class LogReader {
   }
 
   #nextOfPage(): LoggedEvent | undefined {
-    for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
+    for (let event = this.#page[this.#place]; event && !this.#ended && !this.#hasLeft; event = this.#page[this.#place]) {
+      const missing = this.#missingBefore(event)
+      if (missing) return missing
       this.#page[this.#place++] = undefined
       this.#count(event, event.seq)
-      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
+      const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n, this.#had) }
       this.#pass(logged, event.seq)
       this.#ended = event.type === 'session-end'
       if (this.#concerns(logged)) return logged
@@ -201,7 +209,8 @@ class LogReader {
   }
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
-    while (!this.#signal.aborted) {
+    const { clock } = this.#reading
+    while (!this.#hasLeft) {
       await this.#findNewest(queue)
       const delta = this.#nextDelta(queue)
       if (delta) {
@@ -219,7 +228,7 @@ class LogReader {
       const item = queue.shift()
       if (item?.kind !== 'durable') {
         if (queue.overflowed || queue.outdated || this.#mayRest) return 'behind'
-        if ((await queue.wait(this.#signal, this.#isBusy === true)) && (await this.#isBehind())) return 'behind'
+        if ((await queue.wait(this.#isBusy ? clock : undefined)) && (await this.#isBehind())) return 'behind'
         continue
       }
       const { event, seq } = item
@@ -233,6 +242,7 @@ class LogReader {
         if (this.#ended) return 'ended'
         if (seq > this.#seq + 1) return 'behind'
       }
+      for (let missing = this.#missingBefore(event); missing; missing = this.#missingBefore(event)) yield missing
       this.#count(event, seq)
       this.#pass(event, seq)
       if (this.#concerns(event)) yield event
@@ -245,11 +255,11 @@ class LogReader {
   async *#fillGap(seq: number): AsyncGenerator<LoggedEvent, void, undefined> {
     const queue = this.#queue
     this.#queue = undefined
-    while (this.#seq + 1 < seq && !this.#signal.aborted && !this.#ended) {
+    while (this.#seq + 1 < seq && !this.#hasLeft && !this.#ended) {
       const before = this.#seq
       const { last } = await this.#readPage(Math.min(firstPage, seq - 1 - before))
       if (last) yield last
-      for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
+      for (let event = this.#nextOfPage(); event; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#seq === before) break
     }
@@ -263,9 +273,8 @@ class LogReader {
 
   /** Reads back to the newest event of a run if the next delta depends on it. */
   async #findNewest(queue: ReaderQueue): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; this.#isUnsure(queue); place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event || isOfRun(event) || place === 1) this.#newest = place
     }
   }
@@ -276,21 +285,28 @@ class LogReader {
       queue.shift()
       if (this.#isVoid(item) || this.#wasSeen(item)) continue
       this.#n = item.n
+      this.#had = item.had
       this.#countedAt = this.#seq
       if (!this.#concerns(item.event)) continue
       // Positions never go back within a stream: this reader may have read events that this process did not publish.
-      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n) } : item.event
+      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n, item.had) } : item.event
     }
     return undefined
   }
 
   /** True if the log has more, or the followed run came to rest in another process without an event. */
   async #isBehind(): Promise<boolean> {
-    const { store, key, runId, isResting } = this.#reading
+    const { runId, isResting } = this.#reading
     await this.#fetchDeltas()
-    const page = await store.readEvents(key, this.#seq, 1)
+    const page = await this.#readEvents(this.#seq, 1)
     if (page.lastSeq > this.#seq || page.sessionId !== this.#sessionId) return true
-    return runId !== undefined && isResting(runId)
+    return runId !== undefined && isResting(runId, this.#leaving.signal)
+  }
+
+  /** Reads the log after a place. Readers at the same place share the read. */
+  #readEvents(after: number, limit: number): Promise<EventPage> {
+    const { store, key } = this.#reading
+    return this.#live.share(`${after} ${limit}`, () => store.readEvents(key, after, limit))
   }
 
   async #fetchDeltas(): Promise<void> {
@@ -298,8 +314,30 @@ class LogReader {
     await remote?.fetch(key)
   }
 
-  /** Resets the count of deltas: an event of the active run voids the earlier ones. */
+  /**
+   * Returns what this reader lacks of an answer that this event ends, one block after the other. Its position counts it as one more
+   * delta: a reader that continues from there reads the event from the store, which voids the deltas before it.
+   */
+  #missingBefore(event: AgentEvent): LoggedEvent | undefined {
+    if (event.type !== 'message-end' || !this.#reading.live || !this.#concerns(event)) return undefined
+    const had = charactersHad(this.#had)
+    const [missing] = missingDeltas(event, had)
+    if (!missing) return undefined
+    const { index, delta } = missing
+    // Blocks with a smaller index are complete now. Of later ones, this reader may have had a part.
+    const later = had.flatMap((count = 0, place) => (place > index && count !== Infinity ? `.${place}-${count}` : []))
+    this.#had = `.${index}-${(had[index] ?? 0) + delta.length}${later.join('')}`
+    this.#n += 1
+    this.#countedAt = this.#seq
+    return { ...missing, cursor: printCursor(this.#seq, this.#n, this.#had) }
+  }
+
+  /**
+   * Resets the count of deltas: an event of the active run voids the earlier ones. What a reader has had of an open answer counts
+   * until the run itself says more.
+   */
   #count(event: AgentEvent, seq: number): void {
+    if (isOfRun(event)) this.#had = ''
     if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
   }
 
@@ -319,9 +357,8 @@ class LogReader {
 
   /** Reads back to the last event that shows whether a run is open, unless one was seen already. */
   async #lookBack(): Promise<void> {
-    const { store, key } = this.#reading
     for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {
-      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      const [event] = (await this.#readEvents(place - 1, 1)).events
       if (!event) break
       this.#noteBusy(event)
     }
@@ -338,7 +375,7 @@ class LogReader {
     return base <= this.#countedAt && n <= this.#n
   }
 
-  #concerns(event: LoggedEvent): boolean {
+  #concerns(event: AgentEvent): boolean {
     const { runId } = this.#reading
     if (runId === undefined) return true
     // `settled` concerns the session. The events of a run end with its save-point.

@@ -5,9 +5,13 @@ import type { DeltaPlace } from '../contract/session-store.ts'
 /** Limit of buffered bytes, unless the reader asks for less. */
 export const maxQueueBytes = 1024 * 1024
 
-/** `seq` is the number of the newest durable event when the delta was made. */
+/**
+ * `seq` is the number of the newest durable event when the delta was made. `had` tells how much of its answer the deltas up to it
+ * hold.
+ */
 export interface QueuedPlace extends DeltaPlace {
   readonly seq: number
+  readonly had: string
 }
 
 export type QueueItem =
@@ -27,13 +31,16 @@ export class ReaderQueue {
   #pushed = 0
   #wasQuiet = false
   #wake: (() => void) | undefined
-  #clock: Clock | undefined
+  /** Cancels the timer that keeps the process alive. */
+  #release: (() => void) | undefined
   readonly #mutedBase: number | undefined
   readonly #maxBytes: number
+  readonly #runId: string | undefined
 
-  /** Ignores deltas that follow `mutedBase`. */
-  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes) {
+  /** Ignores deltas that follow `mutedBase`. With `runId`, lets the reader pass over events of other runs in larger pieces. */
+  constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes, runId?: string) {
     this.#mutedBase = mutedBase
+    this.#runId = runId
     this.#maxBytes = Math.min(maxBytes, maxQueueBytes)
   }
 
@@ -41,8 +48,8 @@ export class ReaderQueue {
     this.#push({ kind: 'durable', event, seq, endedRun }, bytes)
   }
 
-  pushDelta(event: LoggedEvent, { seq, base, n }: QueuedPlace, bytes: number): void {
-    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
+  pushDelta(event: LoggedEvent, { seq, base, n, had }: QueuedPlace, bytes: number): void {
+    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n, had }, bytes)
   }
 
   /** The item that `shift` would return. */
@@ -69,46 +76,51 @@ export class ReaderQueue {
   }
 
   /**
-   * Wakes the waiting reader when the signal is aborted, and when nothing was pushed for `quiet.firstMs`; then less and less often,
-   * down to every `quiet.mostMs`. Returns a function that stops this.
+   * Wakes the waiting reader when nothing was pushed for `quiet.firstMs`; then less and less often, down to every `quiet.mostMs`.
+   * Returns a function that stops this.
    */
-  attend(signal: AbortSignal, clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
-    this.#clock = clock
+  attend(clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
     let cancelTimer: () => void
     const arm = (quietMs: number): void => {
       const before = this.#pushed
       cancelTimer = clock.setTimer(clock.now() + quietMs, () => {
+        // A reader that has stopped to read must not keep the process alive.
+        if (!this.#wake) this.#letProcessEnd()
         if (this.#pushed !== before) return arm(quiet.firstMs)
         arm(Math.min(quietMs * 4, quiet.mostMs))
         this.#wasQuiet = true
         this.#wake?.()
       })
     }
-    const wake = (): void => this.#wake?.()
     arm(quiet.firstMs)
-    signal.addEventListener('abort', wake)
     return () => {
       cancelTimer()
-      signal.removeEventListener('abort', wake)
+      this.#letProcessEnd()
     }
   }
 
   /**
-   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. `hold` keeps the
-   * process alive meanwhile.
+   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. A timer of
+   * `holdBy` keeps the process alive meanwhile, and between this wait and the next: a timer for each wait would be one for each
+   * delta.
    */
-  async wait(signal: AbortSignal, hold: boolean): Promise<boolean> {
-    if (!this.overflowed && !this.outdated && this.#items.length === 0 && !signal.aborted && !this.#wasQuiet) {
+  async wait(holdBy?: Clock): Promise<boolean> {
+    if (holdBy) this.#release ??= holdBy.setTimer(Infinity, () => undefined, { hold: true })
+    else this.#letProcessEnd()
+    if (!this.overflowed && !this.outdated && this.#items.length === 0 && !this.#wasQuiet) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
-      const release = hold ? this.#clock?.setTimer(Infinity, resolve, { hold }) : undefined
       await promise
-      release?.()
       this.#wake = undefined
     }
     const wasQuiet = this.#wasQuiet
     this.#wasQuiet = false
     return wasQuiet
+  }
+
+  #letProcessEnd(): void {
+    this.#release?.()
+    this.#release = undefined
   }
 
   #push(item: QueueItem, bytes: number): void {
@@ -122,6 +134,10 @@ export class ReaderQueue {
     } else {
       this.#items.push({ item, bytes })
     }
-    this.#wake?.()
+    if (this.overflowed || this.#bytes * 2 > this.#maxBytes || this.#concerns(item)) this.#wake?.()
+  }
+
+  #concerns({ event }: QueueItem): boolean {
+    return this.#runId === undefined || !('runId' in event) || event.runId === this.#runId
   }
 }

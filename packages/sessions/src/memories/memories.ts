@@ -113,9 +113,8 @@ export class NoteMemories implements Memories {
 
   #noteOf(scope: MemoryScope, { key, text, tags = [] }: NewNote, { origin = {} }: ChangeNoteOptions): Note {
     const now = this.#options.clock.now()
-    const whole = text.toWellFormed()
     // The default key is derived from the text, so that the same text is always the same note.
-    return { scope: { ...scope }, key: key ?? `note-${hashOf(whole).slice(0, 12)}`, text: whole, tags: [...tags], createdAt: now, updatedAt: now, origin: { ...origin } }
+    return { scope: { ...scope }, key: key ?? `note-${hashOf(text).slice(0, 12)}`, text, tags: [...tags], createdAt: now, updatedAt: now, origin: { ...origin } }
   }
 
   async #checkRoom(scope: MemoryScope): Promise<void> {
@@ -126,7 +125,7 @@ export class NoteMemories implements Memories {
 
   async #vectorOf(text: string, abortSignal: AbortSignal | undefined): Promise<Int8Array | undefined> {
     const { embed } = this.#options
-    return embed && vectorOf(embed, text, abortSignal)
+    return embed && vectorOf(embed, text.toWellFormed(), abortSignal)
   }
 }
 

@@ -1,5 +1,7 @@
 import type { Clock } from '@bowline/llm'
-import type { StateStore } from '../contract/state-store.ts'
+import type { StateStore, Versioned } from '../contract/state-store.ts'
+import { ttlOf } from './state-record.ts'
+import { heldMs } from './time-to-live.ts'
 import type { CleanupOptions } from './types.ts'
 
 const batchSize = 100
@@ -58,17 +60,21 @@ export class Cleanup {
     })
   }
 
-  /** Removes the records that were used least recently. A record that was changed meanwhile has another version and stays. */
+  /**
+   * Removes the records that were used least recently; those that an open run holds only if the others do not suffice. A record
+   * that was changed meanwhile has another version and stays.
+   */
   async #keepNewest(maxSessions: number): Promise<void> {
     const { store, space } = this.#parts
-    const records: { readonly id: string; readonly version: number; readonly usedAt: number }[] = []
+    const records: (Pick<Versioned, 'version' | 'usedAt'> & { readonly id: string; readonly isHeld: boolean })[] = []
     let page: string | undefined
     do {
       const found = await store.list(space, { limit: pageSize, ...(page === undefined ? {} : { page }) })
-      for (const { id, version, usedAt } of found.items) records.push({ id, version, usedAt })
+      for (const { id, ...each } of found.items) records.push({ id, version: each.version, usedAt: each.usedAt, isHeld: ttlOf(each) === heldMs })
       page = found.next
     } while (page !== undefined)
-    const surplus = records.sort((left, right) => left.usedAt - right.usedAt).slice(0, Math.max(0, records.length - maxSessions))
+    records.sort((left, right) => Number(left.isHeld) - Number(right.isHeld) || left.usedAt - right.usedAt)
+    const surplus = records.slice(0, Math.max(0, records.length - maxSessions))
     for (const { id, version } of surplus) await store.delete(space, id, version)
   }
 }

@@ -1,11 +1,12 @@
-import { defineExtension, type CallDecision, type Extension, type ExtensionContext, type HookedCall } from '@bowline/agent-loop'
+import { defineExtension, type CallDecision, type Extension, type ExtensionContext, type HookedCall, type TurnStatus } from '@bowline/agent-loop'
+import { isEnded, statusOf } from '@bowline/agent-loop/events'
 import type { Clock, UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { StateRecords } from './records.ts'
 import type { Sequencer } from './sequencer.ts'
 import { stateIdOf } from './state-id.ts'
 import { TurnCalls } from './turn-calls.ts'
-import { TurnRecords } from './turn-records.ts'
+import { TurnRecords, type TurnRecordsParts } from './turn-records.ts'
 import type { ConditionContext, OrchestrationDiagnostic } from './types.ts'
 
 export interface ExtensionParts {
@@ -39,7 +40,7 @@ export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: E
     timeoutMs: hookMs,
     ...(onUnavailable === 'fail' && { onError: 'fail' as const }),
     hooks: {
-      onTurnStart: (_event, context) => turnOf(context).begin(),
+      onTurnStart: ({ resumed }, context) => turnOf(context).begin(resumed),
       async beforeModelCall({ tools }, context) {
         const asked = within(parts.clock, answerMs, turnOf(context).show(tools))
         return { shownTools: onUnavailable === 'fail' ? await asked : await asked.catch((error: unknown) => noTools(parts, context, error)) }
@@ -48,7 +49,7 @@ export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: E
       onToolCall: ({ call }, context) => turnOf(context).judge(call),
       onToolSettled: ({ call, status }, context) => turnOf(context).calls.settle(call.toolCallId, call.toolName, status),
       onStepEnd: (_event, context) => turnOf(context).record(),
-      onAgentEnd: (_event, context) => turnOf(context).record(),
+      onAgentEnd: ({ status }, context) => turnOf(context).end(status),
     },
   })
 }
@@ -62,40 +63,44 @@ function noTools({ onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>, { sessi
 /** One turn, or the part of it that this process executes. */
 class Turn {
   readonly calls: TurnCalls
-  readonly #sequencer: Sequencer
   readonly #context: ExtensionContext
-  readonly #parts: Pick<ExtensionParts, 'records' | 'clock'>
+  readonly #parts: TurnRecordsParts
   #records: TurnRecords | undefined
 
-  constructor({ sequencer, records, clock }: Pick<ExtensionParts, 'records' | 'clock'> & { readonly sequencer: Sequencer }, context: ExtensionContext) {
+  constructor(parts: TurnRecordsParts, context: ExtensionContext) {
     this.calls = new TurnCalls(context)
-    this.#sequencer = sequencer
     this.#context = context
-    this.#parts = { records, clock }
+    this.#parts = parts
   }
 
   /** Records what an earlier segment left in the record of the turn. */
-  async begin(): Promise<void> {
-    await this.#own.touch()
+  async begin(resumed: boolean): Promise<void> {
+    await this.#own.read(resumed)
     await this.record()
+  }
+
+  /** A run that waits needs its state. */
+  async end(status: TurnStatus): Promise<void> {
+    await this.record()
+    if (isEnded(statusOf(status))) await this.#own.release()
   }
 
   async show(tools: readonly string[]): Promise<readonly string[]> {
     await this.record()
     this.calls.forgetOpen()
     const state = await this.#own.select(await this.#own.read(), this.#conditions)
-    return this.#sequencer.show(state, tools).tools
+    return this.#parts.sequencer.show(state, tools).tools
   }
 
   /** Judges by the state as it will be when the calls before this one are recorded. */
   async judge({ toolCallId, toolName }: HookedCall): Promise<CallDecision> {
     const state = this.#own.foresee(await this.#own.read(), this.calls.before(toolCallId), this.#conditions)
-    const [refused] = this.#sequencer.filter(state, [toolName]).reasons
+    const [refused] = this.#parts.sequencer.filter(state, [toolName]).reasons
     if (!refused) {
       this.calls.open(toolCallId, toolName)
       return { action: 'allow' }
     }
-    const expected = this.#sequencer.expected(state)
+    const expected = this.#parts.sequencer.expected(state)
     const instead = expected ? ` Use ${expected.join(' or ')} next.` : ''
     return { action: 'reject-and-continue', message: `The tool "${toolName}" may not be used in the step "${state.activeStep}": ${refused.reason}.${instead}` }
   }
@@ -105,7 +110,7 @@ class Turn {
   }
 
   get #own(): TurnRecords {
-    this.#records ??= new TurnRecords({ ...this.#parts, sequencer: this.#sequencer }, idOf(this.#context), this.calls, this.#context)
+    this.#records ??= new TurnRecords(this.#parts, idOf(this.#context), this.calls, this.#context)
     return this.#records
   }
 

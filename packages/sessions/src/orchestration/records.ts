@@ -5,8 +5,9 @@ import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { CasResult, StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
 import { IdQueues } from './id-queues.ts'
 import { checkStateId } from './state-id.ts'
-import { freshState, fromVersioned, toValue } from './state-record.ts'
+import { freshState, fromVersioned, toValue, ttlOf } from './state-record.ts'
 import type { StateRecord } from './state-record.ts'
+import { heldMs } from './time-to-live.ts'
 import type { OrchestrationState, StatePage, UnreadableState } from './types.ts'
 
 export interface StateRecordsOptions {
@@ -40,21 +41,48 @@ export class StateRecords {
     this.#options = options
   }
 
+  /** Reads the state. A tenth of its lifetime after the last access, this starts its lifetime anew. */
   async read(id: string): Promise<OrchestrationState | null> {
     checkStateId(id)
-    return (await this.#find(id))?.state ?? null
+    const { store, space, clock } = this.#options
+    const state = (await this.#find(id))?.state ?? null
+    if (state === null || state.ttl === 'never' || clock.now() - state.lastAccessed < state.ttl / 10) return state
+    // If the record expires or is removed meanwhile, it is still what was read.
+    return (await store.touch(space, id, state.ttl)) ? this.#written(id, state, state.version, state.ttl) : state
   }
 
-  async getOrCreate(id: string): Promise<OrchestrationState | null> {
+  getOrCreate(id: string): Promise<OrchestrationState> {
     checkStateId(id)
+    return this.#getOrCreate(id, this.#options.ttlMs)
+  }
+
+  #getOrCreate(id: string, ttl: TimeToLive): Promise<OrchestrationState> {
     return this.#retry(id, async () => {
       const found = await this.#find(id)
       if (found) return found.state
-      const key = this.#options.ids.next('change')
-      const result = await this.#write(id, null, { state: freshState(id, { version: 0, lastAccessed: 0, ttl: 'never' }), keys: [key] })
-      if (result.ok) return this.#written(id, freshState(id, { version: 0, lastAccessed: 0, ttl: 'never' }), result.version)
-      return tryAgain
+      const state = freshState(id, { version: 0, lastAccessed: 0, ttl })
+      const result = await this.#write(id, null, { state, keys: [this.#options.ids.next('change')] })
+      return result.ok ? this.#written(id, state, result.version) : tryAgain
     })
+  }
+
+  /** Returns the state for a turn and keeps it from expiring until `release`. If there is none, calls `onMissing` and creates it. */
+  async hold(id: string, onMissing: (hasExpired: boolean) => void): Promise<OrchestrationState> {
+    const { store, space, ttlMs } = this.#options
+    const held = ttlMs === 'never' ? ttlMs : heldMs
+    const read = await store.get(space, id)
+    if (read.status === 'found') {
+      const { state } = fromVersioned(id, read.value)
+      if (state.ttl === 'never' || state.ttl === heldMs || (await store.touch(space, id, held))) return state
+    }
+    onMissing(read.status !== 'missing')
+    return this.#getOrCreate(id, held)
+  }
+
+  /** Restarts the lifetime of a state that no run holds any more. */
+  async release(id: string): Promise<void> {
+    const { store, space, ttlMs } = this.#options
+    await store.touch(space, id, ttlMs)
   }
 
   /** Applies the change with retry. Resolves with null if there is no record. `change` is called again after a conflict. */
@@ -83,8 +111,9 @@ export class StateRecords {
 
   async touch(id: string): Promise<boolean> {
     checkStateId(id)
-    const { store, space, ttlMs } = this.#options
-    return store.touch(space, id, ttlMs)
+    const { store, space } = this.#options
+    const read = await store.get(space, id)
+    return read.status === 'found' && store.touch(space, id, this.#nextTtl(ttlOf(read.value)))
   }
 
   async remove(id: string): Promise<boolean> {
@@ -131,14 +160,19 @@ export class StateRecords {
     } catch (error) {
       if (!repair || !isCorrupt(error)) throw error
       const { version, usedAt } = read.value
-      return { state: freshState(id, { version, lastAccessed: usedAt, ttl: this.#options.ttlMs }), keys: [] }
+      return { state: freshState(id, { version, lastAccessed: usedAt, ttl: ttlOf(read.value) }), keys: [] }
     }
   }
 
+  /** Returns the lifetime after a change or touch. What an open run holds stays held. */
+  #nextTtl(ttl: TimeToLive): TimeToLive {
+    return ttl === heldMs ? ttl : this.#options.ttlMs
+  }
+
   async #write(id: string, expected: number | null, record: StateRecord): Promise<CasResult> {
-    const { store, space, ttlMs } = this.#options
+    const { store, space } = this.#options
     try {
-      return await store.compareAndSet(space, id, expected, toValue(record), { ttlMs })
+      return await store.compareAndSet(space, id, expected, toValue(record), { ttlMs: this.#nextTtl(record.state.ttl) })
     } catch (error) {
       if (!SessionError.isInstance(error) || error.code !== 'store-unavailable') throw error
       const version = await this.#versionWith(id, record.keys.at(-1))
@@ -154,10 +188,9 @@ export class StateRecords {
   }
 
   /** Returns the state as a reader would see it. */
-  #written(id: string, state: OrchestrationState, version: number): OrchestrationState {
-    const { ttlMs, clock } = this.#options
-    const usedAt = clock.now()
-    const expiresAt = ttlMs === 'never' ? ttlMs : usedAt + ttlMs
+  #written(id: string, state: OrchestrationState, version: number, ttl = this.#nextTtl(state.ttl)): OrchestrationState {
+    const usedAt = this.#options.clock.now()
+    const expiresAt = ttl === 'never' ? ttl : usedAt + ttl
     return fromVersioned(id, { value: toValue({ state, keys: [] }), version, usedAt, expiresAt }).state
   }
 

@@ -2,7 +2,7 @@ import type { JSONObject, JSONValue } from '@bowline/llm'
 import { describeValue, isRecord, suggestion } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
-import type { Versioned } from '../contract/state-store.ts'
+import type { TimeToLive, Versioned } from '../contract/state-store.ts'
 import { checkJson, copyJson } from '../json.ts'
 import { noTokens } from './changes.ts'
 import type { OrchestrationState, StatePatch } from './types.ts'
@@ -31,10 +31,14 @@ export function toValue({ state, keys }: StateRecord): JSONObject {
   return value
 }
 
-export function fromVersioned(sessionId: string, { value, version, usedAt, expiresAt }: Versioned): StateRecord {
-  const { keys, ...fields } = checkedValue(sessionId, value)
-  const ttl = expiresAt === 'never' ? expiresAt : expiresAt - usedAt
-  return { state: deepFreeze({ ...fields, sessionId, version, lastAccessed: usedAt, ttl }), keys }
+export function fromVersioned(sessionId: string, versioned: Versioned): StateRecord {
+  const { version, usedAt } = versioned
+  const { keys, ...fields } = checkedValue(sessionId, versioned.value)
+  return { state: deepFreeze({ ...fields, sessionId, version, lastAccessed: usedAt, ttl: ttlOf(versioned) }), keys }
+}
+
+export function ttlOf({ usedAt, expiresAt }: Pick<Versioned, 'usedAt' | 'expiresAt'>): TimeToLive {
+  return expiresAt === 'never' ? expiresAt : expiresAt - usedAt
 }
 
 type StoredFields = Omit<OrchestrationState, 'sessionId' | 'version' | 'lastAccessed' | 'ttl'> & Pick<StateRecord, 'keys'>

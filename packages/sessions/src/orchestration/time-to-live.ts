@@ -6,6 +6,9 @@ import { checkTimeToLive } from '../contract/check-state.ts'
 const defaultTtlMs = 86_400_000
 const variable = 'SESSION_TTL_SECONDS'
 
+/** Lifetime of a state that an open run holds. Other writers know it by this length and keep it. */
+export const heldMs = longestMs
+
 /** Returns the option, else the environment variable, else 24 hours. Throws `invalid-config` that names the source. */
 export function timeToLive(ttlMs: TimeToLive | undefined, environment: Readonly<Record<string, string | undefined>>): TimeToLive {
   if (ttlMs !== undefined) {

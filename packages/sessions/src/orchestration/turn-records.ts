@@ -4,7 +4,7 @@ import { addTokens, applyPatch } from './changes.ts'
 import type { StateRecords } from './records.ts'
 import type { Sequencer } from './sequencer.ts'
 import type { TurnCall, TurnCalls } from './turn-calls.ts'
-import type { ConditionContext, OrchestrationState, StatePatch } from './types.ts'
+import type { ConditionContext, OrchestrationDiagnostic, OrchestrationState, StatePatch } from './types.ts'
 
 /** A change of the active step or of its sequence position. */
 interface Move {
@@ -17,6 +17,7 @@ export interface TurnRecordsParts {
   readonly records: StateRecords
   readonly sequencer: Sequencer
   readonly clock: Clock
+  readonly onDiagnostic: (diagnostic: OrchestrationDiagnostic) => void
 }
 
 /** Writes the calls of a turn to the state of its session, and logs changes of the step. */
@@ -33,18 +34,18 @@ export class TurnRecords {
     this.#logStep = logStep
   }
 
-  /** Reads the state. Creates it if there is none. */
-  async read(): Promise<OrchestrationState> {
-    const { records } = this.#parts
-    const state = (await records.read(this.#id)) ?? (await records.getOrCreate(this.#id))
-    if (!state) throw new TypeError('a state that was made is there')
-    return state
+  /** Reads the state, which does not expire before `release`. Creates it if there is none. `isNeeded`: the run had one. */
+  read(isNeeded = true): Promise<OrchestrationState> {
+    const { records, onDiagnostic } = this.#parts
+    return records.hold(this.#id, (hasExpired) => {
+      const message = 'The state of a run has expired or was removed. Its plan starts anew.'
+      if (isNeeded || hasExpired) onDiagnostic({ code: 'state-expired', sessionId: this.#id, message })
+    })
   }
 
-  /** Restarts the lifetime of the record. Creates it if there is none. */
-  async touch(): Promise<void> {
-    const { records } = this.#parts
-    if (!(await records.touch(this.#id))) await records.getOrCreate(this.#id)
+  /** Lets the state expire again. */
+  release(): Promise<void> {
+    return this.#parts.records.release(this.#id)
   }
 
   /** Records settled calls and usage in one update, in the order of the calls. */
@@ -108,7 +109,7 @@ export class TurnRecords {
       })
     let state = await attempt()
     if (!state) {
-      await records.getOrCreate(this.#id)
+      await this.read()
       state = await attempt()
     }
     for (const move of moves) this.#logStep(fieldsOf(move))

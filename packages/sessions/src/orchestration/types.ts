@@ -18,8 +18,9 @@ export interface OrchestrationState {
   /** Tool uses since the active orchestration step was entered. */
   readonly usesInStep: number
   readonly cumulativeTokenUsage: TokenTotals
-  /** Time of the last change or touch, in ms since 1970. */
+  /** Time of the last change or touch, in ms since 1970. A look counts if a tenth of `ttl` has passed since. */
   readonly lastAccessed: number
+  /** Lifetime after `lastAccessed`. While a run of the session is open, 4,000,000,000,000,000 ms. */
   readonly ttl: TimeToLive
   readonly version: number
   readonly schemaVersion: 1
@@ -84,7 +85,7 @@ export interface ToolJudgement {
 
 /** Explains a decision or a fault. Holds names and numbers, never messages or values. */
 export interface OrchestrationDiagnostic {
-  readonly code: 'selected' | 'decided' | 'condition-failed' | 'step-missing' | 'tool-not-offered' | 'state-unavailable' | 'cleanup-failed'
+  readonly code: 'selected' | 'decided' | 'condition-failed' | 'step-missing' | 'tool-not-offered' | 'state-unavailable' | 'state-expired' | 'cleanup-failed'
   readonly message: string
   readonly sessionId?: string
   readonly step?: string
@@ -161,6 +162,7 @@ export interface UnreadableState {
  * `store-unavailable`, and `conflict` if other writers won every retry.
  */
 export interface Orchestration {
+  /** Reads the state. A look keeps it alive, but writes only if a tenth of `ttl` has passed since the last access. */
   getState(id: string): Promise<OrchestrationState | null>
   /** Reads the state or creates it. With a configuration without steps it creates nothing and resolves with null. */
   getOrCreateState(id: string, config?: OrchestrationConfig): Promise<OrchestrationState | null>
@@ -186,7 +188,7 @@ export interface Orchestration {
   cleanupExpiredStates(): Promise<number>
   stopCleanupTimer(): void
   close(): Promise<void>
-  /** Returns the allowed tools. Writes nothing. */
+  /** Returns the allowed tools. Changes nothing, and keeps the state alive as `getState` does. */
   allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision>
   /** Returns the extension for `defineAgent({ extensions: [...] })`. Default configuration: the one of the orchestration. */
   extension(config?: OrchestrationConfig): Extension

@@ -1,8 +1,9 @@
 import type { AbortCause } from '@bowline/agent-loop'
 import type { Claim } from '../contract/session-store.ts'
-import type { StopRequest } from '../contract/records.ts'
+import type { RunRecord, StopRequest } from '../contract/records.ts'
+import { steadyStore } from '../contract/steady-store.ts'
 import { executeRun, failureOf, type ExecutionOptions } from './execute-run.ts'
-import type { Remainder } from './remainder.ts'
+import type { Remainder, RunSignals } from './remainder.ts'
 import { finalizeRun, endLostRun, giveBack, holdForDecision } from './recover.ts'
 import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 
@@ -21,7 +22,11 @@ export type Leaving = 'settled' | 'rested' | 'gave-back' | 'lost'
 export interface ActiveRun {
   readonly claim: Claim
   readonly abort: AbortController
+  /** Aborted once this process can write nothing more for the run: another claim has it, or it is given back. */
+  readonly over: AbortController
   readonly done: Promise<void>
+  /** Resolves when this execution has stored its first event or is over: until then the stored status is that of an earlier one. */
+  readonly judged: Promise<void>
   /** End of the lease by the clock of this process. No other process can claim the run before. */
   heldUntil: number
   /** Heartbeats since the store last confirmed the lease. */
@@ -29,6 +34,12 @@ export interface ActiveRun {
   /** True if something was queued in the session after the commit began that checks for queued work. */
   wasWoken: boolean
 }
+
+/**
+ * Aborts a run whose lease may have ended. The run starts nothing more, but stores what it knows: that is refused if another
+ * process has claimed it.
+ */
+export const leaseEnded: AbortCause = { kind: 'yield', reason: 'the lease of the run may have ended' }
 
 /** Heartbeats to wait before each retry of writing the last records of a run. */
 const beatsBetweenTries = [1, 2, 4, 8]
@@ -73,26 +84,33 @@ export class ActiveRuns {
     const { run } = claim
     const { live } = this.#options
     const abort = new AbortController()
+    const over = new AbortController()
     if (run.stop) abort.abort(stopCause(run.stop))
     const letGo = live.hold(run.session)
-    const active: ActiveRun = {
-      claim,
-      abort,
-      heldUntil,
-      unheardBeats: 0,
-      wasWoken: false,
-      done: this.#execute(claim, abort, () => (active.wasWoken = false)).then((how) => {
-        letGo()
-        const current = this.#active.get(run.id) ?? active
-        if (current !== active) return
-        this.#remove(active)
-        live.endRun(run.session, run.id)
-        this.#options.onRest(active, how)
-      }),
-    }
+    const done = this.#execute(claim, { abort, over: over.signal, onLastCommit: () => (active.wasWoken = false) }).then((how) => {
+      letGo()
+      const current = this.#active.get(run.id) ?? active
+      if (current !== active) return
+      this.#remove(active)
+      live.endRun(run.session, run.id)
+      this.#options.onRest(active, how)
+    })
+    const judged = claim.previous === 'running' ? this.#firstEvent(run, done) : done
+    const active: ActiveRun = { claim, abort, over, heldUntil, unheardBeats: 0, wasWoken: false, done, judged }
     this.#active.set(run.id, active)
     this.#bySession.set(run.session, active)
     return active
+  }
+
+  async #firstEvent({ id, session: key }: RunRecord, done: Promise<void>): Promise<void> {
+    const { live } = this.#options
+    const letGo = live.hold(key)
+    const session = live.session(key)
+    const queue = session.subscribe(0, undefined, id)
+    void done.then(() => queue.lookUp())
+    await queue.wait()
+    session.unsubscribe(queue)
+    letGo()
   }
 
   #remove(active: ActiveRun): void {
@@ -102,7 +120,9 @@ export class ActiveRuns {
   }
 
   abort(runId: string, cause: AbortCause): void {
-    this.#active.get(runId)?.abort.abort(cause)
+    const active = this.#active.get(runId)
+    active?.abort.abort(cause)
+    if (cause.kind === 'fenced') active?.over.abort()
   }
 
   /** Makes all runs yield and go back into the queue. Runs that have not yielded when the grace period ends are given back here. */
@@ -112,20 +132,28 @@ export class ActiveRuns {
     await Promise.race([Promise.all(runs.map((run) => run.done)), graceOver])
     // These executions can write nothing more, because their epoch is given back.
     const stubborn = runs.filter((run) => this.#active.get(run.claim.run.id) === run)
-    for (const run of stubborn) this.#remove(run)
-    await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
+    for (const run of stubborn) {
+      run.over.abort()
+      this.#remove(run)
+    }
+    await Promise.all(stubborn.map(({ claim }) => this.#write(this.#options, claim, { kind: 'give-back' })))
   }
 
   /** Must not reject. */
-  async #execute(claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Leaving> {
-    const remainder = await this.#surrounded(claim, abort, onLastCommit).catch((error: unknown): Remainder => {
+  async #execute(claim: Claim, signals: RunSignals): Promise<Leaving> {
+    const { abort, over } = signals
+    const { clock, store } = this.#options
+    // What the run knows is kept and stored later, if the store fails meanwhile. The epoch refuses what comes too late.
+    const options = { ...this.#options, store: steadyStore(store, { clock, over, onWait: (error) => this.#report(error, claim) }) }
+    const ended = await this.#surrounded(options, claim, signals).catch((error: unknown): Remainder => {
       this.#report(error, claim)
-      return failureOf(error)
+      return over.aborted ? { kind: 'lost' } : failureOf(error)
     })
+    const remainder: Remainder = ended.kind === 'give-back' && abort.signal.reason === leaseEnded ? { kind: 'lost' } : ended
     // The lease is renewed between the retries. After the last one it ends, and the next claim counts the loss.
     for (const beats of [...beatsBetweenTries, 0]) {
       if (this.#active.get(claim.run.id)?.claim !== claim) break
-      if (await this.#write(claim, remainder)) return leavingOf(remainder)
+      if (await this.#write(options, claim, remainder)) return leavingOf(remainder)
       if (!(await this.#waitFor(beats))) break
     }
     return 'lost'
@@ -137,20 +165,20 @@ export class ActiveRuns {
     return true
   }
 
-  async #surrounded(claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Remainder> {
-    const { aroundRun = alone } = this.#options
-    return aroundRun(executionOf(claim), () => executeRun(this.#options, claim, abort, onLastCommit))
+  async #surrounded(options: ActiveRunsOptions, claim: Claim, signals: RunSignals): Promise<Remainder> {
+    const { aroundRun = alone } = options
+    return aroundRun(executionOf(claim), () => executeRun(options, claim, signals))
   }
 
   /** Returns false if the store failed. */
-  async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
+  async #write(options: ActiveRunsOptions, claim: Claim, remainder: Remainder): Promise<boolean> {
     try {
-      if (remainder.kind === 'finalize') await finalizeRun(this.#options, claim)
-      if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
-      if (remainder.kind === 'refuse') await holdForDecision(this.#options, claim, remainder.diff)
+      if (remainder.kind === 'finalize') await finalizeRun(options, claim)
+      if (remainder.kind === 'give-back') await giveBack(options, claim)
+      if (remainder.kind === 'refuse') await holdForDecision(options, claim, remainder.diff)
       if (remainder.kind === 'end') {
-        await this.#options.children.stopAwaited(claim.run)
-        await endLostRun(this.#options, claim, remainder)
+        await options.childrenOn(options.store).stopAwaited(claim.run)
+        await endLostRun(options, claim, remainder)
       }
       return true
     } catch (error) {

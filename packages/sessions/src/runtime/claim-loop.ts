@@ -1,7 +1,7 @@
 import type { Claim, ClaimRequest } from '../contract/session-store.ts'
 import type { StopRequest } from '../contract/records.ts'
 import { ActiveRuns, stopCause, type ActiveRun, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
-import { Leases } from './leases.ts'
+import { defaultLeaseMs, Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions
@@ -32,7 +32,7 @@ export class ClaimLoop {
   /** Number of callers that have paused claiming. At 0 the loop claims work as it arrives. */
   #pauses = 0
   /** The next claim, from its request until it begins. A wake in that time does not request another one. */
-  #next: Promise<number> | undefined
+  #next: Promise<readonly Claim[]> | undefined
   /** Keys of sessions in which the next claim may find work. Undefined means any session. */
   #woken = new Set<string | undefined>()
   /** The last claim returned as many runs as it asked for, or failed: there may be more. */
@@ -53,7 +53,7 @@ export class ClaimLoop {
   constructor(options: ClaimLoopOptions) {
     this.#options = options
     this.#concurrency = options.concurrency ?? 32
-    this.#leaseMs = options.lease?.ttlMs ?? 10_000
+    this.#leaseMs = options.lease?.ttlMs ?? defaultLeaseMs
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
     this.#hasTimers = options.timers ?? true
     this.#runs = new ActiveRuns({ ...options, onRest: (run, how) => this.#onRest(run, how) }, async () => {
@@ -63,13 +63,23 @@ export class ClaimLoop {
     this.#leases = new Leases({ ...options, leaseMs: this.#leaseMs, heartbeatMs: this.#heartbeatMs }, this.#runs)
   }
 
-  /** Resolves with the number of runs taken over from dead owners. Without timers it claims nothing and resolves with 0. */
-  async start(): Promise<number> {
+  /** Resolves with the runs taken over from dead owners. Without timers it claims nothing. */
+  async start(): Promise<readonly Claim[]> {
     this.#isStarted = true
     this.#nextBeat = Promise.withResolvers()
-    if (!this.#hasTimers) return 0
+    if (!this.#hasTimers) return []
     this.#poll()
     return this.#claimAll(undefined)
+  }
+
+  /** Waits until these runs go on, wait or have ended, at most for the length of a lease. */
+  async judged(claims: readonly Claim[]): Promise<void> {
+    if (claims.length === 0) return
+    const { clock } = this.#options
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const cancel = clock.setTimer(clock.now() + this.#leaseMs, resolve, { hold: true })
+    await Promise.race([late, Promise.all(claims.map(({ run }) => this.#runs.get(run.id)?.judged))])
+    cancel()
   }
 
   /** Makes runs yield and go back into the queue. Their leases are renewed meanwhile; tools have `graceMs` to settle. */
@@ -189,13 +199,13 @@ export class ClaimLoop {
     else this.#tellNews()
   }
 
-  /** Resolves with the number of claimed runs that their owners had lost. */
-  #claimAll(key: string | undefined): Promise<number> {
+  /** Resolves with the claimed runs that their owners had lost. */
+  #claimAll(key: string | undefined): Promise<readonly Claim[]> {
     this.#woken.add(key)
     this.#next ??= this.#claim(() => {
       this.#next = undefined
       return this.#nextOrder()
-    }).then((claims) => claims.filter(({ previous }) => previous === 'running').length)
+    }).then((claims) => claims.filter(({ previous }) => previous === 'running'))
     return this.#next
   }
 

@@ -1,8 +1,10 @@
 import type { Clock } from '@bowline/llm'
-import { sessionHook, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
+import { receiverOf, sessionHook, type NoticeClaimRequest, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
 import type { Webhook } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
+import { askAgain } from '../contract/steady-store.ts'
 import type { GuardOptions } from '../net/guarded-request.ts'
+import { delayAfter, FailingReceivers } from './failing-receivers.ts'
 import type { ErrorContext } from './types.ts'
 
 export interface CourierOptions {
@@ -26,22 +28,23 @@ const leaseMs = 30_000
 const mostPerWebhook = 8
 /** Highest number of concurrent requests to the webhooks of all sessions together. */
 const mostOfSessions = 32
-const shortestDelayMs = 1000
 const longestDelayMs = 3_600_000
 const storeAwayMs = 5000
 const defaultRetentionMs = 3 * 86_400_000
+/** More than a commit takes, and more than clocks are corrected by. */
+const marginMs = 60_000
 
-/** Returns the backoff in ms after this many attempts: exponential, with up to half of it random. */
-function delayAfter(attempts: number, random: () => number): number {
-  const delay = Math.min(longestDelayMs, shortestDelayMs * 2 ** Math.min(attempts - 1, 30))
-  return Math.ceil(delay * (0.5 + random() / 2))
-}
-
-/** Posts the pending notices of the store: at least once, and one at a time for each session and webhook. */
+/**
+ * Posts the pending notices of the store: at least once, and one at a time for each session and webhook. While a receiver fails, one
+ * notice at a time probes it, and the others wait in the store.
+ */
 export class Courier {
   readonly #options: CourierOptions
   /** Notices that are being sent, by hook. */
   readonly #sending: ReadonlyMap<string, Set<Promise<void>>>
+  readonly #failing: FailingReceivers
+  /** Notices that were due until this time have been seen. Those that are left are for these receivers. */
+  #seen: { readonly until: number; readonly except: readonly string[]; readonly at: number } | undefined
   #isOn = false
   #drains = 0
   /** True if there may be something to send. */
@@ -55,6 +58,7 @@ export class Courier {
 
   constructor(options: CourierOptions) {
     this.#options = options
+    this.#failing = new FailingReceivers(options)
     this.#sending = new Map([...options.webhooks.keys(), sessionHook].map((hook) => [hook, new Set()]))
   }
 
@@ -127,42 +131,76 @@ export class Courier {
   /** Claims repeatedly while there may be more notices and a webhook has a free slot. */
   #claim(): Promise<void> {
     this.#isAsked = true
-    this.#claiming ??= this.#claimAll()
-      .catch((error: unknown) => {
-        this.#options.onError(error, { during: 'notify' })
-        this.#isAsked = true
-        this.#nextAt = this.#options.clock.now() + storeAwayMs
-      })
-      .finally(() => {
-        this.#claiming = undefined
-        this.#lookAhead()
-      })
+    this.#claiming ??= Promise.resolve().then(() => this.#claimAll())
     return this.#claiming
   }
 
   async #claimAll(): Promise<void> {
-    while (this.#isAsked && this.#mayClaim) {
+    let isAway = false
+    while (this.#isAsked && this.#mayClaim && !isAway) {
       this.#isAsked = false
-      const open = [...this.#sending].map(([hook, { size }]) => ({ hook, room: this.#roomOf(hook) - size })).filter(({ room }) => room > 0)
-      if (open.length === 0) return
-      const max = Math.min(...open.map(({ room }) => room))
-      const { notices, nextAt } = await this.#options.store.claimNotices({ max, leaseMs, hooks: open.map(({ hook }) => hook) })
-      for (const notice of notices) this.#begin(notice)
-      if (notices.length === max) this.#isAsked = true
-      this.#nextAt = nextAt ?? Infinity
+      await this.#claimOnce().catch((error: unknown) => {
+        this.#options.onError(error, { during: 'notify' })
+        this.#nextAt = this.#options.clock.now() + storeAwayMs
+        isAway = true
+      })
     }
+    if (isAway) this.#isAsked = true
+    // In the same step as the end of the loop, so that no request to claim is lost.
+    this.#claiming = undefined
+    this.#lookAhead()
+  }
+
+  async #claimOnce(): Promise<void> {
+    await this.#probe()
+    const open = [...this.#sending].map(([hook, { size }]) => ({ hook, room: this.#roomOf(hook) - size })).filter(({ room }) => room > 0)
+    if (open.length === 0) return
+    const max = Math.min(...open.map(({ room }) => room))
+    const except = this.#failing.paused
+    const request = { max, leaseMs, hooks: open.map(({ hook }) => hook), except, ...this.#unseen(except) }
+    const { notices, nextAt } = await this.#options.store.claimNotices(request)
+    for (const notice of notices) this.#begin(notice)
+    if (notices.length === max) this.#isAsked = true
+    else if (open.length === this.#sending.size) this.#noteSeen(notices, except)
+    this.#nextAt = Math.min(nextAt ?? Infinity, this.#failing.nextProbeAt)
+  }
+
+  /** Sends one notice to each paused receiver whose pause is over. */
+  async #probe(): Promise<void> {
+    for (const { receiver, hook } of this.#failing.takeDue()) {
+      const { notices: [notice], nextAt } = await this.#options.store.claimNotices({ max: 1, leaseMs, hooks: [hook], receiver })
+      if (notice) this.#begin(notice, receiver)
+      else this.#failing.probeAt(receiver, nextAt)
+    }
+  }
+
+  /** Returns where to begin to look, so that a claim does not pass over all that waits for paused receivers. */
+  #unseen(except: readonly string[]): Pick<NoticeClaimRequest, 'dueAfter'> {
+    const seen = this.#seen
+    const isSo = seen && Math.abs(this.#options.clock.now() - seen.at) < marginMs && seen.except.every((receiver) => except.includes(receiver))
+    if (!isSo) this.#seen = undefined
+    return isSo ? { dueAfter: seen.until } : {}
+  }
+
+  /** Takes the time of the store from a claimed notice. */
+  #noteSeen([notice]: readonly NoticeRecord[], except: readonly string[]): void {
+    if (notice?.dueAt === undefined || except.length === 0) return
+    this.#seen = { until: notice.dueAt - leaseMs - marginMs, except, at: this.#seen?.at ?? this.#options.clock.now() }
   }
 
   #roomOf(hook: string): number {
     return hook === sessionHook ? mostOfSessions : mostPerWebhook
   }
 
-  #begin(notice: NoticeRecord): void {
+  /** `probed`: the paused receiver that the notice probes. */
+  #begin(notice: NoticeRecord, probed?: string): void {
     const sending = this.#sending.get(notice.hook)
-    const sent = this.#send(notice)
+    if (probed !== undefined) this.#failing.setProbing(probed, true)
+    const sent = this.#send(notice, probed)
       .catch((error: unknown) => this.#options.onError(error, { during: 'notify', session: notice.session }))
       .finally(() => {
         sending?.delete(sent)
+        if (probed !== undefined) this.#failing.setProbing(probed, false)
         // The next notice of this session and webhook may be due, and a slot is free.
         if (this.#mayClaim) void this.#claim()
         else this.#leave()
@@ -176,22 +214,36 @@ export class Courier {
     this.#nextAt = this.#options.clock.now()
   }
 
-  async #send(notice: NoticeRecord): Promise<void> {
-    const { store } = this.#options
-    await store.settleNotice(notice, await this.#attempt(notice))
+  async #send(notice: NoticeRecord, probed: string | undefined): Promise<void> {
+    const { store, clock } = this.#options
+    const outcome = await this.#attempt(notice, probed)
+    // A delivery that is not stored within the lease is repeated.
+    await askAgain(() => store.settleNotice(notice, outcome), { clock, over: this.#abort.signal, forMs: leaseMs })
   }
 
-  async #attempt(notice: NoticeRecord): Promise<NoticeOutcome> {
+  async #attempt(notice: NoticeRecord, probed: string | undefined): Promise<NoticeOutcome> {
     const { clock, guard, random } = this.#options
     const webhook = await this.#webhookOf(notice)
     if (!webhook) return { state: 'failed', error: 'the session has no webhook' }
+    const receiver = probed ?? receiverOf(notice.hook, webhook)
+    const endsAt = notice.queuedAt + (webhook.retentionMs ?? defaultRetentionMs)
+    const lastError = this.#failing.errorOf(receiver)
+    if (lastError !== undefined && endsAt <= clock.now()) {
+      // The next notice in line is probed at once.
+      this.#failing.probeAt(receiver, clock.now())
+      return { state: 'failed', error: lastError }
+    }
     // Loaded only if there is a webhook.
     const { postWebhook } = await import('../net/post-webhook.ts')
     const error = this.#abort.signal.aborted ? 'the runtime was stopped' : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
-    if (error === undefined) return { state: 'delivered' }
+    if (error === undefined) {
+      this.#failing.succeeded(receiver)
+      return { state: 'delivered' }
+    }
     if (this.#abort.signal.aborted) return { state: 'pending', dueInMs: 0 }
-    const left = notice.queuedAt + (webhook.retentionMs ?? defaultRetentionMs) - clock.now()
-    return left <= 0 ? { state: 'failed', error } : { state: 'pending', error, dueInMs: Math.min(left, delayAfter(notice.attempts, random)) }
+    this.#failing.failed(receiver, notice.hook, error)
+    const left = endsAt - clock.now()
+    return left <= 0 ? { state: 'failed', error } : { state: 'pending', error, dueInMs: Math.min(left, delayAfter(notice.attempts, random, longestDelayMs)) }
   }
 
   async #webhookOf({ hook, session }: NoticeRecord): Promise<Webhook | undefined> {

@@ -5,9 +5,8 @@ import { inspectSession } from '../commands/inspect/inspect-session.ts'
 import { metadataOf, settingsOf } from '../commands/settings.ts'
 import { importSession } from '../commands/transfer/import.ts'
 import { historyOf } from '../commands/history.ts'
-import { isPartialCopy } from '../commands/tree/partial-copy.ts'
 import type { Session } from '../commands/types.ts'
-import { toRunInfo, toSessionInfo } from '../commands/views.ts'
+import { listSessions, toRunInfo } from '../commands/views.ts'
 import { toScheduleInfo } from '../commands/schedules/schedule-record.ts'
 import { checkNoticeQuery, checkPageRequest, checkSessionQuery } from '../contract/check-query.ts'
 import { SessionError } from '../errors.ts'
@@ -90,9 +89,7 @@ function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader'
     },
     async sessions(query = {}) {
       checkSessionQuery('sessions.options', query)
-      const page = await store.listSessions(query)
-      const whole = page.items.filter((record) => !isPartialCopy(record))
-      return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
+      return listSessions(store, query)
     },
     async schedules(page = {}) {
       checkPageRequest('schedules.options', page)

@@ -6,7 +6,7 @@ import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../commands/accept.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { Conversations } from '../writer/conversations.ts'
-import { notWritten, type Remainder } from './remainder.ts'
+import { notWritten, type Remainder, type RunSignals } from './remainder.ts'
 import type { TenantBudgets } from './tenant-budgets.ts'
 
 interface CompactionContext {
@@ -22,7 +22,7 @@ interface CompactionContext {
  * Executes a run of kind `compaction`. It is not a turn: the agent compacts the conversation as it is stored. The run holds its
  * session meanwhile, so that the leaf does not move, and writes under its epoch.
  */
-export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, abort: AbortController): Promise<Remainder> {
+export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, { abort, over }: Pick<RunSignals, 'abort' | 'over'>): Promise<Remainder> {
   const { store, live, clock, ids, conversations } = context
   const { run, session } = claim
   const journal = new CompactionJournal({
@@ -33,7 +33,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   const budget = await context.tenants?.budgetFor(session)
   const { outcome } = await agent.compact({ journal, runId: run.id, sessionKey: session.key, trigger, ...(instructions === undefined ? {} : { instructions }), ...(budget && { budget }), clock, ids })
   if (journal.needsFinalize) return { kind: 'finalize' }
-  if (journal.isStoreAway) return { kind: 'lost' }
+  if (over.aborted) return { kind: 'lost' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
   // The agent has no compaction, so nothing was started.
   if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }

@@ -20,7 +20,7 @@ import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import type { Conversations } from '../writer/conversations.ts'
 import { executeCompaction } from './execute-compaction.ts'
 import { answersOf } from './recover.ts'
-import { notWritten, type Remainder } from './remainder.ts'
+import { notWritten, type Remainder, type RunSignals } from './remainder.ts'
 import type { TenantBudgets } from './tenant-budgets.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
@@ -30,7 +30,7 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly clock: Clock
   readonly ids: IdSource
   readonly directory: AgentDirectory
-  readonly children: ChildContext
+  readonly childrenOn: (store: SessionStore) => ChildContext
   readonly drivers: ExpectedDrivers
   readonly conversations: Conversations
   /** Undefined: no tenant budget applies. */
@@ -45,8 +45,9 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
 const endsByItself: ReadonlySet<TurnStatus> = new Set(['completed', 'halted', 'limit'])
 const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 
-/** Executes a claimed run as far as this process can. `onLastCommit` is called when the commit begins that can settle the session. */
-export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Remainder> {
+/** Executes a claimed run as far as this process can. */
+export async function executeRun(options: ExecutionOptions, claim: Claim, signals: RunSignals): Promise<Remainder> {
+  const { abort } = signals
   const { store, directory, onDefinitionChange = 'continue' } = options
   const { run, session } = claim
   if (run.rest) return { kind: 'finalize' }
@@ -56,15 +57,14 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   const agent = directory.agentOf(session, run)
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
-  if (run.kind === 'compaction') return executeCompaction(options, claim, agent, abort)
+  if (run.kind === 'compaction') return executeCompaction(options, claim, agent, signals)
   if (isStopped) abort.abort({ kind: 'stop' })
   const check = await checkDefinition(store, agent, run, isStopped ? 'continue' : onDefinitionChange)
   if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }
-  return runAgent(options, { agent, claim, abort, onLastCommit, check, answers: run.turn === undefined ? [] : answersOf(run, claim.inbox) })
+  return runAgent(options, { agent, claim, signals, check, answers: run.turn === undefined ? [] : answersOf(run, claim.inbox) })
 }
-/** Returns what remains of a run whose execution threw: its stored input cannot be used, or the store failed. */
+/** Returns what remains of a run whose execution threw: its stored input cannot be used, or the store has a fault. */
 export function failureOf(error: unknown): Remainder {
-  if (SessionError.isInstance(error) && error.retryable) return { kind: 'lost' }
   const isOfCaller = (AgentError.isInstance(error) || SessionError.isInstance(error)) && error.code.startsWith('invalid-')
   if (!isOfCaller) return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
   const code = error.code === 'invalid-config' ? error.code : 'invalid-input'
@@ -76,23 +76,23 @@ const unknownAgent = { code: 'definition-changed', message: 'This runtime no lon
 interface Execution {
   readonly agent: Agent
   readonly claim: Claim
-  readonly abort: AbortController
-  readonly onLastCommit: () => void
+  readonly signals: RunSignals
   readonly check: Exclude<DefinitionCheck, { kind: 'refuse' }>
   readonly answers: readonly InboxRecord[]
 }
 
 async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
-  const { store, live, ids, children, drivers, conversations, durability = 'boundary' } = options
-  const { agent, claim, abort, onLastCommit, check, answers } = execution
+  const { store, live, ids, childrenOn, drivers, conversations, durability = 'boundary' } = options
+  const { agent, claim, check, answers } = execution
+  const { abort, over, onLastCommit } = execution.signals
+  const children = childrenOn(store)
   const { run, session } = claim
   const expected = drivers.take(run.id)
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = new StoreJournal({
-    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: sharerOf(options, claim), durability: driver ? 'boundary' : durability },
+    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: sharerOf(options, claim), durability: driver ? 'boundary' : durability, isDriven: driver !== undefined },
     conversation: conversations.of(session.id),
-    onFailure: (error) => options.onError(error, { during: 'run', runId: run.id, session: run.session }),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),
@@ -106,7 +106,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   await driving
   // Stops background runs too: the process that stored the stop request may not have reached them.
   if (isStop(abort.signal) && !endsByItself.has(result.status)) await children.stopBelow(run)
-  return remainderOf(result, journal)
+  return remainderOf(result, journal, over)
 }
 
 /** Undefined if the store does not carry deltas to other processes. */
@@ -137,9 +137,9 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn, actionsBehind }
 }
 
 /** The loop ends every turn itself, unless it could not write, lost its lease, or had nothing to run. */
-function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
+function remainderOf({ reason, error }: AgentResult, journal: StoreJournal, over: AbortSignal): Remainder {
   if (journal.needsFinalize) return { kind: 'finalize' }
-  if (error?.code === 'fenced' || (reason === 'journal-error' && journal.isStoreAway)) return { kind: 'lost' }
+  if (error?.code === 'fenced' || (reason === 'journal-error' && over.aborted)) return { kind: 'lost' }
   if (reason === 'yielded') return { kind: 'give-back' }
   // Another run has taken the notification that this run was for.
   if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped

@@ -1,7 +1,11 @@
 import type { Clock } from '@bowline/llm'
 import type { Lease, SessionStore } from '../contract/session-store.ts'
-import { stopCause, type ActiveRun, type ActiveRuns } from './active-runs.ts'
+import { askAgain } from '../contract/steady-store.ts'
+import { leaseEnded, stopCause, type ActiveRun, type ActiveRuns } from './active-runs.ts'
 import type { ErrorContext } from './types.ts'
+
+/** Lease of a run in ms, unless the options set one. */
+export const defaultLeaseMs = 10_000
 
 export interface LeasesOptions {
   readonly store: SessionStore
@@ -29,7 +33,7 @@ export class Leases {
     for (const active of this.#runs.all()) active.unheardBeats += 1
     if (this.#renewing) return this.#abortUnheld()
     this.#renewing = true
-    this.#renew(this.#runs.all())
+    this.#renewInTime(this.#runs.all())
       .catch((error: unknown) => {
         this.#options.onError(error, { during: 'heartbeat' })
         this.#abortUnheld()
@@ -57,6 +61,13 @@ export class Leases {
     this.#renew(this.#runs.all()).catch((error: unknown) => this.#options.onError(error, { during: 'heartbeat' }))
   }
 
+  /** Retries until the next heartbeat, or until the first of the leases may end. */
+  #renewInTime(runs: readonly ActiveRun[]): Promise<void> {
+    const { clock, heartbeatMs } = this.#options
+    const untilMs = Math.min(clock.now() + heartbeatMs, ...runs.map(({ heldUntil }) => heldUntil))
+    return askAgain(() => this.#renew(runs), { clock, forMs: untilMs - clock.now() - 1 })
+  }
+
   async #renew(runs: readonly ActiveRun[]): Promise<void> {
     const { store, clock, leaseMs } = this.#options
     const heldUntil = clock.now() + leaseMs
@@ -82,7 +93,7 @@ export class Leases {
     const nextBeatAt = clock.now() + heartbeatMs
     for (const { claim, heldUntil, unheardBeats } of this.#runs.all()) {
       const isLate = heldUntil <= nextBeatAt || (unheardBeats + 1) * heartbeatMs >= leaseMs
-      if (isLate) this.#runs.abort(claim.run.id, { kind: 'fenced' })
+      if (isLate) this.#runs.abort(claim.run.id, leaseEnded)
     }
   }
 }

@@ -1,5 +1,7 @@
 import { systemClock } from '@bowline/llm'
-import type { SessionStore, StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
+import { toRunInfo } from '../commands/views.ts'
+import type { RunInfo } from '../commands/types.ts'
+import type { Claim, SessionStore, StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { Courier } from './courier.ts'
@@ -29,9 +31,10 @@ export class Lifecycle {
   #unsubscribe: (() => void) | undefined
   #wasAskedToStart = false
   #wasStopped = false
-  #starting: Promise<StartReport> | undefined
+  #starting: Promise<readonly Claim[]> | undefined
   #stopping: Promise<void> | undefined
   #isOpen = false
+  #over = new AbortController()
   #releaseProcess: (() => void) | undefined
 
   constructor({ store, loop, scheduler, courier, openOptions, onHint, finishWriting }: LifecycleParts) {
@@ -42,6 +45,11 @@ export class Lifecycle {
     this.#openOptions = openOptions
     this.#onHint = onHint
     this.#finishWriting = finishWriting
+  }
+
+  /** Aborted once the store is about to be closed. Another start has another signal. */
+  get over(): AbortSignal {
+    return this.#over.signal
   }
 
   /** Starts the runtime if it was not started, or if its start failed. A stopped runtime stays stopped. */
@@ -59,7 +67,20 @@ export class Lifecycle {
     this.#starting ??= this.#open(options)
     // The first use of a session has started the runtime before.
     if (begun && options.keepAlive) this.#releaseProcess ??= holdProcess()
-    return this.#starting
+    const lost = await this.#starting
+    try {
+      await this.#loop.judged(lost)
+      return { recovered: lost.length, runs: await this.#present(lost) }
+    } catch (error) {
+      if (this.#wasStopped) return { recovered: lost.length, runs: [] }
+      await this.#fail()
+      throw error
+    }
+  }
+
+  async #present(claims: readonly Claim[]): Promise<readonly RunInfo[]> {
+    const read = await Promise.all(claims.map(({ run }) => this.#store.readRun(run.id)))
+    return Promise.all(read.flatMap((run) => (run.status === 'found' ? toRunInfo(this.#store, run.value) : [])))
   }
 
   stop(graceMs: number): Promise<void> {
@@ -67,23 +88,29 @@ export class Lifecycle {
     return this.#stopping
   }
 
-  async #open({ keepAlive = false }: StartOptions): Promise<StartReport> {
+  async #open({ keepAlive = false }: StartOptions): Promise<readonly Claim[]> {
     try {
       await this.#store.open(this.#openOptions)
       this.#isOpen = true
+      this.#over = new AbortController()
       this.#unsubscribe = this.#store.subscribe(this.#onHint)
-      const recovered = await this.#loop.start()
+      const lost = await this.#loop.start()
       this.#courier.start()
       this.#scheduler.start()
       if (keepAlive) this.#releaseProcess = holdProcess()
-      return { recovered }
+      return lost
     } catch (error) {
-      // The error of the start matters more than an error of closing.
-      await this.#close(0).catch(() => undefined)
-      this.#starting = undefined
-      this.#wasAskedToStart = false
+      await this.#fail()
       throw error
     }
+  }
+
+  /** Closes everything, so that the next start begins anew. */
+  async #fail(): Promise<void> {
+    // The error of the start matters more than an error of closing.
+    await this.#close(0).catch(() => undefined)
+    this.#starting = undefined
+    this.#wasAskedToStart = false
   }
 
   async #stop(graceMs: number): Promise<void> {
@@ -102,6 +129,7 @@ export class Lifecycle {
     if (isOpen) {
       // Both share the grace period, so that a slow webhook takes no time from the runs.
       await Promise.all([this.#loop.stop(graceMs), this.#courier.stop(graceMs)])
+      this.#over.abort()
       await this.#scheduler.stop()
       await this.#finishWriting(graceMs)
     }

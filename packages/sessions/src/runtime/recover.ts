@@ -13,7 +13,6 @@ import type { LiveLog } from '../log/live-log.ts'
 import { openRuns } from '../commands/views.ts'
 import { answerId, decisionId, isAllAnswered, openQuestions, readAnswers } from '../contract/answers.ts'
 import { isWaiting } from '../contract/run-status.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect } from '../contract/batch.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { InboxRecord, RunRecord, RunRest, StoredEvent } from '../contract/records.ts'
@@ -29,7 +28,7 @@ const stoppedBefore: LostRunEnd = { status: 'aborted', reason: 'abort' }
 
 /** Puts the run back into the queue, with its turn open. Does nothing if another process has claimed it. */
 export async function giveBack({ store, ids }: RecoverContext, { run, session }: Claim): Promise<void> {
-  const result = await commitOnce(store, {
+  const result = await store.commit({
     id: ids.next('batch'),
     key: session.key,
     expect: fence(run),
@@ -50,7 +49,7 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     const batchId = ids.next('batch')
     const events = await eventsOfRest(store, run.value, clock.now())
     const answers = isWaiting(patch.status) ? await lastAnswerOfChild(store, run.value) : []
-    const result = await commitOnce(store, {
+    const result = await store.commit({
       id: batchId,
       key,
       // A stop request or an input that arrives meanwhile causes a conflict and a retry.
@@ -66,7 +65,7 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     if (!result.ok && result.reason === 'conflict') return tryAgain
     checkTaken(result)
     if (result.ok) live.publish(key, numbered(events, result), true)
-    return live.announce(key)
+    return live.announce(key, id)
   }, (tries) => `The session ${key} changed ${tries} times while a run was suspended.`)
 }
 
@@ -109,7 +108,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
     if (!events) return tryAgain
     live.publish(key, events, true)
     // A run may end without an event.
-    return live.announce(key)
+    return live.announce(key, claim.run.id)
   }, (tries) => `The session ${key} changed ${tries} times while a run was ended.`)
 }
 
@@ -128,7 +127,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
   const batchId = ids.next('batch')
   const answers = await lastAnswerOfChild(store, run)
   const patch = { status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed', message }, ...cost } as const
-  const result = await commitOnce(store, {
+  const result = await store.commit({
     id: batchId,
     key: session.key,
     expect: fence(run),
@@ -154,7 +153,7 @@ async function commitEnd(
   const { run } = lost
   const events = lastEvents(lost, isLast)
   const batchId = ids.next('batch')
-  const result = await commitOnce(store, {
+  const result = await store.commit({
     id: batchId,
     key: run.session,
     expect: [...fence(run), expect],

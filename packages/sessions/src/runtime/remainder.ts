@@ -1,6 +1,16 @@
 import type { DefinitionDiff } from '../contract/definition-diff.ts'
 import type { LostRunEnd } from '../writer/close-run.ts'
 
+/** Signals of one execution. */
+export interface RunSignals {
+  /** Stops the loop. */
+  readonly abort: AbortController
+  /** Aborted once nothing more can be written. */
+  readonly over: AbortSignal
+  /** Called when the commit begins that can settle the session. */
+  readonly onLastCommit: () => void
+}
+
 /** Work that remains for the runtime after an execution. The loop ends most runs itself. */
 export type Remainder =
   | { readonly kind: 'nothing' }

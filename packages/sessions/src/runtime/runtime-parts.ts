@@ -12,6 +12,7 @@ import { removeAbandonedCopies } from '../commands/tree/partial-copy.ts'
 import { restWithin } from '../commands/wait-for-rest.ts'
 import { isSettled } from '../contract/run-status.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
+import { steadyStore } from '../contract/steady-store.ts'
 import { LiveLog } from '../log/live-log.ts'
 import { RemoteDeltas } from '../log/remote-deltas.ts'
 import { removeOrchestrationState } from '../orchestration/remove-session.ts'
@@ -25,6 +26,7 @@ import { webhooksOf } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { committingStore } from './committing-store.ts'
 import { Courier } from './courier.ts'
+import { defaultLeaseMs } from './leases.ts'
 import { Lifecycle, startingStore } from './lifecycle.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
@@ -34,6 +36,8 @@ import type { RuntimeOptions } from './types.ts'
 
 const childStopMs = 10_000
 const dayMs = 86_400_000
+/** Time in ms for which commands wait for a store that does not answer. Then their caller has to retry. */
+const commandPatienceMs = 5_000
 
 /** Makes and wires the parts of a runtime. They call each other only after all of them are made. */
 export class RuntimeParts {
@@ -77,22 +81,37 @@ export class RuntimeParts {
     this.courier = this.#makeCourier(webhooks)
     const hooks = [...webhooks].map(([name, { events }]) => ({ name, events }))
     this.#committing = committingStore(this.store, { owner: this.id, hooks, onNotices: () => this.courier.wake() })
-    this.context = this.#makeContext()
-    this.#ownContext = { ...this.context, store: this.#committing }
+    const steady = this.#steady()
+    this.context = this.#makeContext(steady)
+    this.#ownContext = { ...this.context, store: steady }
     this.loop = this.#makeLoop()
     this.scheduler = this.#makeScheduler()
     this.lifecycle = this.#makeLifecycle()
   }
 
-  #makeContext(): SessionContext {
+  /** Returns the store for commands. */
+  #steady(): SessionStore {
+    const over = (): AbortSignal => this.lifecycle.over
+    return steadyStore(this.#committing, {
+      clock: this.clock,
+      forMs: commandPatienceMs,
+      isPassing: ({ retryable }) => retryable,
+      get over() {
+        return over()
+      },
+    })
+  }
+
+  #makeContext(steady: SessionStore): SessionContext {
     const { store, clock, ids, directory, options } = this
     return {
-      store: startingStore(this.#committing, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
+      store: startingStore(steady, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
       live: this.#live,
       remote: () => this.#remoteDeltas(),
       clock,
       ids,
       onBusy: options.onBusy ?? 'queue',
+      leaseMs: options.lease?.ttlMs ?? defaultLeaseMs,
       deletions: new Map(),
       agents: directory.roots,
       drivers: new ExpectedDrivers(),
@@ -127,17 +146,17 @@ export class RuntimeParts {
       ...options,
       ...{ store: this.#committing, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
       ...{ conversations: this.#conversations, tenants: this.tenants },
-      children: this.#makeChildContext(),
+      childrenOn: (store) => this.#childContextOn(store),
       actionsBehind: (claim) => actionsBehind(this.#ownContext, claim, (error) => this.#onError(error, { during: 'extension', runId: claim.run.id, session: claim.run.session })),
       onRest: (claim, how) => this.#onRest(claim, how),
     })
   }
 
-  #makeChildContext(): ChildContext {
+  #childContextOn(store: SessionStore): ChildContext {
     const { clock, ids, background } = this
-    const context = this.#ownContext
+    const context = { ...this.#ownContext, store }
     return {
-      ...{ store: this.#committing, clock, ids, background },
+      ...{ store, clock, ids, background },
       stopChild: async (child) => {
         await requestStop(context, child, undefined)
         await this.loop.releaseSlotWhile(() => restWithin(context, child, childStopMs))
@@ -154,9 +173,9 @@ export class RuntimeParts {
 
   #makeScheduler(): Scheduler {
     const { clock, ids, options } = this
-    const store = this.#committing
     const { retention, timers = true, onWake } = options
     const context = this.#ownContext
+    const { store } = context
     return new Scheduler({
       ...{ store, clock, ids, onError: this.#onError, hasTimers: timers, onWake },
       retention: { runsMs: retention?.runsMs ?? 30 * dayMs, expiredMs: retention?.expiredMs ?? 7 * dayMs },

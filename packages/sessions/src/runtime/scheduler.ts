@@ -2,7 +2,6 @@ import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
 import { isWaiting } from '../contract/run-status.ts'
 import type { Expect } from '../contract/batch.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { SessionRecord, TimerRecord } from '../contract/records.ts'
 import type { ErrorContext, Retention, SweepReport } from './types.ts'
@@ -57,6 +56,8 @@ export class Scheduler {
   #isOn = false
   #looking: Promise<SweepReport> | undefined
   #prunedAt = -Infinity
+  /** Prunes that failed in a row. */
+  #failedPrunes = 0
   /** Time at which to retry what the last sweep could not do. */
   #retryAt = -Infinity
 
@@ -149,7 +150,8 @@ export class Scheduler {
       // Due timers hide later ones, so read again. A timer that was kept is left for the next sweep.
       if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
       // Takes the absolute value, because the last time is in the future if the clock was set back.
-      const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
+      const pauseMs = this.#failedPrunes === 0 ? pruneMs : Math.min(pruneMs, sweepMs * 2 ** (this.#failedPrunes - 1))
+      const pruned = Math.abs(clock.now() - this.#prunedAt) >= pauseMs ? await this.#prune() : nothingPruned
       const isLeft = due.timers.length + due.expired.length > 0
       this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
       return { ...done, pruned, nextDueAt: isLeft ? this.#retryAt : due.nextAt }
@@ -177,13 +179,17 @@ export class Scheduler {
     const { store, clock, retention, noticesMs, removeAbandonedCopies, expiredBefore, remove } = this.#options
     const now = clock.now()
     this.#prunedAt = now
+    this.#failedPrunes += 1
     await removeAbandonedCopies()
-    const removed = await this.#each(await expiredBefore(now - retention.expiredMs), ({ key }) => key, remove)
+    const expired = await expiredBefore(now - retention.expiredMs)
+    const removed = await this.#each(expired, ({ key }) => key, remove)
     let total = { ...nothingPruned, sessions: removed.length }
     for (;;) {
       const step = await store.prune({ runsEndedBefore: now - retention.runsMs, noticesQueuedBefore: now - noticesMs }, batchSize)
       total = { ...total, runs: total.runs + step.runs, events: total.events + step.events, more: step.more }
-      if (!step.more) return total
+      if (step.more) continue
+      if (removed.length === expired.length) this.#failedPrunes = 0
+      return total
     }
   }
 
@@ -203,7 +209,7 @@ export class Scheduler {
     const run = await store.readRun(runId)
     const waits = run.status === 'found' && isWaiting(run.value.status)
     const as: readonly Expect[] = run.status === 'found' ? [{ that: 'run', runId, status: [run.value.status] }] : []
-    const result = await commitOnce(store, {
+    const result = await store.commit({
       id: ids.next('batch'),
       key,
       expect: [{ that: 'timer', id }, ...as],

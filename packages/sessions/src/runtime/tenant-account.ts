@@ -1,6 +1,6 @@
 import type { Clock, Cost, JSONValue } from '@bowline/llm'
 import type { StateStore } from '../contract/state-store.ts'
-import { SessionError } from '../errors.ts'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
 
 /** Stored spending of one tenant in one window. */
 export interface Ledger {
@@ -48,6 +48,8 @@ const space = 'tenant-budget'
 const writerMs = 600_000
 const firstDelayMs = 50
 const longestDelayMs = 2_000
+/** Failures of the store that are waited for. */
+const passing: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable', 'store-full', 'store-locked'])
 const empty: Ledger = { reserved: {}, writers: {} }
 
 /** The ledger of one tenant in one window, as this process changes it. Changes that wait together are stored in one write. */
@@ -79,7 +81,7 @@ export class TenantAccount {
   }
 
   /**
-   * Resolves when the change is stored, or with false if it left the ledger as it is. Retries while the store is unavailable.
+   * Resolves when the change is stored, or with false if it left the ledger as it is. Retries while the store is unavailable or full.
    * The change is applied once, even if the answer of the store is lost.
    */
   change(change: Change): Promise<boolean> {
@@ -123,7 +125,7 @@ export class TenantAccount {
         }
       } catch (error) {
         this.#known = undefined
-        if (!SessionError.isInstance(error) || !error.retryable) throw error
+        if (!SessionError.isInstance(error) || !passing.has(error.code)) throw error
         await this.#wait(Math.min(longestDelayMs, firstDelayMs * 2 ** failures++))
       }
     }

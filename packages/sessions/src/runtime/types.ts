@@ -152,7 +152,8 @@ export interface Runtime extends AsyncDisposable {
   /** Root agents. The first is the default. */
   readonly agents: readonly Agent[]
   /**
-   * Opens the store, continues runs of dead processes and begins to claim queued runs. If it fails, nothing stays open and it can be
+   * Opens the store, continues runs of dead processes and begins to claim queued runs. Resolves when each continued run goes on,
+   * waits or has ended, at most for the length of a lease; so runs that need a decision are found as such. If it fails, nothing stays open and it can be
    * called again: `store-unavailable` says that the store does not answer now. Throws `invalid-config` if it was called before.
    */
   start(options?: StartOptions): Promise<StartReport>
@@ -248,10 +249,12 @@ export interface StartOptions {
   readonly keepAlive?: boolean
 }
 
-/** Result of `Runtime.start()`: the number of runs taken over from dead processes. */
+/** Result of `Runtime.start()`: the runs taken over from dead processes. */
 export interface StartReport {
-  /** Runs that were running when their owner died. */
+  /** Number of runs that were running when their owner died. */
   readonly recovered: number
+  /** These runs as they are now. One that cannot go on by itself is `needs-recovery` or waits, with its open questions. */
+  readonly runs: readonly RunInfo[]
 }
 
 /**

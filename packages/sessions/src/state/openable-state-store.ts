@@ -1,4 +1,4 @@
-import { checkedStateStore } from '../contract/checked-calls.ts'
+import { forwardedState } from '../contract/checked-calls.ts'
 import type { OpenableStateStore, StateSearch, StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
 
@@ -28,13 +28,9 @@ export function openableStateStore(name: string, kind: StateSearch['kind'], open
     if (!search) throw new TypeError(`The ${name} state store has no index of words.`)
     return search
   }
-  const store = checkedStateStore({
-    get: async (...given) => (await states()).get(...given),
-    compareAndSet: async (...given) => (await states()).compareAndSet(...given),
-    touch: async (...given) => (await states()).touch(...given),
-    delete: async (...given) => (await states()).delete(...given),
-    list: async (...given) => (await states()).list(...given),
-    sweep: async (...given) => (await states()).sweep(...given),
+  return {
+    ...forwardedState(states),
+    open: async () => void (await states()),
     search: {
       kind,
       find: async (...given) => (await index()).find(...given),
@@ -46,6 +42,5 @@ export function openableStateStore(name: string, kind: StateSearch['kind'], open
       const opened = await opening?.catch(() => undefined)
       await opened?.close()
     },
-  })
-  return { ...store, open: async () => void (await states()) }
+  }
 }

@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import type { Versioned } from '../contract/state-store.ts'
-import { compareIds } from '../contract/check-state.ts'
+import { compareIds } from '../contract/paging.ts'
 
 /** Change of a record. Without `value`, the value is unchanged. Without `life`, the record is deleted. */
 export interface StateChange {

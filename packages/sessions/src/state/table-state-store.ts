@@ -1,9 +1,9 @@
 import type { JSONValue } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import { copyJson } from '../json.ts'
-import { pageLimit, pageOf } from '../contract/paging.ts'
+import { compareIds, pageLimit, pageOf } from '../contract/paging.ts'
 import type { CasResult, StateRead, StateStore, TimeToLive, Versioned } from '../contract/state-store.ts'
-import { checkPlace, checkTimeToLive, compareIds, textOfValue } from '../contract/check-state.ts'
+import { checkPlace, checkTimeToLive, textOfValue } from '../contract/check-state.ts'
 import type { StateChange, StateTable } from './state-table.ts'
 
 export interface TableStateStoreOptions {

@@ -51,9 +51,16 @@ function sumOf(before: Cost | undefined, cost: Cost): Cost {
   return before && before.currency === cost.currency ? (addCost(before, cost) ?? before) : (before ?? cost)
 }
 
-/** Returns the session after a commit. An expired session stays expired, even if its expiry was not recorded yet. */
-export function touchSession(session: SessionRecord, now: number): SessionRecord {
-  const touched = { ...session, activeAt: Math.max(session.activeAt, now), version: session.version + 1 }
+/** A commit without a new run moves `activeAt` only after this time, so that not every step writes the indexes of lists. */
+const activityMs = 60_000
+
+/**
+ * Returns the session after a commit. `before` is the session before it; undefined if the commit created it. An expired session stays
+ * expired, even if its expiry was not recorded yet.
+ */
+export function touchSession(session: SessionRecord, before: SessionRecord | undefined, now: number): SessionRecord {
+  const activeAt = before?.nextRun !== session.nextRun || now - session.activeAt >= activityMs ? Math.max(session.activeAt, now) : session.activeAt
+  const touched = { ...session, activeAt, version: session.version + 1 }
   return hasExpired(session, now) ? touched : withExpiry(touched, now)
 }
 

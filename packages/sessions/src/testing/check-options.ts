@@ -1,7 +1,7 @@
 import type { ArgumentCheck } from '@bowline/llm/arguments'
 import { configChecks } from '../arguments.ts'
 import { operations } from './around-store.ts'
-import type { CrashScenario, ExploreOptions } from './crash-kit/types.ts'
+import type { CrashScenario, ExploreOptions, ExploreStoreFaultsOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './fault-plan.ts'
 import type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
 import type { KvServerOptions } from './kv-server/types.ts'
@@ -102,8 +102,17 @@ export const checkProgram = record<Program>({
 })
 
 export const checkExploreOptions = optionalRecord<ExploreOptions>({
-  modes: listOf(oneOf('kill', 'lost-response', 'zombie')),
+  modes: listOf(oneOf('kill', 'zombie')),
   depth: optional((path, value) => checkRequired(path, value, '1 or 2', (given) => given === 1 || given === 2)),
+  only: optionalName,
+  seed: whole(0),
+  restWithinMs: whole(1),
+})
+
+export const checkStoreFaultOptions = optionalRecord<ExploreStoreFaultsOptions>({
+  faults: listOf(oneOf('unavailable', 'answer-lost', 'full', 'away')),
+  singles: whole(0),
+  pairs: whole(0),
   only: optionalName,
   seed: whole(0),
   restWithinMs: whole(1),

@@ -1,12 +1,12 @@
 import { SessionError } from '../errors.ts'
 import { checkExploreOptions, checkScenario } from './check-options.ts'
-import { isStrikable, printPoint, type CrashPoint } from './crash-kit/crash-plan.ts'
+import { printPoint, type CrashPoint } from './crash-kit/crash-plan.ts'
 import { standardInvariants } from './crash-kit/invariants.ts'
 import { runScenario, type ScenarioRun } from './crash-kit/run-scenario.ts'
 import type { CrashEnd, CrashFailure, CrashMode, CrashReport, CrashScenario, ExploreOptions } from './crash-kit/types.ts'
 import { warmUp } from './warm-up.ts'
 
-const allModes: readonly CrashMode[] = ['kill', 'lost-response', 'zombie']
+const allModes: readonly CrashMode[] = ['kill', 'zombie']
 const between = ' > '
 
 /**
@@ -51,7 +51,7 @@ class Exploration {
   async #strikeEach(mode: CrashMode, points: readonly CrashPoint[]): Promise<void> {
     for (const point of points) {
       const name = printPoint(point)
-      if (!isStrikable(mode, point) || !this.#leadsTo(name)) continue
+      if (!this.#leadsTo(name)) continue
       const run = await this.#run(mode, [point.number])
       if (this.#isWanted(name)) this.#check(name, mode, run)
       if (this.#isDeep(name)) await this.#strikeAgain(mode, point, run.lives[1] ?? [])
@@ -61,7 +61,7 @@ class Exploration {
   async #strikeAgain(mode: CrashMode, first: CrashPoint, recovery: readonly CrashPoint[]): Promise<void> {
     for (const second of recovery) {
       const name = `${printPoint(first)}${between}${printPoint(second)}`
-      if (!isStrikable(mode, second) || !this.#isWanted(name)) continue
+      if (!this.#isWanted(name)) continue
       this.#check(name, mode, await this.#run(mode, [first.number, second.number]))
     }
   }

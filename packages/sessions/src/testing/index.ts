@@ -7,6 +7,7 @@ export type { StoreOperation } from './around-store.ts'
 export { testSessionStore } from './store-kit.ts'
 export type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
 export { exploreCrashes } from './crash-kit.ts'
+export { exploreStoreFaults } from './explore-store-faults.ts'
 export { crashScenarios } from './crash-kit/scenarios.ts'
 export { standardInvariants } from './crash-kit/invariants.ts'
 export type {
@@ -19,8 +20,12 @@ export type {
   CrashScenario,
   Effect,
   ExploreOptions,
+  ExploreStoreFaultsOptions,
   Invariant,
   SessionEnd,
+  StoreFault,
+  StoreFaultFailure,
+  StoreFaultReport,
   World,
 } from './crash-kit/types.ts'
 export { explorePrograms } from './programs/explore-programs.ts'

@@ -1,6 +1,5 @@
 import { AgentError, type AbortCause, type ChildStartEvent, type IdSource, type JournalRecord } from '@bowline/agent-loop'
 import type { CommitResult, Delivery, Expect, Write } from '../contract/batch.ts'
-import { commitOnce } from '../contract/commit-once.ts'
 import type { RunSpending } from '../contract/records.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { LiveLog } from '../log/live-log.ts'
@@ -62,7 +61,7 @@ export class CommitWriter {
     const { store, live, ids, claim } = this.#options
     const { key } = claim.session
     const expect = [...this.#fence, this.#notStopping]
-    const result = await commitOnce(store, { id: ids.next('batch'), key, expect, writes: [{ op: 'event.append', events: [newEvent(event)] }], deliver })
+    const result = await store.commit({ id: ids.next('batch'), key, expect, writes: [{ op: 'event.append', events: [newEvent(event)] }], deliver })
     if (result.ok) live.publish(key, numbered([event], result), true)
     if (!result.ok && result.reason === 'stopping') this.#stop()
     return result
@@ -72,7 +71,7 @@ export class CommitWriter {
     const { store, live, ids, claim } = this.#options
     const id = ids.next('batch')
     const deliver = await notifyParent(store, claim.run, { records, writes, spent, stopped, batchId: id })
-    const result = await commitOnce(store, { id, key: claim.session.key, expect: [...this.#fence, ...expect], writes, deliver })
+    const result = await store.commit({ id, key: claim.session.key, expect: [...this.#fence, ...expect], writes, deliver })
     if (result.ok) for (const { to } of deliver) live.announce(to)
     return { ...result, ends: writes.some(endsRun) }
   }

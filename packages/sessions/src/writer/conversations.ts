@@ -1,8 +1,7 @@
 import type { Compaction, JournalRecord, StoredMessage } from '@bowline/agent-loop'
-import type { EntryRecord } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import { charactersIn } from '../json.ts'
-import { messageOf, oldestKept, readTranscript, type StoredTranscript } from './read-transcript.ts'
+import { messageOf, oldestKept, readTranscript } from './read-transcript.ts'
 
 /** `characters`: of all transcripts together, in UTF-16 units. */
 const usualMost = { sessions: 1_000, characters: 2 ** 25 }
@@ -44,12 +43,15 @@ export class Conversations {
   }
 }
 
-const noTranscript: StoredTranscript = { messages: [] }
-
-interface Known {
-  leaf: string | null
-  readonly messages: StoredMessage[]
+/** The transcript up to a leaf, and the newest compaction. */
+interface Shown {
+  /** The loop keeps what it knows of this list by the list itself, so the list may only grow: else it becomes another one. */
+  messages: StoredMessage[]
   compaction: Compaction | undefined
+}
+
+interface Known extends Shown {
+  leaf: string | null
   characters: number
 }
 
@@ -67,14 +69,14 @@ export class Conversation {
   }
 
   /** Returns the transcript up to this leaf. `openRun` is a run whose turn has started and may be withdrawn. */
-  async read(store: SessionStore, key: string, leaf: string | null, openRun: string | undefined): Promise<StoredTranscript> {
+  async read(store: SessionStore, key: string, leaf: string | null, openRun: string | undefined): Promise<Shown> {
     const known = this.#known
     if (openRun === undefined && known && (await this.#catchUp(known, store, key, leaf))) return this.#shown(known)
-    const { messages, compaction } = leaf === null ? noTranscript : await readTranscript(store, key, { leaf, openRun })
+    const { messages = [], compaction } = leaf === null ? {} : await readTranscript(store, key, { leaf, openRun })
     this.forget()
-    this.#known = { leaf, messages: [], compaction, characters: 0 }
-    this.#add(this.#known, messages)
-    return { messages, ...(compaction && { compaction }) }
+    this.#known = { leaf, messages, compaction, characters: 0 }
+    this.#count(this.#known, charactersIn(messages))
+    return { messages, compaction }
   }
 
   /** Records a commit of the turn that moved the path from one leaf to another. */
@@ -112,19 +114,20 @@ export class Conversation {
     if (behind === -1 || known !== this.#known) return false
     const newer = items.slice(0, behind)
     known.leaf = leaf
-    known.compaction = newer.find(isCompaction)?.compaction ?? known.compaction
+    known.compaction = newer.find((entry) => entry.type === 'compaction')?.compaction ?? known.compaction
     this.#add(known, newer.reverse().flatMap((entry) => messageOf(entry) ?? []))
     return true
   }
 
   /** Drops the messages that the compaction replaces. */
-  #shown(known: Known): StoredTranscript {
+  #shown(known: Known): Shown {
     const { messages, compaction } = known
-    if (!compaction) return { messages: [...messages] }
-    const oldest = oldestKept(compaction)
-    const hidden = messages.splice(0, Math.max(0, messages.findIndex(({ id }) => id === oldest)))
-    this.#count(known, -charactersIn(hidden))
-    return { messages: [...messages], compaction }
+    const oldest = compaction && oldestKept(compaction)
+    const hidden = oldest === undefined ? 0 : messages.findIndex(({ id }) => id === oldest)
+    if (hidden <= 0) return { messages, compaction }
+    this.#count(known, -charactersIn(messages.slice(0, hidden)))
+    known.messages = messages.slice(hidden)
+    return { messages: known.messages, compaction }
   }
 
   #add(known: Known, messages: readonly StoredMessage[]): void {
@@ -136,8 +139,4 @@ export class Conversation {
     known.characters += by
     this.#grow(by)
   }
-}
-
-function isCompaction(entry: EntryRecord): entry is Extract<EntryRecord, { type: 'compaction' }> {
-  return entry.type === 'compaction'
 }

@@ -17,6 +17,7 @@ export class JournalInbox {
   readonly #store: SessionStore
   readonly #key: string
   readonly #runId: string
+  readonly #readsStepEnds: boolean
   readonly #given = new Map<string, ConsumedInput>()
   /** Reminders that were given, by inbox row. */
   readonly #announced = new Map<string, QueuedInput>()
@@ -25,8 +26,10 @@ export class JournalInbox {
   /** True after the store refused the end of the turn because of unseen rows. */
   #hasUnseen = false
 
-  constructor(store: SessionStore, { run, session, inbox }: Claim) {
+  /** `readsStepEnds`: a reader may give an input at the end of a step, while the run waits for it. */
+  constructor(store: SessionStore, { run, session, inbox }: Claim, readsStepEnds = false) {
     this.#store = store
+    this.#readsStepEnds = readsStepEnds
     this.#key = session.key
     this.#runId = run.id
     this.#claimed = inbox.filter(({ kind }) => inputKinds.some((each) => each === kind))
@@ -48,11 +51,11 @@ export class JournalInbox {
 
   /**
    * Returns the inputs in order of acceptance. Given inputs that were not taken yet are given again unchanged. Reads the store
-   * before each model call, and not at the end of a step: the next step reads it, and the commit that ends the turn is refused if
-   * rows wait.
+   * before each model call, and at the end of a step only for a reader: the next step reads it, and the commit that ends the turn
+   * is refused if steered rows wait.
    */
   async waiting(window: Window, max: number): Promise<readonly QueuedInput[]> {
-    if (window === 'step-end' && !this.#hasUnseen) return []
+    if (window === 'step-end' && !this.#hasUnseen && !this.#readsStepEnds) return []
     const rows = window === 'turn-start' && this.#claimed ? this.#claimed : await this.#store.readInbox(this.#key, inputKinds)
     if (rows.length === 0) return []
     const inputs = rows.flatMap((row) => this.#inputOf(row) ?? [])

@@ -1,11 +1,11 @@
 import type { Compaction, StoredMessage } from '@bowline/agent-loop'
 import type { PathOptions, SessionStore } from '../contract/session-store.ts'
-import type { Page } from '../contract/paging.ts'
+import { nextTurn, pageLimit, type Page } from '../contract/paging.ts'
 import type { EntryRecord } from '../contract/records.ts'
 
 export interface StoredTranscript {
   /** Oldest first. With a compaction, they may start with the part that it kept. */
-  readonly messages: readonly StoredMessage[]
+  readonly messages: StoredMessage[]
   /** The newest compaction. */
   readonly compaction?: Compaction
 }
@@ -17,7 +17,7 @@ export interface TranscriptOptions {
   readonly openRun?: string | undefined
 }
 
-const pageSizes = { first: 250, further: 1000 } as const
+const pageSizes = { first: 250, further: 500 } as const
 
 /**
  * Returns the part of the active path that a model sees: back to the part that its newest compaction kept. Ignores a compaction of
@@ -27,7 +27,7 @@ export async function readTranscript(store: SessionStore, key: string, { leaf, o
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
   let oldest: string | undefined
-  for await (const entries of pagesBack(store, key, pageSizes.first, pageSizes.further, leaf)) {
+  for await (const entries of pagesBack(store, key, { limit: pageSizes.first, ...(leaf !== undefined && { leaf }) }, pageSizes.further)) {
     for (const entry of entries) {
       if (entry.type === 'compaction') {
         compaction ??= entry.compaction
@@ -75,30 +75,24 @@ export function messageOf(entry: EntryRecord): StoredMessage | undefined {
 export async function readBackTo(store: SessionStore, key: string, messageIds: ReadonlySet<string>): Promise<readonly EntryRecord[]> {
   const missing = new Set(messageIds)
   const found: EntryRecord[] = []
-  for await (const entries of pagesBack(store, key, 20, 20)) {
-    for (const entry of entries) {
-      found.push(entry)
-      if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) return found
-    }
+  for await (const entry of entriesBack(store, key, { limit: 20 })) {
+    found.push(entry)
+    if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) return found
   }
   return found
 }
 
-/** Yields the path from the leaf back, newest first, in pages of these sizes. Default leaf: that of the session. */
-async function* pagesBack(store: SessionStore, key: string, first: number, further: number, leaf?: string): AsyncGenerator<readonly EntryRecord[], void, undefined> {
-  let page = await store.readPath(key, { limit: first, ...(leaf !== undefined && { leaf }) })
-  yield page.items
-  while (page.next !== undefined) {
-    page = await store.readPath(key, { limit: further, before: page.next })
+/** Yields a path from its leaf to the root, newest first, in pages. `further`: size of those after the first one. */
+async function* pagesBack(store: SessionStore, key: string, options: PathOptions, further = pageLimit(options.limit)): AsyncGenerator<readonly EntryRecord[], void, undefined> {
+  for (let next: PathOptions | undefined = options; next; ) {
+    const page: Page<EntryRecord> = await store.readPath(key, next)
     yield page.items
+    next = page.next === undefined ? undefined : { ...options, limit: further, before: page.next }
+    if (next) await nextTurn()
   }
 }
 
 /** Yields a path from its leaf to the root. */
 export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
-  for (let next: PathOptions | undefined = options; next; ) {
-    const page: Page<EntryRecord> = await store.readPath(key, next)
-    yield* page.items
-    next = page.next === undefined ? undefined : { ...options, before: page.next }
-  }
+  for await (const entries of pagesBack(store, key, options)) yield* entries
 }

@@ -19,7 +19,6 @@ import type { CommitRefusal, CommitResult, Delivery, Write } from '../contract/b
 import type { DefinitionDiff } from '../contract/definition-diff.ts'
 import { originOf } from '../contract/origin.ts'
 import type { InboxRecord, ToolCallRecord } from '../contract/records.ts'
-import { SessionError, type SessionErrorCode } from '../errors.ts'
 import type { DeltaSharer } from '../log/share-deltas.ts'
 import { eventTimeOf, expectationsOf, isDueNow, isEnd, isFirstStart, isReminder, withdrawnIn } from './boundary.ts'
 import { CommitWriter, type CommitWriterOptions } from './commit-writer.ts'
@@ -49,15 +48,13 @@ export interface StoreJournalOptions extends CommitWriterOptions {
   readonly definitionDiff?: DefinitionDiff
   /** With `turn`, records on which nothing outside depends are stored together with the next ones. */
   readonly durability: 'boundary' | 'turn'
+  /** True: the run waits for its reader at the end of each step. */
+  readonly isDriven?: boolean
   /** Receives the deltas for readers in other processes. */
   readonly sharer?: DeltaSharer | undefined
   /** Called before each commit that can settle the session. */
   readonly onLastCommit?: () => void
-  /** Called with each failure of the store. The loop gets an error without file names, since clients read the error of a run. */
-  readonly onFailure?: (error: unknown) => void
 }
-
-const storeFailures: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable', 'store-full', 'store-corrupt', 'store-locked', 'schema-too-new'])
 
 /** Journal of the loop on a store. Each boundary is one batch under the epoch of the claim. */
 export class StoreJournal implements Journal {
@@ -79,7 +76,6 @@ export class StoreJournal implements Journal {
   #hasReminded = false
   #needsFinalize = false
   #hasSettled = false
-  #isStoreAway = false
 
   constructor(options: StoreJournalOptions) {
     const { store, claim, conversation, abort } = options
@@ -87,10 +83,10 @@ export class StoreJournal implements Journal {
     this.abortSignal = abort.signal
     this.#options = options
     this.#writer = new CommitWriter(options)
-    this.#inbox = new JournalInbox(store, claim)
+    this.#inbox = new JournalInbox(store, claim, options.isDriven)
     this.#stand = standOf(options, this.#inbox)
     const children = options.hostChildren?.((deliver, event) => this.#spawn(deliver, event))
-    if (children) this.children = { ...children, start: (request) => this.#report(children.start(request)) }
+    if (children) this.children = children
   }
 
   /** True once the turn has ended or waits while more is to be stored: the run must then be brought to rest. */
@@ -103,21 +99,28 @@ export class StoreJournal implements Journal {
     return this.#hasSettled
   }
 
-  /** True if the store could not be reached, even after retries. The run can continue when the store is back. */
-  get isStoreAway(): boolean {
-    return this.#isStoreAway
-  }
-
-  load(): Promise<JournalState> {
-    return this.#report(this.#load())
+  async load(): Promise<JournalState> {
+    const { store, claim, conversation, hostChildren } = this.#options
+    const { run, session, inbox } = claim
+    const [{ messages, compaction }, calls] = await Promise.all([
+      conversation.read(store, session.key, session.leaf, run.turn === undefined ? undefined : run.id),
+      run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
+    ])
+    // The loop checks each awaited subagent after the claim. A later change is another notification.
+    this.#childNotifications = hostChildren ? inbox.filter(({ kind }) => kind === 'child-changed').map(({ id }) => id) : []
+    const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
+    this.#stand = { ...this.#stand, callSteps, decisions: new Map([...decidedIn(calls), ...this.#stand.decisions]) }
+    const state = { messages, ...(compaction && { compaction }), seq: session.nextSeq - 1, turns: session.turns }
+    const open = openTurn(this.#options, calls, this.#stand)
+    return open ? { ...state, open } : state
   }
 
   commit(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
-    return this.#report(this.#inTurn(() => this.#take(records, expect)))
+    return this.#inTurn(() => this.#take(records, expect))
   }
 
   drainInputs(window: Window, max: number): Promise<readonly QueuedInput[]> {
-    return this.#report(this.#inbox.waiting(window, max))
+    return this.#inbox.waiting(window, max)
   }
 
   enqueue(input: AgentInput): Promise<Accepted> {
@@ -133,22 +136,6 @@ export class StoreJournal implements Journal {
       const place = liveSession.publishDelta(event)
       sharer?.add(event, place)
     }
-  }
-
-  async #load(): Promise<JournalState> {
-    const { store, claim, conversation, hostChildren } = this.#options
-    const { run, session, inbox } = claim
-    const [transcript, calls] = await Promise.all([
-      conversation.read(store, session.key, session.leaf, run.turn === undefined ? undefined : run.id),
-      run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
-    ])
-    // The loop checks each awaited subagent after the claim. A later change is another notification.
-    this.#childNotifications = hostChildren ? inbox.filter(({ kind }) => kind === 'child-changed').map(({ id }) => id) : []
-    const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
-    this.#stand = { ...this.#stand, callSteps, decisions: new Map([...decidedIn(calls), ...this.#stand.decisions]) }
-    const state = { ...transcript, seq: session.nextSeq - 1, turns: session.turns }
-    const open = openTurn(this.#options, calls, this.#stand)
-    return open ? { ...state, open } : state
   }
 
   async #take(records: readonly JournalRecord[], expect: CommitExpectation | undefined): Promise<CommitOutcome> {
@@ -239,16 +226,6 @@ export class StoreJournal implements Journal {
     const over = done.then(leave, leave)
     this.#last = over
     return done
-  }
-
-  /** Replaces an error of the store by one without its text, which contains file names. */
-  #report<T>(work: Promise<T>): Promise<T> {
-    return work.catch((error: unknown) => {
-      if (!SessionError.isInstance(error) || !storeFailures.has(error.code)) throw error
-      this.#options.onFailure?.(error)
-      this.#isStoreAway ||= error.retryable
-      throw new AgentError('journal-failed', `The store failed (${error.code}).`, { cause: error })
-    })
   }
 }
 

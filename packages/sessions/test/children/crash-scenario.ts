@@ -1,6 +1,6 @@
 import { defineAgent, defineTool, type Agent } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
-import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
+import { manualClock, scriptedModel, type ManualClock, type Step } from '@bowline/llm/testing'
 import { createRuntime, type LoggedEvent, type RunRecord, type Runtime, type Session, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { z } from 'zod'
@@ -62,6 +62,14 @@ function over(store: SessionStore, least: number): Promise<true> {
   })
 }
 
+/** Lets time pass until the work is done, since a store that fails is asked again after a while. */
+async function withTime<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
+  let isDone = false
+  const done = work.finally(() => (isDone = true))
+  while (!isDone) await clock.advance(25)
+  return done
+}
+
 /** With `stops`, the awaited subagent works until the run is stopped. */
 export async function runScenario(point?: FaultPoint, stops = false): Promise<Outcome> {
   const [effects, faults]: [string[], unknown[]] = [[], []]
@@ -89,7 +97,8 @@ export async function runScenario(point?: FaultPoint, stops = false): Promise<Ou
     await run.stop({ waitMs: 0 })
     return over(memory, 1)
   }
-  if ((await Promise.race([live(), dying.died]).catch(() => 'died')) === 'died') {
+  const lived = point?.fault.startsWith('fails') ? withTime(clock, live()) : live()
+  if ((await Promise.race([lived, dying.died]).catch(() => 'died')) === 'died') {
     const leaving = runtime.stop({ graceMs: 0 })
     await clock.advance(leaseMs + 1)
     await leaving
@@ -107,7 +116,7 @@ export async function runScenario(point?: FaultPoint, stops = false): Promise<Ou
     usage: await session.usage(),
     left: (await memory.readInbox(root, ['child-changed', 'child-settled', 'steer'])).length,
   }
-  await runtime.stop()
+  await withTime(clock, runtime.stop())
   await memory.close()
   return { ...outcome, effects, processes, faults }
 }

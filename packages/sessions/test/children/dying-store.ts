@@ -1,6 +1,9 @@
 import { SessionError, type Batch, type ClaimRequest, type SessionStore } from '@bowline/sessions'
 import { eventTypes } from '../recording-store.ts'
 
+/** Writes that fail one after the other: more than are repeated at once. */
+const failures = 4
+
 /** Fault of the process or the store at one write of a scenario. */
 export type Fault = 'dies-before' | 'dies-after' | 'fails-before' | 'fails-after'
 
@@ -24,15 +27,16 @@ export interface DyingStore {
   readonly writes: readonly Write[]
 }
 
-/** Wraps a store so that the process dies at one write, or that one write fails without saying whether it was made. */
+/** Wraps a store so that the process dies at one write, or that some writes fail without saying whether they were made. */
 export function dyingStore(inner: SessionStore, point?: FaultPoint): DyingStore {
   const writes: Write[] = []
   const { promise: died, resolve } = Promise.withResolvers<'died'>()
   let dead = false
 
   function strike(write: number, when: 'before' | 'after'): void {
-    if (write !== point?.write || !point.fault.endsWith(when)) return
-    if (point.fault.startsWith('fails')) throw new SessionError('store-unavailable', 'The store was away for a moment.')
+    if (!point?.fault.endsWith(when) || write < point.write) return
+    if (point.fault.startsWith('fails') && write < point.write + failures) throw new SessionError('store-unavailable', 'The store was away for a moment.')
+    if (point.fault.startsWith('fails') || write > point.write) return
     dead = true
     resolve('died')
     throw new ProcessDied()

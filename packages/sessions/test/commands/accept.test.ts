@@ -22,6 +22,25 @@ describe('send', () => {
     await runtime.stop()
   })
 
+  it('S13: stores an image as a file, as over HTTP, and refuses one without data before anything is written', async () => {
+    const { runtime, model } = setup({ steps: [{ text: 'A dot.' }] })
+    const session = runtime.session('room:1')
+    await runtime.start()
+    const text = { type: 'text', text: 'What is it?' } as const
+    for (const send of ['send', 'steer', 'followUp', 'overlay'] as const) {
+      const wrong = session[send]([text, { type: 'image' }] as never)
+      await expect(wrong).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('input[1].image must be') as string })
+    }
+    expect(await session.info()).toBeNull()
+    const run = await session.send([text, { type: 'image', image: 'data:image/png;base64,aGk=' }], { id: 'x' })
+    await run.result()
+    const file = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'aGk=' } } as const
+    expect((await session.send([text, file], { id: 'x' })).accepted).toBe('duplicate')
+    expect((await session.messages()).items[0]).toMatchObject({ role: 'user', content: [text, file] })
+    expect(model.calls[0]?.prompt.at(-1)?.content).toMatchObject([text, { type: 'file', mediaType: 'image/png' }])
+    await runtime.stop()
+  })
+
   it('S15: two sends with one id and equal content give one run', async () => {
     const { runtime, model } = setup({ steps: [{ text: 'ok' }] })
     await runtime.start()

@@ -1,6 +1,6 @@
 import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
-import type { Session, SessionStore } from '@bowline/sessions'
+import type { Session, SessionInfo, SessionStore, StartReport } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
 import { z } from 'zod'
@@ -37,6 +37,9 @@ const asks = {
 export interface Doubt extends Setup {
   readonly session: Session
   readonly starts: readonly Start[]
+  /** Report of the start of the next owner, and the session at that moment. */
+  readonly started: StartReport
+  readonly atStart: SessionInfo | null
 }
 
 interface DoubtOptions {
@@ -68,13 +71,14 @@ export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', 
   await clock.advance(10_001)
   await stopping
   const second = setup({ steps: [{ text: 'all done' }], tools, store: faultyStore(memory, faults), clock, onUnknownOutcome, ...options })
-  await second.runtime.start()
+  const report = await second.runtime.start()
   const session = second.runtime.session('room:1')
+  const atStart = await session.info()
   const [run] = (await session.runs()).items
   let isResumed = false
   for await (const { type } of session.events({ runId: run?.runId ?? '' })) {
     isResumed ||= type === 'turn-end'
     if (isResumed && type === until) break
   }
-  return { ...second, session, starts }
+  return { ...second, session, starts, started: report, atStart }
 }

@@ -16,6 +16,15 @@ async function expectDone({ session, runtime, starts, faults }: Doubt): Promise<
 }
 
 describe('a run that waits for an answer and for the outcome of a doubtful call', () => {
+  it('S60: when the start of the next owner resolves, the run is judged, and the report says what waits', async () => {
+    const { atStart, started, session, runtime } = await inDoubt()
+    const [run] = (await session.runs()).items
+    expect(started).toEqual({ recovered: 1, runs: [run] })
+    expect(run).toMatchObject({ status: 'needs-recovery', outcome: 'needs-recovery', pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }] })
+    expect(atStart).toMatchObject({ status: 'needs-recovery', openRun: run })
+    await runtime.stop()
+  })
+
   it('S79: is needs-recovery, names both calls, and nothing else runs in the session', async () => {
     const { session, runtime, model } = await inDoubt()
     expect(await session.info()).toMatchObject({

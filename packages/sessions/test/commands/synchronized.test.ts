@@ -4,7 +4,7 @@ import type { LoggedEvent } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { checkLog, collect, heldScript, logOf, setup, types, type SetupOptions } from '../support.ts'
+import { checkLog, collect, heldScript, logOf, setup, types, userTexts, type SetupOptions } from '../support.ts'
 
 const quick = defineTool({ name: 'quick', description: 'Quick.', inputSchema: z.object({}), effect: 'pure', execute: () => 'ok' })
 const steps = [{ toolCalls: [{ id: 'c1', name: 'quick', input: {} }] }, { text: 'done' }]
@@ -38,6 +38,33 @@ describe('mode synchronized', () => {
     expect(stood).toEqual(['turn-start', 'step-start', 'step-end', 'step-start', 'step-end'])
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
     await checkLog(session)
+    await runtime.stop()
+  })
+
+  it.each(['session', 'run'] as const)('S27, S31: an overlay that the reader gives the %s at the last step-end causes one more model call in this turn', async (target) => {
+    const texts = { steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], tools: [] }
+    const { runtime, session, model } = await started(texts)
+    const run = await session.send('go', { mode: 'synchronized' })
+    let given = false
+    for await (const event of run) {
+      if (event.type !== 'step-end' || given) continue
+      given = true
+      await (target === 'session' ? session : run).overlay('it is raining')
+    }
+    expect((await run.result()).text).toBe('two')
+    await (await session.send('again')).result()
+    expect(model.calls.map(userTexts)).toEqual([['go'], ['go', 'it is raining'], ['go', 'again']])
+    expect((await checkLog(session)).filter(({ type }) => type === 'runtime-input')).toMatchObject([{ source: 'overlay', placement: 'step-end' }])
+    await runtime.stop()
+  })
+
+  it('S27, S31: an overlay for two turns is shown once in each of them', async () => {
+    const { runtime, session, model } = await started({ steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }, { text: 'four' }], tools: [] })
+    const run = await session.send('go', { mode: 'synchronized' })
+    let given = false
+    for await (const event of run) if (event.type === 'step-end' && !given) await ((given = true), run.overlay('it is raining', { turns: 2 }))
+    for (const text of ['again', 'once more']) await (await session.send(text)).result()
+    expect(model.calls.map(userTexts)).toEqual([['go'], ['go', 'it is raining'], ['go', 'it is raining', 'again'], ['go', 'again', 'once more']])
     await runtime.stop()
   })
 

@@ -34,3 +34,15 @@ export const earlyTake = writingThrough((commit) => async (batch) => {
 export const withoutFence = writingThrough((commit) => (batch: Batch) => {
   return commit({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') })
 })
+
+/** Repeats a failed commit under another id, so that the store cannot know it. */
+export const namedAnew = writingThrough((commit) => (batch) => commit(batch).catch(() => commit({ ...batch, id: `${batch.id}-again` })))
+
+/** Takes inputs of an inbox for stored, whatever the store says. */
+export const alwaysStored = writingThrough((commit) => (batch) => {
+  const stored: CommitResult = { ok: true, sessionId: '', version: 1, firstSeq: 1, lastSeq: 0 }
+  return batch.writes.some(({ op }) => op === 'inbox.put') ? commit(batch).catch(() => stored) : commit(batch)
+})
+
+/** Takes a store that fails for a lost lease. */
+export const takenForFenced = writingThrough((commit) => (batch) => commit(batch).catch(() => ({ ok: false, reason: 'fenced' }) as const))

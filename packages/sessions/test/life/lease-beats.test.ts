@@ -1,6 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
-import type { ActiveRun, ActiveRuns } from '../../src/runtime/active-runs.ts'
+import { SessionError } from '../../src/errors.ts'
+import { leaseEnded, type ActiveRun, type ActiveRuns } from '../../src/runtime/active-runs.ts'
 import { Leases } from '../../src/runtime/leases.ts'
 import type { Lease, LeaseState, SessionStore } from '../../src/contract/session-store.ts'
 
@@ -77,7 +78,23 @@ describe('S58: heartbeats', () => {
     expect(aborted).toEqual([])
     await clock.advance(heartbeatMs)
     await beat()
-    expect(aborted).toEqual([['r1', fenced]])
+    expect(aborted).toEqual([['r1', leaseEnded]])
+  })
+
+  it('S59: a renewal that fails is made again before the next heartbeat, as long as the lease holds', async () => {
+    let awayUntil = 103_500
+    const { clock, runs, aborted, faults, asked, beat } = world(['r1'], (leases) => (clock.now() < awayUntil ? Promise.reject(new SessionError('store-unavailable', 'away')) : held(leases)))
+    await clock.advance(heartbeatMs)
+    await beat()
+    await clock.advance(heartbeatMs - 1)
+    expect(runs.get('r1')).toMatchObject({ heldUntil: 103_775 + leaseMs, unheardBeats: 0 })
+    expect([asked.length, faults, aborted]).toEqual([8, [], []])
+    awayUntil = Infinity
+    await clock.advance(112_000 - clock.now())
+    await beat()
+    expect(aborted).toEqual([])
+    await clock.advance(103_775 + leaseMs - 1 - clock.now())
+    expect([aborted, faults.length]).toEqual([[['r1', leaseEnded]], 1])
   })
 
   it('S59: a store that hangs gets one request, and the beats count the time, also if the clock does not move', async () => {
@@ -86,7 +103,7 @@ describe('S58: heartbeats', () => {
     await beat()
     expect([asked.length, aborted]).toEqual([1, []])
     await beat()
-    expect([asked.length, aborted]).toEqual([1, [['r1', fenced]]])
+    expect([asked.length, aborted]).toEqual([1, [['r1', leaseEnded]]])
   })
 
   it('S59: if the clock is set forward, the lease ends by the clock', async () => {
@@ -99,7 +116,7 @@ describe('S58: heartbeats', () => {
     await late.beat()
     await late.clock.advance(7000)
     await late.beat()
-    expect(late.aborted).toEqual([['r1', fenced]])
+    expect(late.aborted).toEqual([['r1', leaseEnded]])
   })
 
   it('S59: after an answer the next renewal is sent', async () => {

@@ -7,6 +7,7 @@ import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 
 const placeOf = placesOfStores()
 const hourMs = 3_600_000
+const sweepMs = 30_000
 const weekMs = 7 * 24 * hourMs
 const lifeMs = 4 * hourMs
 
@@ -64,8 +65,13 @@ it('S164: a part that cannot be deleted is reported, blocks nothing else, and is
   expect(faults).toMatchObject([{ message: 'disk on fire' }, { message: 'disk on fire' }])
   const left = (await store.listSessions({})).items.map(({ key }) => key.split('~').slice(0, 2).join('~'))
   expect(left.sort()).toEqual([root, `${root}~scout`])
+  await clock.advance(sweepMs)
+  await runtime.sweep()
+  expect(faults).toHaveLength(4)
   isBroken = false
-  await clock.advance(hourMs)
+  await clock.advance(sweepMs)
+  expect(await runtime.sweep()).toMatchObject({ pruned: { sessions: 0 } })
+  await clock.advance(sweepMs)
   expect(await runtime.sweep()).toMatchObject({ pruned: { sessions: 2 } })
   expect((await store.listSessions({})).items).toEqual([])
   await runtime.stop()

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readLog } from '../../src/log/read-log.ts'
 import { event, key, writtenLog } from './written-log.ts'
 
@@ -47,6 +47,30 @@ describe('S116: a reader that is aborted or ends', () => {
     expect([await events.next(), events.take()]).toEqual([{ done: true, value: undefined }, undefined])
   })
 
+  it('S116: a delta that a reader waits for sets no timer and reads no signal', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'), event('message-start'))
+    const events = readLog(log.reading({ abortSignal: new AbortController().signal, ...at(2) }))
+    const reads = vi.spyOn(AbortSignal.prototype, 'aborted', 'get')
+    const timers = vi.spyOn(log.clock, 'setTimer')
+    const follow = async (deltas: number): Promise<void> => {
+      for (let n = 0; n < deltas; n++) {
+        const next = events.next()
+        await Promise.resolve()
+        log.say('x')
+        expect((await next).value).toMatchObject({ delta: 'x' })
+      }
+    }
+    await follow(2)
+    const counts = (): readonly number[] => [reads.mock.calls.length, timers.mock.calls.length]
+    const before = counts()
+    await follow(100)
+    expect(counts()).toEqual(before)
+    reads.mockRestore()
+    await events.return?.()
+    expect(log.clock.pendingTimers).toBe(0)
+  })
+
   it('S116: gives nothing of a page after its abort', async () => {
     const log = await writtenLog()
     await log.write(...others(40))
@@ -67,8 +91,8 @@ describe('S116: a reader that is aborted or ends', () => {
     const next = events.next()
     await log.settle()
     for (const text of ['a', 'b', 'c']) log.say(text)
-    expect((await next).value).toMatchObject({ cursor: '1.1' })
-    expect(events.take()).toMatchObject({ cursor: '1.2' })
+    expect((await next).value).toMatchObject({ cursor: '1.1.0-1' })
+    expect(events.take()).toMatchObject({ cursor: '1.2.0-2' })
     leaving.abort()
     expect([events.take(), await events.next()]).toEqual([undefined, { done: true, value: undefined }])
   })
@@ -168,7 +192,7 @@ describe('S118, S119: a log with several writers', () => {
     expect((await next).value).toMatchObject({ seq: 2 })
     expect([events.take(), events.take()]).toMatchObject([{ seq: 3 }, undefined])
     expect((await events.next()).value).toMatchObject({ seq: 4 })
-    expect(events.take()).toMatchObject({ cursor: '4.1' })
+    expect(events.take()).toMatchObject({ cursor: '4.1.0-1' })
     await events.return?.()
   })
 
@@ -246,6 +270,20 @@ describe('S118, S119: a log with several writers', () => {
     const again = log.follow(at(2))
     await log.settle()
     expect(again.cursors).toEqual(['2.1'])
+  })
+
+  it('S115: an input that is read after the end of the answer is known changes nothing of what a reader has had', async () => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const reader = log.follow()
+    await log.settle()
+    for (const text of ['a', 'b']) log.say(text)
+    await log.settle()
+    await log.write(queued('other'))
+    await log.publish(event('message-end', { messageId: 'm', message: { content: [{ type: 'text', text: 'abc' }] } }))
+    await log.settle()
+    expect(reader.types).toEqual(['message-start', 'text-delta', 'text-delta', 'run-queued', 'text-delta', 'message-end'])
+    expect(reader.deltas).toEqual(['a', 'b', 'c'])
   })
 
   it.each(['message-end', 'child-update'])('S119: after %s of the run, received live, the count is reset for what the reader reads from the store', async (type) => {

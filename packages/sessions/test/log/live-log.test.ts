@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { LiveLog } from '../../src/log/live-log.ts'
 import type { ReaderQueue } from '../../src/log/reader-queue.ts'
 import type { StoredEvent } from '../../src/contract/records.ts'
+import { placeIn } from './written-log.ts'
 
 const delta = (text: string): DeltaEvent => ({
   type: 'text-delta', at: 0, runId: 'run_1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text,
@@ -11,7 +12,7 @@ const durable = (seq: number): StoredEvent => ({ type: 'save-point', at: 0, runI
 
 function drain(queue: ReaderQueue): string[] {
   const cursors: string[] = []
-  for (let item = queue.shift(); item; item = queue.shift()) cursors.push(item.event.cursor)
+  for (let item = queue.shift(); item; item = queue.shift()) cursors.push(placeIn(item.event.cursor))
   return cursors
 }
 

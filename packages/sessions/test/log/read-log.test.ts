@@ -1,5 +1,5 @@
 import { defineTool } from '@bowline/agent-loop'
-import { emptyView, isDelta, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop/events'
+import { emptyView, isDurable, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop/events'
 import type { LoggedEvent, Session } from '@bowline/sessions'
 import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
@@ -184,7 +184,7 @@ describe('readLog', () => {
     expect(events.every((event) => 'runId' in event && event.runId === second.runId)).toBe(true)
     // Each can be read again later.
     expect(types(await collect(first)).at(-1)).toBe('save-point')
-    expect(types(await collect(second))).toEqual(types(events.filter((event) => !isDelta(event))))
+    expect(types((await collect(second)).filter(isDurable))).toEqual(types(events.filter(isDurable)))
     expect(types(await logOf(session)).at(-1)).toBe('settled')
     await runtime.stop()
   })

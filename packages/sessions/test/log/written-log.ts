@@ -11,13 +11,21 @@ export const key = 'room:1'
 
 /** Creates an event of a run in its first turn, unless `more` says otherwise. */
 export function event(type: string, more: object = {}): object {
-  return { type, at: 1, runId: 'r1', turn: 1, ...more }
+  return { type, at: 1, runId: 'r1', turn: 1, ...(type === 'message-end' && { message: { content: [] } }), ...more }
+}
+
+/** Returns the numbers of the event and the delta, if any, without the characters that were read. */
+export function placeIn(cursor = ''): string {
+  const [seq = '', n = '0'] = cursor.split('.')
+  return n === '0' ? seq : `${seq}.${n}`
 }
 
 /** A reader that takes every event. */
 export interface Follower {
+  /** Numbers of the events and deltas. */
   readonly cursors: readonly string[]
   readonly types: readonly string[]
+  readonly deltas: readonly string[]
   readonly last: LoggedEvent | undefined
   /** End of the reading. Undefined while it continues. */
   readonly over: 'done' | { readonly code: string } | undefined
@@ -93,7 +101,10 @@ function follow(reading: LogReading): Follower {
   const follower: Follower & { over: Follower['over'] } = {
     over: undefined,
     get cursors() {
-      return seen.map(({ cursor }) => cursor)
+      return seen.map(({ cursor }) => placeIn(cursor))
+    },
+    get deltas() {
+      return seen.flatMap((event) => (event.type === 'text-delta' ? event.delta : []))
     },
     get types() {
       return seen.map(({ type }) => type)

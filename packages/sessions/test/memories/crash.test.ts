@@ -43,13 +43,15 @@ async function runCrash(...points: readonly DeathPoint[]): Promise<Outcome> {
   const ids = fakeIds()
   const inner = memoryStore()
   await inner.open({ namespace: 'default', clock, owner: 'keeper' })
-  const start = async (store: SessionStore): Promise<Runtime> => {
+  const start = async ({ store, died }: DyingWorld): Promise<Runtime> => {
     const runtime = createRuntime({ agents: [agentOf(store)], store, clock, ids, lease: { ttlMs: leaseMs }, onError: () => undefined })
-    await runtime.start()
+    // A runtime that dies while it takes over a run waits for the clock.
+    await Promise.race([runtime.start(), died])
     return runtime
   }
-  const live = async ({ store, died }: DyingWorld): Promise<boolean> => {
-    const runtime = await start(store).catch((error: unknown) => {
+  const live = async (world: DyingWorld): Promise<boolean> => {
+    const { died } = world
+    const runtime = await start(world).catch((error: unknown) => {
       if (!(error instanceof ProcessDied)) throw error
     })
     const drive = async (): Promise<unknown> => (await runtime?.session(key).send('go', { id: 'first' }))?.result()

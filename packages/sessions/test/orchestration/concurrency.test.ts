@@ -172,7 +172,7 @@ describe('the number of store calls', () => {
     expect(await callsOf(() => orchestration.recordToolUse(id, 's0', { key: 'k' }))).toEqual(['get'])
     expect(await callsOf(() => orchestration.getState(id))).toEqual(['get'])
     expect(await callsOf(() => orchestration.allowedTools(id, ['s0', 's1']))).toEqual(['get'])
-    expect(await callsOf(() => orchestration.touch(id))).toEqual(['touch'])
+    expect(await callsOf(() => orchestration.touch(id))).toEqual(['get', 'touch'])
   })
 
   it('O39: is one update for use, advance and selection', async () => {

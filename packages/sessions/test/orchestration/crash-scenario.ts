@@ -105,15 +105,17 @@ export async function runCrash(scenario: Scenario, ...points: readonly DeathPoin
   const memory = memoryStore()
   // Leases are compared by the clock of the first opener of the store.
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
-  const start = async (store: SessionStore): Promise<Runtime> => {
+  const start = async ({ store, died }: DyingWorld): Promise<Runtime> => {
     const orchestration = createOrchestration({ store, config: scenario.config, clock, ids, environment: {}, random: () => 0 })
     const runtime = createRuntime({ agents: [agentOf(orchestration, scenario)], store, clock, ids, lease: { ttlMs: leaseMs }, durability: scenario.durability ?? 'boundary', onError: () => undefined })
-    await runtime.start()
+    // A runtime that dies while it takes over a run waits for the clock.
+    await Promise.race([runtime.start(), died])
     return runtime
   }
   /** Resolves with true if the process has died. */
-  const live = async ({ store, died }: DyingWorld): Promise<boolean> => {
-    const runtime = await start(store).catch((error: unknown) => {
+  const live = async (world: DyingWorld): Promise<boolean> => {
+    const { died } = world
+    const runtime = await start(world).catch((error: unknown) => {
       if (!(error instanceof ProcessDied)) throw error
     })
     // Errors that a dying process returns to its client do not count.

@@ -1,17 +1,18 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
-import { scriptedModel } from '@bowline/llm/testing'
+import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { createOrchestration, createRuntime } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { testDatabase } from '../../../../scripts/postgres.ts'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
 import { sharedKv } from '../state/kv-support.ts'
 import { newPrefix, redisStores } from '../state/redis-support.ts'
-import type { StatePlace } from '../state/state-place.ts'
+import { openStateAt, type StatePlace } from '../state/state-place.ts'
+import { expectLooksToExtend, id, startMs } from './support.ts'
 
-const id = 'room:1'
 const run = promisify(execFile)
 
 describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared store', isRedisUrlMissing), () => {
@@ -67,11 +68,29 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
     await runtime.stop()
   })
 
+  it.each(kinds)('O3, O49: a look is an access on %s, and writes only after a tenth of the lifetime', async (kind) => {
+    const clock = manualClock(startMs)
+    const store = openStateAt(places[kind](newPrefix()), clock)
+    await expectLooksToExtend(store, clock)
+    await store.close()
+  })
+
   it('O64: a lost answer of a KV service does not record a use twice', async () => {
     const orchestration = createOrchestration({ store: kv.open(), environment: {} })
     await orchestration.getOrCreateState(id)
     kv.server.fail({ pass: true }, { lose: 'after' })
     expect(await orchestration.addUsedTool(id, 'search')).toMatchObject({ version: 2 })
     expect((await orchestration.getState(id))?.toolHistory).toHaveLength(1)
+  })
+})
+
+describe('an orchestration on Postgres', () => {
+  const database = testDatabase()
+
+  it('O3, O49: a look is an access, and writes only after a tenth of the lifetime', async () => {
+    const clock = manualClock(startMs)
+    const store = openStateAt({ kind: 'postgres', connectionString: database.url }, clock)
+    await expectLooksToExtend(store, clock)
+    await store.close()
   })
 })

@@ -15,7 +15,7 @@ import {
 } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { afterEach } from 'vitest'
+import { afterEach, expect } from 'vitest'
 
 export const id = 'room:1'
 export const startMs = 1_750_000_000_000
@@ -111,4 +111,29 @@ export function watchedStore(store: StateStore, fault: (call: string, when: 'bef
       }
     },
   }) as StateStore & { readonly calls: string[] }
+}
+
+/** Looks at a state for three lifetimes of 1,500 ms, and counts the writes. The store must use this clock. */
+export async function expectLooksToExtend(given: StateStore, clock: ManualClock): Promise<void> {
+  const store = watchedStore(given)
+  const steps = [{ name: 'plan', isDefault: true }]
+  const { orchestration } = bench({ config: { steps }, store, ttlMs: 1_500 }, clock)
+  const created = await orchestration.getOrCreateState(id)
+  store.calls.length = 0
+  const writes = (): readonly string[] => store.calls.filter((name) => name !== 'get' && name !== 'list')
+  await clock.advance(149)
+  expect(await orchestration.getState(id)).toEqual(created)
+  await orchestration.allowedTools(id, ['search'])
+  expect(writes()).toEqual([])
+  await clock.advance(751)
+  const extended = { ...created, lastAccessed: startMs + 900 }
+  expect(await orchestration.getState(id)).toEqual(extended)
+  expect(await orchestration.getState(id)).toEqual(extended)
+  await clock.advance(1_499)
+  expect(await orchestration.allowedTools(id, ['search'])).toMatchObject({ tools: ['search'], step: 'plan' })
+  expect(writes()).toEqual(['touch', 'touch'])
+  await clock.advance(1_499)
+  expect((await orchestration.listStates()).items).toHaveLength(1)
+  await clock.advance(1)
+  expect(await orchestration.getState(id)).toBeNull()
 }

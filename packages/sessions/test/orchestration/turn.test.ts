@@ -189,9 +189,9 @@ describe('the tools of a turn', () => {
     const { clock, orchestration } = first.bench
     await clock.advance(400)
     await play({ config: sequence, on: first.bench, steps: [{ text: 'ok' }] })
-    await clock.advance(400)
-    expect(await orchestration.getState(id)).toMatchObject({ sequenceIndex: 1, lastAccessed: startMs + 400 })
-    await clock.advance(100)
+    await clock.advance(499)
+    expect((await orchestration.listStates()).items).toMatchObject([{ sequenceIndex: 1, lastAccessed: startMs + 400 }])
+    await clock.advance(1)
     expect((await play({ config: sequence, on: first.bench, steps: [{ text: 'ok' }] })).shown).toEqual([['a']])
     expect(await orchestration.getState(id)).toMatchObject({ sequenceIndex: 0, toolHistory: [] })
   })

@@ -42,18 +42,23 @@ describe('writes of a run after the end of its turn', () => {
     const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }) })
     const first = await session.send('go')
     for await (const event of session.events()) if (event.type === 'settled') break
-    const ended = { runId: first.runId, status: 'completed', outcome: 'completed', reason: 'stop', stopping: false }
+    const ended = { runId: first.runId, status: 'completed', outcome: 'completed', reason: 'stop', stopping: false, holdsSession: true }
     expect(await session.info()).toMatchObject({ status: 'completed', outcome: 'completed', openRun: ended, queued: 0 })
     for (const status of ['completed', 'running'] as const) {
       expect((await session.runs({ status: [status] })).items).toMatchObject(status === 'completed' ? [ended] : [])
     }
+    for (const status of ['completed', 'running', 'queued'] as const) {
+      expect((await runtime.sessions({ status: [status] })).items.map(({ key }) => key)).toEqual(status === 'completed' ? ['room:1'] : [])
+    }
     expect((await runtime.inspect('room:1'))?.open.runs).toMatchObject([{ ...ended, next: expect.stringContaining('runs what follows the turn') as string }])
     const second = await session.send('and')
     expect(await session.info()).toMatchObject({ status: 'queued', outcome: 'completed', openRun: { runId: second.runId, status: 'queued' }, queued: 1 })
+    expect((await runtime.sessions({ status: ['queued'] })).items).toMatchObject([{ key: 'room:1', status: 'queued' }])
     expect(await first.stop({ waitMs: 0 })).toMatchObject({ runId: first.runId, state: 'pending', status: 'completed' })
     hook.open()
     await second.result()
     expect(await session.info()).toMatchObject({ status: 'completed', queued: 0 })
+    expect(await runtime.run(first.runId)).not.toHaveProperty('holdsSession')
     await runtime.stop()
   })
 
@@ -80,10 +85,11 @@ describe('writes of a run after the end of its turn', () => {
     await runtime.stop()
   })
 
-  it.each(['switchTo', 'label', 'compact', 'send'] as const)('S123, S19: %s waits for the hooks after the end, at most 10 s', async (method) => {
+  it.each(['switchTo', 'label', 'compact', 'send'] as const)('S123, S19: %s waits for the hooks after the end, at most 10 s longer than a lease', async (method) => {
     let hook = gate()
     const clock = manualClock()
-    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }), clock })
+    const agent = watch({ onSettled: () => hook.passed })
+    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent, clock, lease: { ttlMs: 30_000 } })
     const ask = async () => {
       const { leaf } = (await session.info()) ?? {}
       return { switchTo: () => session.switchTo(null), label: () => session.label(leaf ?? '', 'here'), compact: () => session.compact(), send: () => session.send('and', { onBusy: 'reject' }) }[method]()
@@ -96,7 +102,7 @@ describe('writes of a run after the end of its turn', () => {
     await end
     let isOver = false
     const waiting = ask().then(() => void (isOver = true))
-    await clock.advance(9_000)
+    await clock.advance(39_000)
     expect(isOver).toBe(false)
     hook.open()
     await waiting
@@ -107,7 +113,7 @@ describe('writes of a run after the end of its turn', () => {
     const last = await session.send('again')
     await end
     const refused = expect(ask()).rejects.toMatchObject({ code: 'busy', runId: last.runId, message: expect.stringMatching(method === 'send' ? /is open/ : /^The hooks after the last turn/) as string })
-    await clock.advance(10_000)
+    await clock.advance(40_000)
     await refused
     hook.open()
     await Promise.all([first.result(), last.result()])

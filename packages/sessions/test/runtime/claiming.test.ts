@@ -65,7 +65,7 @@ describe('S8, S57: how a runtime claims runs', () => {
   it('S66: claims nothing by itself without timers', async () => {
     const { runtime, clock, claims, send, left } = await worker({ timers: false })
     await left(1)
-    expect(await runtime.start()).toEqual({ recovered: 0 })
+    expect(await runtime.start()).toEqual({ recovered: 0, runs: [] })
     await send(2)
     await clock.advance(60_000)
     expect([claims, clock.pendingTimers]).toEqual([[], 0])
@@ -85,8 +85,23 @@ describe('S8, S57: how a runtime claims runs', () => {
     for (const room of [1, 2]) await left(room)
     await memory.claim({ owner: 'dead', max: 2, leaseMs: 0, agents: ['assistant'], holds: [] })
     await left(3)
-    expect(await runtime.start()).toEqual({ recovered: 2 })
+    expect(await runtime.start()).toMatchObject({ recovered: 2, runs: [{ runId: 'left-1', status: 'running' }, { runId: 'left-2', status: 'running' }] })
     for (const id of ['left-1', 'left-2', 'left-3']) expect(await memory.readRun(id)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
+    await runtime.stop()
+  })
+
+  it('S60: waits at its start for a run that was taken over and stores nothing, but no longer than a lease', async () => {
+    const held = gate()
+    const { runtime, clock, memory, left } = await worker({ aroundRun: (_run, execute) => held.passed.then(execute) })
+    await left(1)
+    await memory.claim({ owner: 'dead', max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })
+    let report: unknown
+    void runtime.start().then((started) => (report = started))
+    await clock.advance(9_999)
+    expect(report).toBeUndefined()
+    await clock.advance(1)
+    expect(report).toMatchObject({ recovered: 1, runs: [{ runId: 'left-1', status: 'running' }] })
+    held.open()
     await runtime.stop()
   })
 

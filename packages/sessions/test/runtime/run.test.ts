@@ -233,7 +233,7 @@ describe('a runtime that stops', () => {
     }
     await clock.advance(60_000)
     const last = setup({ steps: [{ text: 'the next one' }], tools: [stuck], store })
-    expect(await last.runtime.start()).toEqual({ recovered: 1 })
+    expect(await last.runtime.start()).toMatchObject({ recovered: 1, runs: [{ runId, status: 'failed' }] })
     const session = last.runtime.session('room:1')
     for await (const _ of session.events({ runId })) continue
     expect(await last.runtime.run(runId)).toMatchObject({ status: 'failed', reason: 'crash-loop', error: { code: 'crash-loop' } })

@@ -32,7 +32,7 @@ function watched(state: StateStore, fail: (call: number, name: string) => 'befor
   const through = <Args extends readonly unknown[], Answer>(name: string, go: (...args: Args) => Promise<Answer>) => async (...args: Args) => {
     calls.push(name)
     const fault = fail(calls.length, name)
-    if (fault === 'before') throw new SessionError('store-unavailable', 'away')
+    if (fault === 'before') throw new SessionError(calls.length % 2 === 0 ? 'store-unavailable' : 'store-full', 'no room, or away')
     const answer = await go(...args)
     if (fault === 'after') throw new SessionError('store-unavailable', 'the answer was lost')
     return answer

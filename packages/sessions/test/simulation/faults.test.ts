@@ -6,7 +6,7 @@ import { rounds } from '../../../../scripts/test-length.ts'
 const nearby: Readonly<Record<string, number>> = {
   'stop not stored': 20,
   'clock of the process trusted': 35,
-  'full tenant blocks other tenants': 130,
+  'full tenant blocks other tenants': 321,
   'gap in live deltas hidden': 15,
 }
 

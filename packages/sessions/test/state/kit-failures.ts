@@ -6,11 +6,11 @@ export interface KitRun {
   readonly failures: readonly string[]
 }
 
-/** Runs the kit, or only its tests of one rule. */
-export async function runKit(create: StateKitOptions['create'], rule = ''): Promise<KitRun> {
+/** Runs the kit, or only its tests of one rule. `pass`: the store has a clock of its own. */
+export async function runKit(create: StateKitOptions['create'], rule = '', pass?: StateKitOptions['pass']): Promise<KitRun> {
   const tests: { readonly name: string; readonly body: () => Promise<void> }[] = []
   const runner: TestRunner = { describe: (_name, body) => body(), it: (name, body) => void tests.push({ name, body }) }
-  testStateStore({ name: 'under test', create, runner })
+  testStateStore({ name: 'under test', create, runner, ...(pass && { pass }) })
   const wanted = tests.filter(({ name }) => rule === '' || name.startsWith(`${rule}:`))
   const failures: string[] = []
   for (const { name, body } of wanted) await body().catch(() => failures.push(name))

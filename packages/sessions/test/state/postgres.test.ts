@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { systemClock } from '@bowline/llm'
-import { stateStoreFromEnv, type SessionStore } from '@bowline/sessions'
+import type { SessionStore } from '@bowline/sessions'
+import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { postgresStateStore } from '@bowline/sessions/postgres'
 import { testStateStore } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'

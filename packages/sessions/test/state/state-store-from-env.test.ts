@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { stateStoreFromEnv } from '@bowline/sessions'
+import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { describe, expect, it } from 'vitest'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
 import { sharedKv } from './kv-support.ts'

@@ -1,7 +1,12 @@
 import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/memory.ts'
+import type { SessionRecord } from '@bowline/sessions'
 import type { MemoryStore } from '../../src/memory.ts'
+import type { HeldSession } from '../../src/stores/memory/held-session.ts'
+import { SessionLists } from '../../src/stores/memory/session-lists.ts'
+import { firstNumbers, newSession } from '../../src/stores/rules.ts'
+import { sessionLists, tenant } from './session-lists.ts'
 import { testWholeKit } from './whole-kit.ts'
 
 describe('S177: the kit over the memory store', () => {
@@ -29,4 +34,35 @@ it('S181: its content ends with it, as its capabilities say; no record is too lo
   expect(await store.commit({ id: 'batch', key: 'room:1', expect: [], writes: [{ op: 'session.ensure', session }] })).toMatchObject({ ok: true })
   expect(await other.readSession('room:1')).toEqual({ status: 'missing' })
   for (const each of [store, other]) await each.close()
+})
+
+/** Returns a session. Few are of the tenant, fewer of the agent, of the parent or with the status. */
+function listedSession(n: number): SessionRecord {
+  const key = n % 50 < 2 ? `${tenant}${n}` : `tenant:b${n % 7}:s:${n}`
+  const parents = { ...(n % 2 === 1 && { parent: n % 50 === 1 ? `${tenant}a` : 'other' }) }
+  const session = { id: `id-${n}`, agent: n % 100 < 2 ? 'assistant' : 'other', metadata: {}, at: n, ...parents }
+  return { ...newSession(key, session, firstNumbers), status: n % 100 === 0 ? 'waiting-for-user' : 'completed' }
+}
+
+describe('lists in memory', () => {
+  it.each(sessionLists)('S54: a page of sessions %s is read in the order of a list', (_title, _index, query) => {
+    const lists = new SessionLists()
+    let reads = 0
+    for (let n = 1; n <= 3000; n++) {
+      const record = listedSession(n)
+      const held = {
+        timers: new Map(),
+        get record() {
+          reads += 1
+          return record
+        },
+      }
+      lists.update(record.key, held as HeldSession)
+    }
+    for (const place of [{}, { page: '1500:x' }]) {
+      reads = 0
+      expect(lists.find({ ...query, ...place }, 0, 10)).toHaveLength(10)
+      expect(reads).toBeLessThanOrEqual(20)
+    }
+  })
 })

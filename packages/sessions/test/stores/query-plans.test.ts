@@ -12,6 +12,7 @@ import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.t
 import { openFile } from '../../src/stores/sqlite/open-file.ts'
 import { SqliteConnection } from '../../src/stores/sqlite/sqlite-connection.ts'
 import { testSessionStore } from '../../src/testing/store-kit.ts'
+import { sessionLists } from './session-lists.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 
 const newFolder = temporaryFolders()
@@ -89,7 +90,7 @@ async function planAll(): Promise<Plans> {
 const tooFar = [/^SCAN (?!path|json_each|wanted|kept|CONSTANT ROW)/, /USING (COVERING )?INDEX sqlite_autoindex_\w+ \(\w+=\?\)/]
 
 /** Statements that list or search everything, and inserts, which check references to the new row. */
-const goesThroughAll = [/order by "session"\."key", "timer"\."id"/, /"active_at" desc, "session"\."key" limit/, /"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
+const goesThroughAll = [/"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
 /** Seldom statements: pruning of old data, and the branches of one conversation in all its entries. */
 const goesThroughAllNowAndThen = [
   ...[/^delete from/, /^select "run"."session" from .* "run"."ended_at" </, /^select .*"run"."first_seq", "run"."ended_at" from .* order by "run"."n"$/],
@@ -108,9 +109,37 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     expect(faults).toEqual([])
   })
 
+  it('S47, S54: a page is not sorted, except entries of the same time', async () => {
+    // Distinct sessions are those of rows that wait to be taken or pruned.
+    const pages = [...(await plansOfAll())].filter(([text]) => /^select (?!distinct).* order by .* limit cast\(/.test(text))
+    expect(pages.length).toBeGreaterThan(10)
+    const sorted = pages.filter(([text, steps]) => !goesThroughAllNowAndThen.some((pattern) => pattern.test(text)) && steps.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
+    expect(sorted.map(([text]) => text)).toEqual([])
+  })
+
   it('S54: a claim reads only queued and running runs', async () => {
     const plans = await plansOfAll()
     const claims = [...plans].filter(([text]) => /^select "run"."session" .*"run"."status" = '(queued|running)'.* order by "run"."created_at"/.test(text))
     expect(claims.map(([, steps]) => steps[0]).sort()).toEqual(['SEARCH run USING INDEX run_queued (namespace=?)', 'SEARCH run USING INDEX run_running (namespace=?)'])
+  })
+
+  it.each(sessionLists)('S54: a page of sessions %s is read in the order of an index', async (_title, index, query) => {
+    const plans: Plans = new Map()
+    const store = await plannedStore(plans)
+    for (const place of [{}, { page: '5:room:1' }]) {
+      plans.clear()
+      await store.listSessions({ ...query, ...place })
+      const steps = [...plans].flatMap(([text, steps]) => (text.includes('order by "session"."active_at" desc') ? steps : []))
+      expect(steps[0]).toMatch(`SEARCH session USING INDEX ${index} `)
+      expect(steps.filter((step) => step.includes('TEMP B-TREE'))).toEqual([])
+    }
+  })
+
+  it('S54: sessions with a prefix are read in the order of their keys, unless these are many', async () => {
+    const plans: Plans = new Map()
+    await (await plannedStore(plans)).listSessions({ keyPrefix: 'room:', agent: 'assistant' })
+    const steps = [...plans.values()].map(([step]) => step)
+    const range = '(namespace=? AND key>? AND key<?)'
+    expect(steps).toEqual([`SEARCH session USING COVERING INDEX sqlite_autoindex_session_1 ${range}`, `SEARCH session USING INDEX sqlite_autoindex_session_1 ${range}`])
   })
 })

@@ -156,13 +156,23 @@ describe('S155: the transcript that a process remembers', () => {
     expect(bench.reads()).toBe(0)
   })
 
-  it('S155: the messages given to the loop do not change when the turn goes on', async () => {
+  it('S155, A170: the loop gets the same list again as long as it has only grown, and another one if messages have left it', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
     const conversation = new Conversations().of('session-1')
-    const { messages } = await conversation.read(bench.store, key, 'm3', undefined)
+    const read = async (leaf: string) => (await conversation.read(bench.store, key, leaf, undefined)).messages
+    const first = await read('m3')
     conversation.committed([appended(4)], 'm3', 'm4')
-    expect(messages).toHaveLength(3)
+    expect(await read('m4')).toBe(first)
+    expect(first.map(({ id }) => id)).toEqual(ids(1, 4))
+    await bench.append(entry(4, 3), entry(5, 4), compaction('c1', 'm5', 'm3'))
+    const compacted = await read('c1')
+    expect(compacted.map(({ id }) => id)).toEqual(ids(3, 5))
+    expect(first.map(({ id }) => id)).toEqual(ids(1, 5))
+    conversation.committed([{ type: 'discard', messageIds: ['m5'] }], 'c1', 'm4')
+    await bench.append(entry(6, 4))
+    expect((await read('m6')).map(({ id }) => id)).toEqual([...ids(1, 4), 'm6'])
+    expect(compacted.map(({ id }) => id)).toEqual(ids(3, 5))
   })
 
   it('S155: a process keeps the most recent transcripts, up to a size that it reaches again and again', async () => {

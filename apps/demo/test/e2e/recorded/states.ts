@@ -32,7 +32,7 @@ export const states: Readonly<Record<string, readonly PageState[]>> = {
     { id: 'fork', words: ['completed'] },
   ],
   'that tell of trouble': [
-    { id: 'crash', words: ['Server lost', 'Nothing ran twice.'] },
+    { id: 'crash', words: ['Server lost', 'No effect happened twice.'] },
     { id: 'retries', words: ['Attempt 3 failed', 'answered'] },
     { id: 'failed', words: ['auth-permanent', 'failed'] },
     { id: 'stopped', words: ['Stopped.', 'failed'] },

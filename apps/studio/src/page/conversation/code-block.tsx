@@ -1,7 +1,7 @@
 import { isValidElement, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 import type { ColouredLine } from '../parts/highlight.ts'
-import { loadPatiently } from '../parts/lazily.ts'
+import { loadCode } from '../parts/load-patiently.ts'
 
 /** Code block of an answer. Colours are added when they are ready. On a phone it scrolls sideways, also by keyboard. */
 export function CodeBlock({ children }: { readonly children?: ReactNode }) {
@@ -11,7 +11,7 @@ export function CodeBlock({ children }: { readonly children?: ReactNode }) {
     if (language === '') return
     let left = false
     const timer = setTimeout(() => {
-      void loadPatiently(() => import('../parts/highlight.ts'))
+      void loadCode(() => import('../parts/highlight.ts'))
         .then(({ highlight }) => highlight(code, language))
         .then((lines) => !left && lines && setColoured({ code, lines }))
     }, settledMs)

@@ -1,7 +1,7 @@
 import { createHighlighterCore } from 'shiki/core'
 import type { HighlighterCore } from 'shiki/core'
 import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
-import { loadPatiently } from './lazily.ts'
+import { loadCode } from './load-patiently.ts'
 
 /** Pieces of a line of code, each with the styles of its colour. */
 export type ColouredLine = readonly { readonly content: string; readonly style?: Readonly<Record<string, string>> }[]
@@ -31,7 +31,7 @@ export async function highlight(code: string, name: string): Promise<readonly Co
   if (!Object.hasOwn(languages, language)) return undefined
   highlighter ??= newHighlighter()
   const shiki = await highlighter
-  await shiki.loadLanguage(await loadPatiently(languages[language as Language]))
+  await shiki.loadLanguage(await loadCode(languages[language as Language]))
   const { tokens } = shiki.codeToTokens(code, {
     lang: language,
     themes: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -41,7 +41,7 @@ export async function highlight(code: string, name: string): Promise<readonly Co
 }
 
 async function newHighlighter(): Promise<HighlighterCore> {
-  const themes = await loadPatiently(() => Promise.all([import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')]))
+  const themes = await loadCode(() => Promise.all([import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')]))
   // This engine needs no WebAssembly, which the content security policy of the page forbids.
   return createHighlighterCore({ themes, engine: createJavaScriptRegexEngine({ forgiving: true }) })
 }

@@ -1,5 +1,6 @@
 import type { Scope } from '@bowline/client'
 import { useEffect, useState } from 'react'
+import { loadFacts } from '../parts/load-patiently.ts'
 import { pageAdmin } from './page-admin.ts'
 
 /** Rights of the user's token, besides reading. */
@@ -15,7 +16,7 @@ export function useAccess(reason: string): Access | undefined {
   const [access, setAccess] = useState<Access>()
   useEffect(() => {
     const leaving = new AbortController()
-    pageAdmin.me({ abortSignal: leaving.signal }).then(
+    loadFacts((abortSignal) => pageAdmin.me({ abortSignal }), leaving.signal).then(
       ({ scopes }) => {
         const may = (scope: Scope): boolean => scopes.includes(scope) || scopes.includes('admin')
         setAccess({ write: may('sessions:write'), decide: may('approvals'), delete: may('sessions:delete') })

@@ -1,5 +1,6 @@
 import type { AgentSummary, Client } from '@bowline/client'
 import { useEffect, useState } from 'react'
+import { loadFacts } from '../parts/load-patiently.ts'
 
 export interface AgentChoice {
   readonly list: readonly AgentSummary[]
@@ -14,7 +15,7 @@ export function useAgents(client: Client, reason: string): AgentChoice | undefin
   const [chosen, setChosen] = useState<string>()
   useEffect(() => {
     const leaving = new AbortController()
-    client.agents({ abortSignal: leaving.signal }).then(
+    loadFacts((abortSignal) => client.agents({ abortSignal }), leaving.signal).then(
       setList,
       // A token without `agents:read` uses the default agent. The conversation reports errors of the connection.
       () => undefined,

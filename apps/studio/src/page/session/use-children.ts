@@ -1,6 +1,7 @@
 import type { ChildView } from '@bowline/agent-loop/events'
 import type { Client, SessionSummary } from '@bowline/client'
 import { useCallback, useEffect, useState } from 'react'
+import { loadFacts } from '../parts/load-patiently.ts'
 
 /** Returns the session of a child run. */
 export type FindChild = (childRunId: string) => string | undefined
@@ -12,7 +13,7 @@ export function useChildren(client: Client, sessionId: string, children: readonl
   useEffect(() => {
     if (count === 0) return
     const leaving = new AbortController()
-    client.sessions({ parent: sessionId, limit: 100, abortSignal: leaving.signal }).then(
+    loadFacts((abortSignal) => client.sessions({ parent: sessionId, limit: 100, abortSignal }), leaving.signal).then(
       ({ sessions }) => setFound(sessions),
       () => undefined,
     )

@@ -1,5 +1,6 @@
 import type { Client, SessionView } from '@bowline/client'
 import { useEffect, useState } from 'react'
+import { loadFacts } from '../parts/load-patiently.ts'
 
 /** Returns the state of the session that is not in its log. It is read for each new `reason`, and not without one. */
 export function useSessionView(client: Client, sessionId: string, reason: string | undefined): SessionView | undefined {
@@ -7,11 +8,11 @@ export function useSessionView(client: Client, sessionId: string, reason: string
   useEffect(() => {
     if (reason === undefined) return
     const leaving = new AbortController()
-    client
-      .session(sessionId)
-      .state({ limit: 1, abortSignal: leaving.signal })
+    loadFacts((abortSignal) => client.session(sessionId).state({ limit: 1, abortSignal }), leaving.signal).then(
+      setLoaded,
       // The conversation reports errors of the connection.
-      .then(setLoaded, () => undefined)
+      () => undefined,
+    )
     return () => leaving.abort()
   }, [client, sessionId, reason])
   return loaded?.sessionId === sessionId ? loaded : undefined

@@ -1,5 +1,6 @@
 import type { Client, SessionSummary } from '@bowline/client'
 import { useCallback, useEffect, useState } from 'react'
+import { loadFacts } from '../parts/load-patiently.ts'
 
 export interface Sessions {
   readonly list: readonly SessionSummary[]
@@ -13,7 +14,7 @@ export function useSessions(client: Client, reason: string): Sessions {
   const refresh = useCallback(() => setWish((count) => count + 1), [])
   useEffect(() => {
     const leaving = new AbortController()
-    client.sessions({ limit: 100, abortSignal: leaving.signal }).then(
+    loadFacts((abortSignal) => client.sessions({ limit: 100, abortSignal }), leaving.signal).then(
       ({ sessions }) => setList(sessions),
       // The last list stays. The conversation has its own connection and reports the error.
       () => undefined,

@@ -3,6 +3,7 @@ import type { ServerInfo } from '../../info.ts'
 import { formatDuration, formatTime } from '../parts/duration.ts'
 import type { Span, Timeline } from '../timeline/fold.ts'
 import { assignTracks } from '../timeline/lanes.ts'
+import { claimOf } from './crashes.ts'
 import type { Call, Crash } from './crashes.ts'
 
 interface CrashNoteProps {
@@ -19,7 +20,11 @@ interface CrashNoteProps {
 export function CrashNote({ crash, damage, effects = {}, timeline, servers }: CrashNoteProps) {
   const [lost, back] = [crash.lostOwner, crash.backOwner].map((owner) => servers?.find(({ runtimeId }) => runtimeId !== undefined && runtimeId === owner)?.name)
   const other = servers && back !== undefined && crash.lostOwner !== crash.backOwner
-  const { lostAt, backAt, kept, again, unsure, askedAgain } = crash
+  const { lostAt, backAt, kept, askedAgain } = crash
+  const again = crash.again.filter(({ effect }) => effect !== 'once')
+  const decided = crash.again.filter(({ effect }) => effect === 'once')
+  const unsure = crash.unsure.filter(({ toolCallId }) => !decided.some((call) => call.toolCallId === toolCallId))
+  const claim = claimOf(crash, damage)
   return (
     <aside data-testid="crash" aria-label="The server died here" className="mt-4 rounded-xl border border-bad/40 bg-surface text-sm">
       <p className="flex flex-wrap items-center gap-x-1 px-4 pt-3">
@@ -32,9 +37,10 @@ export function CrashNote({ crash, damage, effects = {}, timeline, servers }: Cr
         {askedAgain && <li>The answer that was being written is withdrawn. The model was asked again.</li>}
         {again.length > 0 && (
           <li>
-            Run again under the same key: {names(again)}. {again.map(({ idempotencyKey }) => idempotencyKey && <code key={idempotencyKey} className="ml-1 rounded bg-sunken px-1 font-mono text-xs break-all">{idempotencyKey}</code>)}
+            Run again under the same key: {names(again)}. {again.map(({ idempotencyKey }) => <code key={idempotencyKey} className="ml-1 rounded bg-sunken px-1 font-mono text-xs break-all">{idempotencyKey}</code>)}
           </li>
         )}
+        {decided.length > 0 && <li>Run again, because a reader decided so: {names(decided)}.</li>}
         {unsure.length > 0 && <li>Not run again, because it may happen only once: {names(unsure)}.</li>}
       </ul>
       <BeforeAndAfter crash={crash} timeline={timeline} />
@@ -46,10 +52,10 @@ export function CrashNote({ crash, damage, effects = {}, timeline, servers }: Cr
           <Figure key={name} name={name} value={value} />
         ))}
         </dl>
-        {damage.lost + damage.doubled === 0 && (
+        {claim !== undefined && (
           <span className="ml-auto flex items-center gap-1.5 font-medium text-good">
             <ShieldCheck className="size-4" aria-hidden="true" />
-            Nothing ran twice.
+            {claim}
           </span>
         )}
       </div>

@@ -1,4 +1,4 @@
-import type { DurableEvent, RunView } from '@bowline/agent-loop/events'
+import type { DurableEvent, RunView, ToolEffect } from '@bowline/agent-loop/events'
 import { entryOf } from '../parts/growing.ts'
 import type { Growing } from '../parts/growing.ts'
 
@@ -26,10 +26,10 @@ export interface Crash {
   /** Calls of the turn whose outcome was stored. */
   readonly kept: readonly Call[]
   /** Calls that were started again with the same idempotency key. */
-  readonly again: readonly Call[]
+  readonly again: readonly Restart[]
   /** True if an answer was being written: the model was called again. */
   readonly askedAgain: boolean
-  /** Calls with an unknown outcome. They were not started again. */
+  /** Calls with an unknown outcome. They start again only if a reader decides so. */
   readonly unsure: readonly Call[]
   /** Number of messages in the conversation. */
   readonly messages: number
@@ -38,7 +38,16 @@ export interface Crash {
 export interface Call {
   readonly toolCallId: string
   readonly name: string
-  readonly idempotencyKey?: string
+}
+
+interface Restart extends Call {
+  readonly idempotencyKey: string
+  readonly effect: ToolEffect
+}
+
+interface Damage {
+  readonly lost: number
+  readonly doubled: number
 }
 
 export const emptyCrashes: Crashes = { byMessage: {}, calls: [] }
@@ -67,9 +76,9 @@ function foldEvent(crashes: Crashes, event: DurableEvent, before: Before): Crash
       return calls.length === 0 ? crashes : { ...crashes, calls: [...crashes.calls, ...calls] }
     }
     case 'tool-execution-start': {
-      const { toolCallId, toolName, label = toolName, input, idempotencyKey } = event
+      const { toolCallId, toolName, label = toolName, input, idempotencyKey, effect } = event
       if (event.attempt < 2 || event.agent) return crashes
-      return change(crashes, (crash) => ({ again: [...crash.again, { toolCallId, name: nameOf(label, input), idempotencyKey }] }))
+      return change(crashes, (crash) => ({ again: [...crash.again, { toolCallId, name: nameOf(label, input), idempotencyKey, effect }] }))
     }
     case 'awaiting-tools': {
       const unsure = event.pendingToolCalls.filter((call) => call.unknown)
@@ -124,7 +133,7 @@ function nameOf(label: string, input: unknown): string {
 }
 
 /** Counts the damage of a crash: lost outcomes and messages, and `once` calls that were started twice. */
-export function damageOf(crash: Crash, view: RunView, starts: Growing<{ readonly effect: string; readonly count: number }>, decidedByReader: (toolCallId: string) => boolean) {
+export function damageOf(crash: Crash, view: RunView, starts: Growing<{ readonly effect: string; readonly count: number }>, decidedByReader: (toolCallId: string) => boolean): Damage {
   const lostCalls = crash.kept.filter(({ toolCallId }) => !view.toolCalls.some((call) => call.toolCallId === toolCallId && call.result))
   const doubled = [...crash.kept, ...crash.again].filter(
     ({ toolCallId }) => {
@@ -133,4 +142,13 @@ export function damageOf(crash: Crash, view: RunView, starts: Growing<{ readonly
     },
   )
   return { lost: lostCalls.length + Math.max(0, crash.messages - view.messages.length), doubled: doubled.length }
+}
+
+/**
+ * Returns what is certain about repetition. Returns undefined after damage, or if a `once` call ran again because a reader
+ * decided so: its effect may have happened before.
+ */
+export function claimOf({ again }: Pick<Crash, 'again'>, { lost, doubled }: Damage): string | undefined {
+  if (lost + doubled > 0 || again.some(({ effect }) => effect === 'once')) return undefined
+  return again.length === 0 ? 'No tool ran twice.' : 'No effect happened twice.'
 }

@@ -11,8 +11,7 @@ import type { ModelName } from '../../events/turn-events.ts'
 import { TurnLog } from '../../journal/turn-log.ts'
 import type { Note } from '../../journal/turn-log.ts'
 import { StopSwitch } from '../../kernel/stop-switch.ts'
-import { ContextEstimate } from '../../transcript/estimate.ts'
-import { View } from '../../transcript/view.ts'
+import { Transcript } from '../../transcript/transcript.ts'
 import { compact } from './compact.ts'
 import type { CompactionHost } from './host.ts'
 import { breakerOf } from './policy.ts'
@@ -35,6 +34,8 @@ export interface WatchedCompaction {
 
 export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction' | 'sent'> {
   onEvent?(event: DurableEvent): void
+  /** Called last, once the end is stored. `settled`: nothing follows in the conversation. */
+  ended?(settled: boolean): Promise<void>
 }
 
 /** A compaction of a conversation that has no running turn. */
@@ -64,12 +65,14 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   let tokensBefore = 0
   try {
     const state = await parts.journal.load()
-    const context = contextOf(parts, state)
-    tokensBefore = context.estimate.tokens
+    const transcript = new Transcript(state, parts.model)
+    tokensBefore = transcript.estimate.tokens
     if (state.open) return { outcome: 'skipped', reason: 'a turn is open', tokensBefore }
-    const host = await hostOf(parts, state, context, stop)
+    const host = await hostOf(parts, state, transcript, stop)
     const { trigger = 'manual', instructions } = parts
-    return await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
+    const result = await compact(host, { trigger, ...(instructions !== undefined && { instructions }) })
+    await host.ended()
+    return result
   } catch (error) {
     return { outcome: 'failed', reason: messageOf(error), tokensBefore }
   } finally {
@@ -77,9 +80,12 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
   }
 }
 
-async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
+type EndedHost = CompactionHost & { ended(): Promise<void> }
+
+async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { shown: view, estimate }: Transcript, stop: StopSwitch): Promise<EndedHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
   const { runId = ids.next('run') } = parts
+  let last: DurableEvent['type'] | undefined
   // A log needs a turn for every event of a run: the turn before the compaction.
   const log = new TurnLog(journal, {
     ...{ runId, number: turn, clock },
@@ -87,7 +93,10 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
       return stop.cause?.kind === 'fenced'
     },
     show: (events) => {
-      for (const event of events) watch.onEvent?.(event)
+      for (const event of events) {
+        last = event.type
+        watch.onEvent?.(event)
+      }
     },
     rowFacts: () => {
       throw new TypeError('a compaction without a turn has no row of a run')
@@ -115,6 +124,10 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     beforeCompaction: async (event) => watch.beforeCompaction?.(event),
     async afterCompaction(compaction) {
       await watch.afterCompaction?.(compaction)
+    },
+    async ended() {
+      if (last === undefined || stop.leaving) return
+      await watch.ended?.(last === 'settled')
       await log.commit()
     },
   }
@@ -137,13 +150,3 @@ async function settleOf(reservation: Reservation, actual: Spending, tell: (messa
 }
 
 type Expected = Parameters<CompactionHost['reserve']>[0]
-type Context = Pick<CompactionHost, 'view' | 'estimate'>
-
-function contextOf({ model }: JournalCompaction, state: JournalState): Context {
-  const view = new View()
-  for (const message of state.messages) view.append(message)
-  if (state.compaction) view.setCompaction(state.compaction)
-  const estimate = new ContextEstimate(model, state.calibration)
-  estimate.restart(view.messages, view.freshFrom)
-  return { view, estimate }
-}

@@ -38,7 +38,7 @@ export async function compact(host: CompactionHost, order: CompactionOrder): Pro
   judge(host, task, made, compaction)
   if (compaction) {
     host.view.setCompaction(compaction)
-    host.estimate.restart(host.view.messages, host.view.freshFrom)
+    host.estimate.restart(host.view)
     await host.afterCompaction?.(compaction)
   }
   return resultOf(task, made, compaction)

@@ -96,7 +96,7 @@ function newestOf(texts: readonly string[], room: number): string {
   const whole = texts.filter(Boolean).join('\n\n')
   if (whole.length <= room) return whole
   const kept = Math.floor(room) - leftOut.length - 1
-  return kept > 0 ? `${leftOut}\n${whole.slice(-kept).toWellFormed()}` : ''
+  return kept > 0 ? `${leftOut}\n${whole.slice(-kept)}` : ''
 }
 
 function section(name: string, text: string): string {
@@ -174,7 +174,7 @@ function jsonText(value: JSONValue): string {
 
 function shortened(text: string): string {
   const left = text.length - longestOutput
-  return left > 0 ? `${text.slice(0, longestOutput).toWellFormed()} [… ${left} characters left out]` : text
+  return left > 0 ? `${text.slice(0, longestOutput)} [… ${left} characters left out]` : text
 }
 
 /** Tokens, for a model whose window is unknown. */

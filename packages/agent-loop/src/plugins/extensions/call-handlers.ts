@@ -56,15 +56,9 @@ export class HandlerCalls {
   readonly #options: HandlerCallsOptions
   readonly #brokenObservers = new Set<Extension>()
   readonly #listeners = new Map<HookName, readonly Extension[]>()
-  #failure: HookFailure | undefined
 
   constructor(options: HandlerCallsOptions) {
     this.#options = options
-  }
-
-  /** The first failure that must end the turn. */
-  get failure(): HookFailure | undefined {
-    return this.#failure
   }
 
   listeners(hook: HookName): readonly Extension[] {
@@ -136,7 +130,6 @@ export class HandlerCalls {
   #fail(extension: Extension, hook: HookName, error: unknown): HookFailure {
     const fatal = extension.onError === 'fail' && this.#options.hasEnded?.() !== true
     const failure = Object.freeze({ extension: extension.name, hook, message: messageOf(error), fatal })
-    if (fatal) this.#failure ??= failure
     this.#options.onError(failure)
     return failure
   }

@@ -46,7 +46,7 @@ export function messagesToWithdraw(turn: Turn): readonly string[] | undefined {
 /** Returns the index after the messages that the compaction in force depends on: without them the summary could not be placed. */
 function behindCompaction({ transcript }: Turn): number {
   const { compaction } = transcript.shown
-  const anchor = compaction && transcript.placeOf(compaction.firstKeptMessageId === '' ? compaction.lastMessageId : compaction.firstKeptMessageId)
+  const anchor = compaction && transcript.placeOf(compaction.firstKeptMessageId || compaction.lastMessageId)
   if (anchor === undefined) return 0
   const { messages } = transcript
   let place = anchor + 1

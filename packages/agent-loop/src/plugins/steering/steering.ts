@@ -84,8 +84,14 @@ async function waitingInJournal(turn: Turn, slot: Window): Promise<readonly Queu
   const { run, log } = turn
   const state = stateOf(turn)
   if (state.commits !== log.commits) state.unstored.clear()
-  const waiting = (await run.journal.drainInputs?.(slot, run.limits.maxQueuedInputs + state.unstored.size)) ?? []
-  return waiting.filter(({ inputId }) => !state.unstored.has(inputId))
+  try {
+    const waiting = (await run.journal.drainInputs?.(slot, run.limits.maxQueuedInputs + state.unstored.size)) ?? []
+    return waiting.filter(({ inputId }) => !state.unstored.has(inputId))
+  } catch (error) {
+    // The draft may hold outcomes of calls. Before the first commit nothing has happened that could be lost.
+    if (log.commits > 0) await turn.commit()
+    throw error
+  }
 }
 
 /** Returns all overlays, and one of the other inputs unless the next request already has one. */

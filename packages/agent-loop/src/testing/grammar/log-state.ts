@@ -147,6 +147,8 @@ export class BlockGrammar {
   /** Returns what is wrong with the event as the next one. */
   check(event: BlockEvent): string | undefined {
     if (event.type === 'content-part') return this.#checkPart(event.index)
+    // A reader that missed the rest of a block may have missed its start, too.
+    if ('catchUp' in event) return undefined
     if (event.type === 'output-delta') return this.#open.has(event.index) ? undefined : `no content block ${event.index} is open`
     const place = event.type.lastIndexOf('-')
     const [kind, stage] = [event.type.slice(0, place), event.type.slice(place + 1)]

@@ -135,7 +135,7 @@ describe('random conversations', () => {
         const followed = new ContextEstimate(testModel)
         for (const message of transcriptOf(turns)) if (view.append(message)) followed.append(message)
         const whole = new ContextEstimate(testModel)
-        whole.restart(view.messages, view.freshFrom)
+        whole.restart(view)
         expect(whole.tokens).toBe(followed.tokens)
         expect(whole.tokensPerCharacter).toBe(followed.tokensPerCharacter)
       }),

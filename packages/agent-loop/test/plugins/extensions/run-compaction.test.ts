@@ -56,6 +56,41 @@ describe('compactions that hooks request', () => {
 })
 
 describe('hooks of a compaction by hand', () => {
+  it.each([
+    ['that is made', [{ text: 'SUMMARY' }], {}, ['compacted', 'saved 2', 'settled 2']],
+    ['that a hook cancels', [], { beforeCompaction: () => ({ cancel: true }) as const }, ['saved 2', 'settled 2']],
+  ])('A150: a compaction %s is told as saved and settled, like a turn', async (_outcome, steps, more: Hooks, expected) => {
+    const told: string[] = []
+    const hooks: Hooks = {
+      ...more,
+      afterCompaction: () => void told.push('compacted'),
+      onSavePoint: ({ turn }) => void told.push(`saved ${turn}`),
+      onSettled: ({ turn }) => void told.push(`settled ${turn}`),
+    }
+    // Each of the two turns before it is told too.
+    const { talk } = await compactByHand(steps, hooks)
+    expect(told).toEqual(['saved 1', 'settled 1', 'saved 2', 'settled 2', ...expected])
+    expect(talk.types().at(-1)).toBe('settled')
+  })
+
+  it('A150: an error of these hooks is an event, and changes no outcome', async () => {
+    const fail = (): never => { throw new Error('bad') }
+    let compacted = false
+    const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], { afterCompaction: () => void (compacted = true), onSettled: () => (compacted ? fail() : undefined) })
+    expect(result.outcome).toBe('done')
+    expect(errorsOf(talk.journal.log)).toMatchObject([{ hook: 'onSettled', message: 'bad', fatal: false }])
+  })
+
+  it('A150: where compaction is off, nothing is stored and nothing told', async () => {
+    const told: string[] = []
+    const talk = conversation()
+    const agent = defineAgent({ model: model([{ text: 'one' }]), compaction: false, extensions: [extension('mine', { onSavePoint: () => void told.push('saved'), onSettled: () => void told.push('settled') })] })
+    await talk.play(agent, 'first')
+    const { clock, ids } = talk
+    expect(await agent.compact({ journal: talk.journal, clock, ids })).toMatchObject({ outcome: 'skipped' })
+    expect(told).toEqual(['saved', 'settled'])
+  })
+
   it('A140: may cancel the compaction', async () => {
     const { result, talk } = await compactByHand([], { beforeCompaction: () => ({ cancel: true, reason: 'not now' }) })
     expect(result).toMatchObject({ outcome: 'cancelled', reason: 'not now' })

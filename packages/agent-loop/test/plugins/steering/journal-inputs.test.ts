@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defineExtension } from '../../../src/index.ts'
+import { defineExtension, defineTool } from '../../../src/index.ts'
 import type { JournalRecord, StoredMessage } from '../../../src/index.ts'
 import { crashingJournal } from '../../../src/testing/index.ts'
 import { agentOf, conversation } from '../../support/conversation.ts'
@@ -305,5 +305,36 @@ describe('an input that the journal has logged', () => {
     const agent = agentOf([{ text: 'x' }])
     await talk.play(agent, undefined, { overlays: ['it is Monday'] })
     expect(userTexts(agent.model.calls[0])).toEqual(['it is Monday', 'hello'])
+  })
+
+  it('A172: if the journal cannot be read after a tool, the outcome of the tool is stored all the same', async () => {
+    const outer = outerInbox()
+    const talk = conversation({ wrap: outer.wrap })
+    let paid = 0
+    const pay = defineTool({
+      ...{ name: 'pay', description: 'Pays.', inputSchema: {}, effect: 'once' as const },
+      execute() {
+        outer.onAsk = () => {
+          throw new Error('away')
+        }
+        return `paid ${++paid}`
+      },
+    })
+    const agent = agentOf([call('c', 'pay'), { text: 'x' }], { tools: [pay] })
+    expect(await talk.run(agent, 'go').result()).toMatchObject({ status: 'error', reason: 'journal-error', error: { message: 'away' } })
+    expect((await talk.journal.load()).messages.at(-1)).toMatchObject({ role: 'tool-result', toolCallId: 'c', output: { value: 'paid 1' } })
+    outer.onAsk = () => undefined
+    expect(await talk.run(agent, undefined).result()).toMatchObject({ status: 'completed', text: 'x' })
+    expect(paid).toBe(1)
+  })
+
+  it('A92: if the journal cannot be read at the start of a turn, nothing is stored', async () => {
+    const outer = outerInbox()
+    const talk = conversation({ wrap: outer.wrap })
+    outer.onAsk = () => {
+      throw new Error('away')
+    }
+    expect(await talk.run(agentOf([]), 'go').result()).toMatchObject({ status: 'error', reason: 'journal-error' })
+    expect(outer.expected).toEqual([])
   })
 })

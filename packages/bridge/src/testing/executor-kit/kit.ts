@@ -7,7 +7,7 @@ import type { Bridge, BridgeOutcome, BridgeResult, BridgeRun, BridgeSession, Cre
 import { createBridge } from '../../bridge.ts'
 import { BridgeError } from '../../errors.ts'
 import type { BridgeExecutor, ExecutorLimits } from '../../executors/executor.ts'
-import type { BridgeLogger } from '../../logger.ts'
+import { loggerOf, type BridgeLogger } from '../../logger.ts'
 import type { BridgeOptions } from '../../settings.ts'
 
 /** Ability that an executor's agent may lack. */
@@ -136,7 +136,7 @@ async function answered(clock: ManualClock): Promise<void> {
 const stepMs = 5
 const answerMs = 1000
 
-const silent: BridgeLogger = { info: () => {}, warn: () => {}, error: () => {} }
+const silent: BridgeLogger = loggerOf(() => () => {})
 
 function benchOf(bridge: Bridge, clock: ManualClock, notes: ExecutorUnderTest['notes']): ExecutorBench {
   return {

@@ -14,12 +14,14 @@ export interface Circumstances {
 }
 
 /** Describes the next event of an open run in a sentence. */
-export function nextOfRun(run: RunRecord, { pendingToolCalls, pendingApprovals, heldRuns = [] }: RunInfo, around: Circumstances): string {
+export function nextOfRun(run: RunRecord, info: RunInfo, around: Circumstances): string {
+  if (run.status === 'running') return ofRunning(run, around)
+  return run.status === 'queued' ? ofQueued(run, around) : needOf(run, info)
+}
+
+/** Describes in a sentence what a run that waits needs to go on. */
+export function needOf(run: RunRecord, { pendingToolCalls, pendingApprovals, heldRuns = [] }: RunInfo): string {
   switch (run.status) {
-    case 'running':
-      return ofRunning(run, around)
-    case 'queued':
-      return ofQueued(run, around)
     case 'awaiting-tools':
     case 'awaiting-approval':
       return `It goes on when ${counted(pendingApprovals.length, 'approval')} and ${counted(pendingToolCalls.length, 'answer')} are given.`

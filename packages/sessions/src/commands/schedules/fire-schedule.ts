@@ -1,10 +1,12 @@
 import type { AgentInput } from '@bowline/agent-loop'
 import type { Expect, Write } from '../../contract/batch.ts'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { TimerRecord } from '../../contract/records.ts'
+import { asLogged, isTerminal } from '../../contract/run-status.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import type { SessionContext } from '../context.ts'
 import { newRun } from '../new-run.ts'
 import { insertion, publishRunQueued } from '../queued-run.ts'
+import { openRuns } from '../views.ts'
 import { scheduleOf, scheduleTimer, timesOf, type ScheduleRecord } from './schedule-record.ts'
 
 /** A time counts as missed if it is handled later than this, in ms. */
@@ -30,17 +32,17 @@ export async function fireSchedule(context: FiringContext, timer: TimerRecord): 
   return sent ?? put(context, timer, nextTimer(timer, schedule, passed))
 }
 
-/** Returns undefined if no input is to be sent this time. */
-async function send(context: FiringContext, timer: TimerRecord, schedule: ScheduleRecord, passed: number): Promise<Firing | undefined> {
+/** Returns undefined if no input is to be sent this time. With `version`, the session is known to be free if it has that version. */
+async function send(context: FiringContext, timer: TimerRecord, schedule: ScheduleRecord, passed: number, version?: number): Promise<Firing | undefined> {
   const { store, ids, clock } = context
   const { session: key } = timer
   const { id, sessionId, nextAt: dueAt, input, runtimeParams, onBusy } = schedule
   const run = newRun(context, input as unknown as AgentInput, { id: inputIdOf(id, dueAt), ...(runtimeParams && { runtimeParams }) })
-  const isFree: Expect = onBusy === 'skip' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns }
-  const result = await commitOnce(store, {
+  const isFree: Expect = onBusy === 'skip' && version === undefined ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns }
+  const result = await store.commit({
     id: ids.next('batch'),
     key,
-    expect: [unmoved(timer), { that: 'session', id: sessionId, alive: true }, isFree],
+    expect: [unmoved(timer), { that: 'session', id: sessionId, alive: true, ...(version !== undefined && { version }) }, isFree],
     writes: [...nextTimer(timer, { ...schedule, last: { dueAt, runId: run.id } }, passed), ...insertion(run)],
   })
   if (result.ok) {
@@ -51,7 +53,10 @@ async function send(context: FiringContext, timer: TimerRecord, schedule: Schedu
     return 'fired'
   }
   switch (result.reason) {
-    case 'busy':
+    case 'busy': {
+      const free = await freeVersion(store, key)
+      return free === undefined ? undefined : send(context, timer, schedule, passed, free)
+    }
     case 'id-reused':
       return undefined
     case 'queue-full':
@@ -63,13 +68,21 @@ async function send(context: FiringContext, timer: TimerRecord, schedule: Schedu
   }
 }
 
+/** Returns the version of a session in which no turn is open: only hooks after the last turn run. Otherwise returns undefined. */
+async function freeVersion(store: SessionStore, key: string): Promise<number | undefined> {
+  const session = await store.readSession(key)
+  const open = await openRuns(store, key)
+  const isFree = open.every((run) => run.kind === 'compaction' || isTerminal(asLogged(run).status))
+  return session.status === 'found' && isFree ? session.value.version : undefined
+}
+
 /** Returns the input id of a schedule and time: several senders then send one input. */
 function inputIdOf(id: string, dueAt: number): string {
   return `schedule:${id}:${new Date(dueAt).toISOString()}`
 }
 
 async function put({ store, ids }: FiringContext, timer: TimerRecord, writes: readonly Write[]): Promise<Firing> {
-  const result = await commitOnce(store, { id: ids.next('batch'), key: timer.session, expect: [unmoved(timer)], writes })
+  const result = await store.commit({ id: ids.next('batch'), key: timer.session, expect: [unmoved(timer)], writes })
   return result.ok ? 'dropped' : 'kept'
 }
 

@@ -1,6 +1,5 @@
 import { inputChecks } from '../../arguments.ts'
 import type { Batch, Write } from '../../contract/batch.ts'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { SessionRecord, TimerRecord } from '../../contract/records.ts'
 import { retryOnConflict, tryAgain } from '../../contract/retry-on-conflict.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
@@ -89,7 +88,7 @@ async function change({ store, ids }: SessionContext, { key, id, version }: Sess
   const unchanged = timer ? [{ that: 'timer', id: timer.id, dueAt: timer.dueAt } as const] : []
   // A new schedule depends on the version: the schedules are counted, and its id must be free.
   const batch: Batch = { id: ids.next('batch'), key, expect: [{ that: 'session', id, alive: true, ...(timer ? {} : { version }) }, ...unchanged], writes }
-  const result = await commitOnce(store, batch)
+  const result = await store.commit(batch)
   if (result.ok || result.reason === 'conflict') return result.ok
   throw new SessionError(result.reason === 'deleted' ? 'session-deleted' : result.reason === 'expired' ? 'session-expired' : 'conflict', `The store refused the schedule: ${result.reason}.`)
 }

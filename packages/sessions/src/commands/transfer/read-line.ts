@@ -4,6 +4,7 @@ import { isRecord } from '@bowline/llm/arguments'
 import { SessionError } from '../../errors.ts'
 import type { NewEntry } from '../../contract/batch.ts'
 import type { EntryBody, SessionSettings } from '../../contract/records.ts'
+import { isEntryId } from '../../keys.ts'
 import { isLabel } from '../tree/labels.ts'
 import { settingsOf } from '../settings.ts'
 import { entrySchema, exportFormat, type ExportFooter, type ExportHeader } from './format.ts'
@@ -48,8 +49,8 @@ export function readFooter({ entries, events, sha256 }: Fields, line: number): O
 export function readEntry(value: unknown, line: number): ImportedEntry {
   if (!isRecord(value)) throw refuse(line, 'it has no entry')
   const { id, parentId, at } = value
-  const isNode = typeof id === 'string' && id !== '' && (parentId === null || typeof parentId === 'string') && Number.isFinite(at)
-  if (!isNode) throw refuse(line, 'its entry has no id, no parentId or no time')
+  const isNode = isEntryId(id) && (parentId === null || typeof parentId === 'string') && Number.isFinite(at)
+  if (!isNode) throw refuse(line, 'its entry has no id of at most 800 characters, no parentId or no time')
   const body = bodies[String(value.type) as keyof typeof bodies]?.(value)
   if (!body) throw refuse(line, `the entry ${id} has an unknown type, or a field is missing`)
   return { id, parentId, at: at as number, ...body }

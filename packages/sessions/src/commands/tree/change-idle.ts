@@ -1,14 +1,13 @@
 import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../../errors.ts'
 import { retryOnConflict, tryAgain } from '../../contract/retry-on-conflict.ts'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { NewEvent, Write } from '../../contract/batch.ts'
 import type { SessionRecord, StoredEvent } from '../../contract/records.ts'
 import { publishOwn } from '../queued-run.ts'
 import type { SessionAccess } from '../access.ts'
 import type { SessionContext } from '../context.ts'
 import { asLogged, isTerminal, openStatuses, statusOfRun } from '../../contract/run-status.ts'
-import { isFreeBy, maxRecordsMs } from '../wait-for-rest.ts'
+import { isFreeBy, longestRecordsMs } from '../wait-for-rest.ts'
 
 /** A change of a session without open runs. */
 export interface IdleChange {
@@ -27,12 +26,12 @@ export async function changeIdle(
   change: (session: SessionRecord) => Promise<IdleChange>,
   tries?: number,
 ): Promise<void> {
-  const untilMs = context.clock.now() + maxRecordsMs
+  const untilMs = context.clock.now() + longestRecordsMs(context.leaseMs)
   return retryOnConflict(async () => {
     const session = await idleSession(context, access, untilMs)
     const { writes, events = [] } = await change(session)
     const logged: readonly Write[] = events.length > 0 ? [{ op: 'event.append', events: events.map((event) => ({ event })) }] : []
-    const result = await commitOnce(context.store, {
+    const result = await context.store.commit({
       id: context.ids.next('batch'),
       key: session.key,
       expect: [{ that: 'session', id: session.id, alive: true }, { that: 'idle' }, { that: 'leaf', entryId: session.leaf }],

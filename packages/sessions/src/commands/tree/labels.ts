@@ -55,11 +55,10 @@ export async function branchesOf(store: SessionStore, { key, leaf: active }: Ses
 
 /** Returns the label of the last entry that is not itself a label. */
 async function labelOfEnd(store: SessionStore, key: string, leaf: string): Promise<string | undefined> {
-  const newest = new Map<string, string | null>()
+  const labels: { readonly entryId: string; readonly text: string | null }[] = []
   for await (const entry of entriesBack(store, key, { leaf, limit: 5 })) {
-    if (entry.type !== 'label') return newest.get(entry.id) ?? undefined
-    const { entryId, text } = entry.label
-    if (!newest.has(entryId)) newest.set(entryId, text)
+    if (entry.type !== 'label') return labels.find(({ entryId }) => entryId === entry.id)?.text ?? undefined
+    labels.push(entry.label)
   }
   return undefined
 }

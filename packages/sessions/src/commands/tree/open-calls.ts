@@ -21,6 +21,6 @@ export async function checkPlace(store: SessionStore, key: string, entryId: stri
     }
     const open = clientCallIds(message).filter((id) => !settled.has(id))
     if (open.length === 0) return
-    throw new SessionError('invalid-input', `The entry ${entryId} is between ${open.length === 1 ? 'a call and its result' : 'calls and their results'}: ${open.join(', ')}.`)
+    throw new SessionError('invalid-input', `The entry ${entryId} is before the results of its calls: ${open.join(', ')}.`)
   }
 }

@@ -1,6 +1,5 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONObject } from '@bowline/llm'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 
@@ -38,7 +37,7 @@ export async function removePartialCopy({ store, clock, ids }: CopyContext, { ke
   if (!('value' in read) || read.value.id !== id || !isPartialCopy(read.value)) return
   // The numbers of an earlier session under the key must remain.
   const traces = read.value.firstSeq === 1 ? ({ leavesNothing: true } as const) : {}
-  await commitOnce(store, {
+  await store.commit({
     id: ids.next('batch'),
     key,
     expect: [{ that: 'session', id, version: read.value.version }],

@@ -1,4 +1,5 @@
 import type { SessionStore } from '../../contract/session-store.ts'
+import { nextTurn } from '../../contract/paging.ts'
 import type { EntryRecord } from '../../contract/records.ts'
 
 const pageSize = 200
@@ -14,19 +15,18 @@ export async function* pathForward(
   isKnown: (entryId: string) => boolean = () => false,
 ): AsyncGenerator<EntryRecord, void, undefined> {
   const read = async (before: string | undefined): Promise<readonly EntryRecord[]> => {
+    await nextTurn()
     const { items } = await store.readPath(key, { leaf, limit: pageSize, ...(before === undefined ? {} : { before }) })
     const known = items.findIndex((entry) => isKnown(entry.id))
     return known === -1 ? items : items.slice(0, known)
   }
-  /** Entry after which each page starts, newest page first. */
-  const starts: (string | undefined)[] = [undefined]
-  let page = await read(undefined)
-  while (page.length === pageSize) {
-    const oldest = page.at(-1)
-    if (oldest === undefined || oldest.parentId === null) break
-    starts.push(oldest.id)
-    page = await read(oldest.id)
-  }
+  /** Entry before which each page ends, newest page first. */
+  const ends: (string | undefined)[] = []
+  let page: readonly EntryRecord[] = []
+  do {
+    ends.push(page.at(-1)?.id)
+    page = await read(ends.at(-1))
+  } while (page.length === pageSize)
   yield* page.toReversed()
-  for (const before of starts.slice(0, -1).reverse()) yield* (await read(before)).toReversed()
+  for (const before of ends.slice(0, -1).reverse()) yield* (await read(before)).toReversed()
 }

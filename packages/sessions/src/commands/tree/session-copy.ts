@@ -1,6 +1,5 @@
 import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../../errors.ts'
-import { commitOnce } from '../../contract/commit-once.ts'
 import type { Expect, NewEntry, NewSession, Write } from '../../contract/batch.ts'
 import { publishOwn } from '../queued-run.ts'
 import { busyError } from './change-idle.ts'
@@ -96,7 +95,7 @@ export class SessionCopy {
 
   #try(writes: readonly Write[], expect: readonly Expect[]) {
     const { store, ids } = this.#context
-    return commitOnce(store, { id: ids.next('batch'), key: this.#session.key, expect, writes })
+    return store.commit({ id: ids.next('batch'), key: this.#session.key, expect, writes })
   }
 }
 

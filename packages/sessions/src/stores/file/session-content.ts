@@ -1,6 +1,6 @@
 import type { Delivery } from '../../contract/batch.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
-import { parentNames } from '../memory/children.ts'
+import { addChild } from '../memory/children.ts'
 import { callsTable, newHeld, Table } from '../memory/held-session.ts'
 import type { HeldSession } from '../memory/held-session.ts'
 import type { Space, Tombstone } from '../memory/space.ts'
@@ -105,17 +105,11 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     if (isOpen(run.status)) held.openRuns.set(run.id, run)
     if (run.inputId !== undefined) held.inputs.set(run.inputId, run.id)
     if (run.definition !== undefined) space.definitionUses.set(run.definition, (space.definitionUses.get(run.definition) ?? 0) + 1)
-    for (const name of parentNames(run.parent)) addTo(space.children, name, run.id)
+    addChild(space, run)
   }
   for (const notice of held.notices.values()) if (notice.state === 'pending') held.pendingNotices.set(notice.id, notice)
   for (const calls of held.calls.values()) {
     for (const [id, { approval }] of calls) if (approval) space.approvals.set(approval.approvalId, { calls, id })
   }
   space.index.update(key, held)
-}
-
-function addTo(children: Space['children'], parent: string, child: string): void {
-  const others = children.get(parent) as string[] | undefined
-  if (others) others.push(child)
-  else children.set(parent, [child])
 }

@@ -1,35 +1,51 @@
-import type { NewRun } from '../../contract/batch.ts'
+import { compareIds } from '../../contract/paging.ts'
+import type { CreationPosition } from '../../contract/paging.ts'
 import type { ChildQuery } from '../../contract/session-store.ts'
 import type { RunRecord } from '../../contract/records.ts'
+import { SortedList } from './sorted-list.ts'
 import type { Space, Work } from './space.ts'
-import { countDefinition, put, remove } from './work.ts'
+import { countDefinition, remove } from './work.ts'
 
 type Parent = ChildQuery['parent']
 
-/** Returns child runs by the parent that they name, whether that still exists or not. */
-export function childrenOf({ children, sessionOfRun }: Space, parent: Parent): readonly RunRecord[] {
-  const ids = children.get(nameOf(parent)) ?? []
-  return ids.flatMap((id) => sessionOfRun.get(id)?.runs.get(id) ?? [])
+/** Yields child runs by the parent that they name, whether that still exists or not: in the order of creation, from this one on. */
+export function* childrenOf({ children, sessionOfRun }: Space, parent: Parent, from: CreationPosition): Iterable<RunRecord> {
+  for (const { id } of children.get(nameOf(parent))?.from(from) ?? []) {
+    const run = sessionOfRun.get(id)?.runs.get(id)
+    if (run) yield run
+  }
 }
 
-export function addChild(work: Work, { id, parent }: NewRun): void {
-  for (const name of parentNames(parent)) put(work, work.space.children, name, [...(work.space.children.get(name) ?? []), id])
+type Child = CreationPosition & Pick<RunRecord, 'parent'>
+
+export function addChild({ children }: Space, child: Child): void {
+  for (const name of parentNames(child)) {
+    const list = children.get(name) ?? new SortedList<CreationPosition>((a, b) => a.createdAt - b.createdAt || compareIds(a.id, b.id))
+    children.set(name, list)
+    list.add(child)
+  }
+}
+
+export function removeChild({ children }: Space, child: Child): void {
+  for (const name of parentNames(child)) {
+    const list = children.get(name)
+    list?.remove(child)
+    if (list?.items.length === 0) children.delete(name)
+  }
 }
 
 /** Removes runs from the indexes across sessions. */
 export function forgetRuns(work: Work, runs: readonly RunRecord[]): void {
-  const { children, sessionOfRun } = work.space
-  const gone = new Set(runs.map((run) => run.id))
-  for (const { definition } of runs) countDefinition(work, definition, -1)
-  remove(work, sessionOfRun, [...gone])
-  for (const name of new Set(runs.flatMap((run) => parentNames(run.parent)))) {
-    const others = (children.get(name) ?? []).filter((child) => !gone.has(child))
-    if (others.length > 0) put(work, children, name, others)
-    else remove(work, children, [name])
+  const { space } = work
+  for (const run of runs) {
+    countDefinition(work, run.definition, -1)
+    remove(work, space.sessionOfRun, [run.id])
+    removeChild(space, run)
+    work.undo.push(() => addChild(space, run))
   }
 }
 
-export function parentNames(parent: RunRecord['parent']): readonly string[] {
+function parentNames({ parent }: Child): readonly string[] {
   return parent ? [nameOf({ runId: parent.runId }), nameOf({ session: parent.session })] : []
 }
 

@@ -85,7 +85,7 @@ function endWork(work: Work): HeldSession {
   const held = heldOf(work)
   checkReferences(work, held)
   checkEndedRuns(work, held)
-  setRecord(work, touchSession(work.changedRuns.size > 0 ? afterRuns(held) : held.record, work.now))
+  setRecord(work, touchSession(work.changedRuns.size > 0 ? afterRuns(held) : held.record, work.recordBefore, work.now))
   return held
 }
 

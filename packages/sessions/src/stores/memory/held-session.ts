@@ -1,7 +1,7 @@
 import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../contract/batch.ts'
 import type { NoticeRecord } from '../../contract/notices.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
-import { isHolding } from '../../contract/run-status.ts'
+import { firstInLine, isHolding } from '../../contract/run-status.ts'
 import { SessionError } from '../../errors.ts'
 import { withStatus, type FilledIn } from '../rules.ts'
 
@@ -88,12 +88,7 @@ export function afterRuns(held: HeldSession): SessionRecord {
 
 /** Returns the run that holds the session, or else the next one of its queue. */
 export function firstOpenRun({ openRuns }: Pick<HeldSession, 'openRuns'>): RunRecord | undefined {
-  let first: RunRecord | undefined
-  for (const run of openRuns.values()) {
-    if (isHolding(run.status)) return run
-    if (!first || run.place < first.place) first = run
-  }
-  return first
+  return firstInLine(openRuns.values())
 }
 
 export function heldByOther(held: HeldSession, runId: string): boolean {

@@ -1,7 +1,7 @@
 import type { Page } from '../../contract/paging.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
 import { hooksOf } from '../../contract/draft-notices.ts'
-import { noticeId, parseNoticePosition, printNoticePosition } from '../../contract/notices.ts'
+import { noticeId, parseNoticePosition, printNoticePosition, receiverOf } from '../../contract/notices.ts'
 import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticePosition, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
@@ -39,8 +39,9 @@ function setNotice(work: Work, held: HeldSession, notice: NoticeRecord): void {
   else remove(work, held.pendingNotices, [notice.id])
 }
 
-export function claimNotices(space: Space, { max, leaseMs, hooks }: NoticeClaimRequest, now: number): NoticeClaims {
-  const due = [...space.index.notices.until(now)].flatMap((held) => dueIn(held, hooks, now).map((notice) => ({ held, notice })))
+export function claimNotices(space: Space, request: NoticeClaimRequest, now: number): NoticeClaims {
+  const { max, leaseMs } = request
+  const due = [...space.index.notices.until(now)].flatMap((held) => wantedIn(held, request, now).map((notice) => ({ held, notice })))
   const taken = due.sort((a, b) => (a.notice.dueAt ?? 0) - (b.notice.dueAt ?? 0)).slice(0, max)
   const notices = taken.map(({ held, notice }) =>
     inOneStep(space, held.record.key, now, (work) => {
@@ -50,18 +51,22 @@ export function claimNotices(space: Space, { max, leaseMs, hooks }: NoticeClaimR
       return claimed
     }),
   )
-  return { notices, nextAt: nextAt(space, hooks) }
+  return { notices, nextAt: nextAt(space, request) }
 }
 
-function dueIn({ pendingNotices }: HeldSession, hooks: readonly string[], now: number): readonly NoticeRecord[] {
-  return [...pendingNotices.values()].filter(({ hook, dueAt = Infinity }) => dueAt <= now && hooks.includes(hook))
+/** Returns the notices that the claim may take, and that are due by this time. */
+function wantedIn({ pendingNotices, record }: HeldSession, { hooks, receiver, except = [] }: NoticeClaimRequest, dueBy: number): readonly NoticeRecord[] {
+  return [...pendingNotices.values()].filter(({ hook, dueAt = Infinity }) => {
+    const to = receiverOf(hook, record.settings.notify)
+    return dueAt <= dueBy && hooks.includes(hook) && (receiver ?? to) === to && !except.includes(to)
+  })
 }
 
-function nextAt({ index }: Space, hooks: readonly string[]): number | null {
+function nextAt({ index }: Space, request: NoticeClaimRequest): number | null {
   let next = Infinity
   for (const held of index.notices.values()) {
     if (firstNoticeAt(held) >= next) break
-    for (const { hook, dueAt = Infinity } of held.pendingNotices.values()) if (hooks.includes(hook)) next = Math.min(next, dueAt)
+    for (const { dueAt = Infinity } of wantedIn(held, request, next)) next = Math.min(next, dueAt)
   }
   return next === Infinity ? null : next
 }

@@ -1,12 +1,11 @@
-import { isEnded } from '@bowline/agent-loop/events'
-import type { EventPage, Found, SessionQuery, SessionStore } from '../../contract/session-store.ts'
-import type { EntryRecord, RunRecord, ToolCallRecord } from '../../contract/records.ts'
+import type { EventPage, Found, SessionStore } from '../../contract/session-store.ts'
+import type { EntryRecord, RunRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../../json.ts'
-import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
-import { parseSessionPosition, parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
-import type { CreationPosition, TimerPosition } from '../../contract/paging.ts'
-import { readableRecord, readOfSession, wholeEvent } from '../rules.ts'
+import { compareIds, pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
+import { parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
+import type { CreationPosition, Page, TimerPosition } from '../../contract/paging.ts'
+import { readOfSession, wholeEvent } from '../rules.ts'
 import { isOpen } from '../../contract/run-status.ts'
 import { childrenOf } from './children.ts'
 import { dueIn } from './due.ts'
@@ -97,55 +96,30 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return body && copyJson(body)
     },
     async listSessions(query) {
-      const { agent, status, expired, keyPrefix = '', parent, activeSince = 0, limit, page } = query
-      const after = page === undefined ? undefined : parseSessionPosition(page)
-      const most = pageLimit(limit)
-      const sessions = [...candidatesOf(space(), query)]
-        .map((held) => readableRecord(held.record, now()))
-        .filter((record) => agent === undefined || record.agent === agent)
-        .filter((record) => status === undefined || (status === null ? record.status === undefined : status.some((word) => word === record.status)))
-        .filter((record) => expired === undefined || (record.expiredAt !== undefined) === expired)
-        .filter((record) => record.key.startsWith(keyPrefix))
-        .filter((record) => parent === undefined || (record.parent ?? null) === parent)
-        .filter((record) => record.activeAt >= activeSince)
-        .filter((record) => after === undefined || byActivity(after, record) < 0)
-        .sort(byActivity)
-      return pageOf(copyJson(sessions.slice(0, most + 1)), most, printSessionPosition)
+      const most = pageLimit(query.limit)
+      return pageOf(copyJson(space().index.lists.find(query, now(), most + 1)), most, printSessionPosition)
     },
     async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
       const order = newestFirst ? -1 : 1
       const after = page === undefined ? undefined : parseRunPosition(page)
-      const most = pageLimit(limit)
       const held = session(key)
-      const candidates = status?.every(isOpen) ? held?.openRuns : held?.runs
-      const runs = [...(candidates?.values() ?? [])]
-        .filter((run) => after === undefined || order * (run.n - after) > 0)
-        .filter((run) => status === undefined || status.includes(run.status))
-        .sort((a, b) => order * (a.n - b.n))
-      return pageOf(copyJson(runs.slice(0, most + 1)), most, (last) => String(last.n))
+      const wanted = (run: RunRecord): boolean => (after === undefined || order * (run.n - after) > 0) && (status === undefined || status.includes(run.status))
+      const runs = [...((status?.every(isOpen) ? held?.openRuns : held?.runs)?.values() ?? [])].sort((a, b) => order * (a.n - b.n))
+      return pageWith(runs, wanted, limit, (last) => String(last.n))
     },
     async listChildren({ parent, status, limit, page }) {
-      const after = page === undefined ? undefined : parseCreationPosition(page)
-      const most = pageLimit(limit)
-      const children = childrenOf(space(), parent)
-        .filter((run) => status === undefined || status.includes(run.status))
-        .filter((run) => after === undefined || byCreation(after, run) < 0)
-        .sort(byCreation)
-      return pageOf(copyJson(children.slice(0, most + 1)), most, printCreationPosition)
+      const after = page === undefined ? beforeAll : parseCreationPosition(page)
+      const wanted = (run: RunRecord): boolean => run.id !== after.id && (status === undefined || status.includes(run.status))
+      return pageWith(childrenOf(space(), parent, after), wanted, limit, printCreationPosition)
     },
     async listBranches(key, query = {}) {
       return pageOfBranches(branchesOf(session(key)?.entries.values() ?? []), { page: query.page, limit: query.limit })
     },
     async listTimers({ kind, key, limit, page }) {
       const after = page === undefined ? undefined : parseTimerPosition(page)
-      const most = pageLimit(limit)
-      const sessions = key === undefined ? [...space().sessions.values()] : [session(key) ?? []].flat()
-      const timers = sessions
-        .flatMap((held) => [...held.timers.values()])
-        .filter((timer) => timer.kind === kind)
-        .filter((timer) => after === undefined || bySession(after, timer) < 0)
-        .sort(bySession)
-      return pageOf(copyJson(timers.slice(0, most + 1)), most, printTimerPosition)
+      const wanted = (timer: TimerRecord): boolean => timer.kind === kind && (after === undefined || bySession(after, timer) < 0)
+      const held = key === undefined ? space().index.lists.withTimer(kind, after?.session ?? '') : [session(key) ?? []].flat()
+      return pageWith(timersOf(held), wanted, limit, printTimerPosition)
     },
     async listNotices(query) {
       return copyJson(listNotices(space(), query))
@@ -154,12 +128,6 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return copyJson(dueIn(space(), now(), limit))
     },
   }
-}
-
-/** Returns every session that can match, and others only if they are cheap to filter out. */
-function candidatesOf({ sessions, index }: Space, { status, parent }: SessionQuery): Iterable<HeldSession> {
-  if (typeof parent === 'string') return index.childrenOf(parent)
-  return status?.every((word) => !isEnded(word)) ? index.open.values() : sessions.values()
 }
 
 function found<T>(value: T | undefined): Found<T> {
@@ -172,18 +140,23 @@ function noEvents(tombstone: Tombstone | undefined): EventPage {
   return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
 }
 
-function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number; key: string }): number {
-  return b.activeAt - a.activeAt || (a.key < b.key ? -1 : Number(a.key > b.key))
+const beforeAll: CreationPosition = { createdAt: -1, id: '' }
+
+/** Returns the first of these items that are wanted. */
+function pageWith<T>(items: Iterable<T>, wanted: (item: T) => boolean, limit: number | undefined, print: (last: T) => string): Page<T> {
+  const most = pageLimit(limit)
+  const found: T[] = []
+  for (const item of items) {
+    if (wanted(item)) found.push(item)
+    if (found.length > most) break
+  }
+  return pageOf(copyJson(found), most, print)
 }
 
-function byCreation(a: CreationPosition, b: CreationPosition): number {
-  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
+function* timersOf(sessions: Iterable<HeldSession>): Iterable<TimerRecord> {
+  for (const { timers } of sessions) yield* [...timers.values()].sort(bySession)
 }
 
 function bySession(a: TimerPosition, b: TimerPosition): number {
-  return compareTexts(a.session, b.session) || compareTexts(a.id, b.id)
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
+  return compareIds(a.session, b.session) || compareIds(a.id, b.id)
 }

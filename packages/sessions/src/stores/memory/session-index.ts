@@ -2,12 +2,12 @@ import type { RunRecord } from '../../contract/records.ts'
 import { inputKindsThatStart } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
+import { SessionLists } from './session-lists.ts'
 import { TimeOrder } from './time-order.ts'
 
 /** Indexes of the sessions that need work. */
 export class SessionIndex {
-  /** Sessions with an open run. */
-  readonly open = new Map<string, HeldSession>()
+  readonly lists = new SessionLists()
   /** Sessions whose first open run is queued, by its time of acceptance. */
   readonly queued = new TimeOrder<HeldSession>()
   /** Queued sessions whose first open run has a `notBefore`, by that time. */
@@ -24,13 +24,10 @@ export class SessionIndex {
   readonly notices = new TimeOrder<HeldSession>()
   /** Sessions with a settled notice, by the time of the first. */
   readonly settledNotices = new TimeOrder<HeldSession>()
-  /** Child sessions by parent key, then by their own key. */
-  readonly #children = new Map<string, Map<string, HeldSession>>()
-  readonly #parents = new Map<string, string>()
 
   /** Must be called after each change of a session. Undefined means that the key has no session. */
   update(key: string, held: HeldSession | undefined): void {
-    setOrDelete(this.open, key, held && held.openRuns.size > 0 ? held : undefined)
+    this.lists.update(key, held)
     setOrDelete(this.unread, key, held && isUnread(held) ? held : undefined)
     const first = held && firstOpenRun(held)
     setOrDelete(this.running, key, first?.status === 'running' ? held : undefined)
@@ -41,21 +38,6 @@ export class SessionIndex {
     setOrDeleteTime(this.times, key, held, held && nextTimeOf(held))
     setOrDeleteTime(this.notices, key, held, held && firstNoticeAt(held))
     setOrDeleteTime(this.settledNotices, key, held, held && firstSettledAt(held))
-    this.#updateParent(key, held)
-  }
-
-  childrenOf(parent: string): Iterable<HeldSession> {
-    return this.#children.get(parent)?.values() ?? []
-  }
-
-  #updateParent(key: string, held: HeldSession | undefined): void {
-    const [before, parent] = [this.#parents.get(key), held?.record.parent]
-    if (before !== undefined) this.#children.get(before)?.delete(key)
-    if (before !== undefined && this.#children.get(before)?.size === 0) this.#children.delete(before)
-    setOrDelete(this.#parents, key, parent)
-    if (!held || parent === undefined) return
-    const siblings = this.#children.get(parent) ?? new Map<string, HeldSession>()
-    this.#children.set(parent, siblings.set(key, held))
   }
 }
 

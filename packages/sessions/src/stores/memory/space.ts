@@ -2,9 +2,11 @@ import type { JSONObject } from '@bowline/llm'
 import type { Delivery, NewEvent } from '../../contract/batch.ts'
 import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
+import type { CreationPosition } from '../../contract/paging.ts'
 import type { StoreHint } from '../../contract/session-store.ts'
 import type { Numbers } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
+import type { SortedList } from './sorted-list.ts'
 import { SessionIndex } from './session-index.ts'
 
 /** All data of one namespace. */
@@ -13,8 +15,8 @@ export interface Space {
   readonly index: SessionIndex
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
-  /** Ids of the child runs of each run and of each session. */
-  readonly children: Map<string, readonly string[]>
+  /** Child runs of each run and of each session, in order of creation. */
+  readonly children: Map<string, SortedList<CreationPosition>>
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
   /** Number of runs that refer to each definition. */

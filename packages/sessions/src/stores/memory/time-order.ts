@@ -1,3 +1,5 @@
+import { SortedList } from './sorted-list.ts'
+
 interface Timed<V> {
   readonly n: number
   readonly time: number
@@ -7,12 +9,12 @@ interface Timed<V> {
 /** Values by key, sorted by time. Values with the same time keep their order of insertion. */
 export class TimeOrder<V> {
   readonly #byKey = new Map<string, Timed<V>>()
-  readonly #inOrder: Timed<V>[] = []
+  readonly #inOrder = new SortedList<Timed<V>, Pick<Timed<V>, 'n' | 'time'>>((a, b) => a.time - b.time || a.n - b.n)
   #last = 0
 
   /** The earliest time; Infinity if there is none. */
   get first(): number {
-    return this.#inOrder[0]?.time ?? Infinity
+    return this.#inOrder.items[0]?.time ?? Infinity
   }
 
   /** Sets the time of a key. Infinity removes it. */
@@ -22,43 +24,31 @@ export class TimeOrder<V> {
     this.delete(key)
     if (time === Infinity) return
     const timed = { n: ++this.#last, time, value }
-    this.#inOrder.splice(this.#placeOf(timed), 0, timed)
+    this.#inOrder.add(timed)
     this.#byKey.set(key, timed)
   }
 
   delete(key: string): void {
     const before = this.#byKey.get(key)
     if (!before) return
-    this.#inOrder.splice(this.#placeOf(before), 1)
+    this.#inOrder.remove(before)
     this.#byKey.delete(key)
   }
 
   *values(): Iterable<V> {
-    for (const { value } of this.#inOrder) yield value
+    for (const { value } of this.#inOrder.items) yield value
   }
 
   /** The earliest time after this one; Infinity if there is none. */
   firstAfter(time: number): number {
-    return this.#inOrder[this.#placeOf({ time, n: Infinity })]?.time ?? Infinity
+    return this.#inOrder.items[this.#inOrder.placeOf({ time, n: Infinity })]?.time ?? Infinity
   }
 
   /** Yields the values with this time or an earlier one. */
   *until(time: number): Iterable<V> {
-    for (const timed of this.#inOrder) {
+    for (const timed of this.#inOrder.items) {
       if (timed.time > time) return
       yield timed.value
     }
-  }
-
-  /** Returns the position of a value, or where to insert it. */
-  #placeOf({ time, n }: Pick<Timed<V>, 'time' | 'n'>): number {
-    let [low, high] = [0, this.#inOrder.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = this.#inOrder[middle]
-      if (other && (other.time < time || (other.time === time && other.n < n))) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 }

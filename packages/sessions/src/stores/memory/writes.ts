@@ -4,7 +4,7 @@ import type { ToolCallRecord } from '../../contract/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
 import { isHolding } from '../../contract/run-status.ts'
-import { addChild, forgetRuns } from './children.ts'
+import { addChild, removeChild, forgetRuns } from './children.ts'
 import { callId, callsTable, heldByOther, newHeld, Table } from './held-session.ts'
 import { putNotices } from './notices.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
@@ -64,10 +64,12 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     const { inputId } = run
     refuseUnless(inputId === undefined || !held.inputs.has(inputId), 'id-reused')
     refuseUnless(!work.space.sessionOfRun.has(run.id), 'conflict')
-    setRun(work, newRun(held.record, run))
+    const inserted = newRun(held.record, run)
+    setRun(work, inserted)
     put(work, work.space.sessionOfRun, run.id, held)
     if (inputId !== undefined) put(work, held.inputs, inputId, run.id)
-    addChild(work, run)
+    addChild(work.space, inserted)
+    work.undo.push(() => removeChild(work.space, inserted))
     setRecord(work, { ...held.record, nextRun: held.record.nextRun + 1 })
   },
   'run.patch'(work, { runId, patch }) {

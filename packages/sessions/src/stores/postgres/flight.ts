@@ -2,7 +2,7 @@ import type { CompiledStatement, Call } from '../sql/statement.ts'
 import { boundValues } from '../sql/statement.ts'
 import { isLost } from './postgres-errors.ts'
 import type { PostgresClient, PostgresQuery, PostgresResult } from './pool-types.ts'
-import { boundValue, columnTypes } from './stored-text.ts'
+import { boundValue, columnTypes } from '../sql/stored-text.ts'
 
 /** Compiled and prepared statements of a connection. */
 export interface Statements {

@@ -57,8 +57,8 @@ local function marked(record, mark, version)
 end
 `
 
+/** `settled` returns what became of the earlier attempts of a change. If none was executed, it blocks all of them. */
 const ofChanges = `
--- What became of the earlier tries of this change. If none was made, none can be made any more.
 local function settled(record, first, isUnchanged)
   for place = first, #ARGV do
     local _, stop = string.find(record.marks, ';' .. ARGV[place] .. '=', 1, true)
@@ -96,7 +96,10 @@ local function forgetSome(at, most)
 end
 `
 
-/** Arguments: id, time, expected version (empty: none), TTL, value, marks. */
+/**
+ * Arguments: id, time, expected version (empty: none), TTL, value, marks. The record is written first: if memory is full, this is
+ * refused, and nothing has happened.
+ */
 const compareAndSet = script(`${common}${ofChanges}
 local id, at, expected, ttl, value = ARGV[1], now(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local record = find(id)
@@ -108,7 +111,6 @@ if found ~= expected then return live and standing(record) or { 'missing' } end
 
 local version = record.version + 1
 local expiresAt = ttl == 'never' and ttl or whole(at + tonumber(ttl))
--- Refused if memory is full, and then nothing has happened: it comes first.
 write(id, version, at, expiresAt, marked(record, ARGV[6], version))
 local text = whole(version) .. ':' .. value
 if ttl == 'never' then redis.call('SET', KEYS[2], text)
@@ -122,7 +124,7 @@ forgetSome(at, 2)
 return { 'ok', whole(version) }
 `)
 
-/** Arguments: id, time, expected version (empty: any), marks. */
+/** Arguments: id, time, expected version (empty: any), marks. The value is deleted first: this is possible when memory is full, and frees some. */
 const remove = script(`${common}${ofChanges}
 local id, at, expected = ARGV[1], now(ARGV[2]), ARGV[3]
 local record = find(id)
@@ -133,7 +135,6 @@ if before then return before end
 if not live then return { 'missing' } end
 if not isExpected then return standing(record) end
 
--- Possible when memory is full: it frees some.
 redis.call('DEL', KEYS[2])
 write(id, record.version, at, 'gone', marked(record, ARGV[4], record.version))
 redis.call('ZREM', KEYS[3], id)
@@ -143,7 +144,10 @@ forgetSome(at, 2)
 return { 'ok', whole(record.version) }
 `)
 
-/** Arguments: id, time, TTL, marks. Stores no mark in the record: touching twice has the effect of touching once. */
+/**
+ * Arguments: id, time, TTL, marks. Stores no mark in the record: touching twice has the effect of touching once. The expiry of the
+ * value can be changed when memory is full.
+ */
 const touch = script(`${common}${ofChanges}
 local id, at, ttl = ARGV[1], now(ARGV[2]), ARGV[3]
 local record = find(id)
@@ -152,7 +156,6 @@ if before then return before end
 if not isLive(record, at) then return { 'missing' } end
 if redis.call('EXISTS', KEYS[2]) == 0 then return { 'lost' } end
 local expiresAt = ttl == 'never' and ttl or whole(at + tonumber(ttl))
--- Possible when memory is full.
 if ttl == 'never' then redis.call('PERSIST', KEYS[2])
 else redis.call('PEXPIRE', KEYS[2], whole(tonumber(ttl) + graceMs)) end
 write(id, record.version, at, expiresAt, record.marks)

@@ -9,7 +9,7 @@ import { askWaiting, inboxRecord } from './inbox.ts'
 import type { WaitingRow } from './inbox.ts'
 import { leaseColumns, progressColumns, runState, selectRuns, withInput } from './runs.ts'
 import type { RunLease, RunProgress } from './runs.ts'
-import { askSessionRows, sessionRecord, sessionState } from './sessions.ts'
+import { askSessionRows, sessionRecord } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
 import { all, ask, columnsOf, execute, executeAll, statement, together } from './statement.ts'
 import type { Call, RowOf, Steps } from './statement.ts'
@@ -271,9 +271,12 @@ const updateRunState = statement((db, slots: RunProgressSlots & RunLease) =>
 
 type RunProgressSlots = RunProgress & { readonly run: number }
 
-const updateSessionState = statement(
-  (db, slots: Pick<SessionStateTable, 'session' | 'status' | 'version'>) =>
-    db.updateTable('session_state').set(columnsOf(slots, ['status', 'version'])).where('session', '=', slots.session),
+const updateStatus = statement((db, slots: Pick<SessionRow, 'row' | 'status'>) =>
+  db.updateTable('session').set({ status: slots.status }).where('row', '=', slots.row),
+)
+
+const updateVersion = statement((db, slots: Pick<SessionStateTable, 'session' | 'version'>) =>
+  db.updateTable('session_state').set({ version: slots.version }).where('session', '=', slots.session),
 )
 
 function* claimOne({ session: row, run, state: before, now }: Claimable, request: ClaimRequest, waiting: readonly WaitingRow[]): Steps<Claim> {
@@ -282,7 +285,8 @@ function* claimOne({ session: row, run, state: before, now }: Claimable, request
   const session = { ...record, status: statusOfRun(state), version: record.version + 1 }
   yield* execute(updateRunState, { run: run.row, ...progressColumns(state), ...leaseColumns(state) })
   yield* execute(updateRunStatus, { row: run.row, ...statusColumns(state) })
-  yield* execute(updateSessionState, { session: row.row, ...sessionState(session) })
+  yield* execute(updateVersion, { session: row.row, version: session.version })
+  yield* execute(updateStatus, { row: row.row, status: session.status })
   const inbox = waiting.filter((each) => each.session === row.row).map(inboxRecord)
   return { run: withInput(state, run.input), session, previous: run.status === 'queued' ? 'queued' : 'running', inbox }
 }

@@ -76,7 +76,7 @@ function* decide(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'writes'
   for (const refers of work.references) refuseUnless(isThere(work, refers), 'conflict')
   checkEndedRuns(work)
   const { record } = session
-  session.record = touchSession(work.runsMoved && !session.isGone ? withStatus(record, yield* nextRun(work)) : record, work.now)
+  session.record = touchSession(work.runsMoved && !session.isGone ? withStatus(record, yield* nextRun(work)) : record, session.before, work.now)
   const { id: sessionId, version, nextSeq } = session.record
   const events = writes.reduce((count, write) => count + (write.op === 'event.append' ? write.events.length : 0), 0)
   const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const
@@ -87,7 +87,7 @@ function* decide(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'writes'
 /** Returns the run that holds the session, or else the next one of its queue. Seldom has to read the head of the queue. */
 function* nextRun(work: Work): Steps<RunState | undefined> {
   const { key, context, known, runs } = work
-  if (known.heads.has(key) || work.session?.isNew || isHeld(work)) return firstOpenRun(work)
+  if (known.heads.has(key) || work.session?.newRow || isHeld(work)) return firstOpenRun(work)
   const needs = needsOf([{ key, expect: [], writes: [] }])
   needs.heads.set(key, runs.size)
   const { runs: more, heads } = yield* learn(context, needs)

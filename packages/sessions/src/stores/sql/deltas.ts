@@ -91,5 +91,5 @@ export function* readDeltas(namespace: string, key: string, after: DeltaPlace): 
 export function replaceDeltas(work: Work, { expect }: Pick<Batch, 'expect'>): void {
   const { session, context } = work
   const replaces = session?.isGone === true || expect.some(({ that }) => that === 'fence')
-  if (context.isShared && session && !session.isNew && replaces) write(work, deleteDeltas, { session: session.row })
+  if (context.isShared && session && !session.newRow && replaces) write(work, deleteDeltas, { session: session.row })
 }

@@ -18,8 +18,7 @@ interface DueSlots {
 const timersDue = statement((db, { namespace, now, limit }: DueSlots, { time }) =>
   db
     .selectFrom('timer')
-    .innerJoin('session', 'session.row', 'timer.session')
-    .select(['timer.id', 'timer.kind', 'timer.due_at', 'timer.body', 'session.key'])
+    .select(['timer.id', 'timer.kind', 'timer.due_at', 'timer.body', 'timer.key'])
     .where('timer.namespace', '=', namespace)
     .where('timer.due_at', '<=', time(now))
     .orderBy('timer.due_at')

@@ -1,33 +1,36 @@
 import { sql } from 'kysely'
+import type { SqlBool } from 'kysely'
 import { hooksOf } from '../../contract/draft-notices.ts'
-import { noticeId, noticeNumber, parseNoticePosition, printNoticePosition } from '../../contract/notices.ts'
+import { noticeId, noticeNumber, parseNoticePosition, printNoticePosition, receiverOf } from '../../contract/notices.ts'
 import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
 import type { Page } from '../../contract/paging.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
 import { parseStored } from '../../json.ts'
+import type { SqlDialect } from './dialect.ts'
 import type { StoreView } from './sessions.ts'
-import { all, ask, columnsOf, execute, first, statement, together } from './statement.ts'
+import { all, ask, columnsOf, execute, first, statement, statementsFor, together } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, NoticeTable } from './tables.ts'
 import { atMost, numberValue, textValue } from './values.ts'
 import { recordText, sessionOf, write } from './work.ts'
 import type { Work } from './work.ts'
 
-type NewNotice = Pick<NoticeTable, 'namespace' | 'session' | 'n' | 'hook' | 'type' | 'at' | 'body'>
+type NewNotice = Pick<NoticeTable, 'namespace' | 'session' | 'n' | 'hook' | 'receiver' | 'type' | 'at' | 'body'>
 
 /** Inserts a notice, due at once. If an earlier one of its hook is pending, it becomes due when that one is settled. */
 const insertNotice = statement((db, slots: NewNotice) =>
   db
     .insertInto('notice')
-    .columns(['namespace', 'session', 'n', 'hook', 'type', 'at', 'body', 'state', 'attempts', 'queued_at', 'due_at'])
+    .columns(['namespace', 'session', 'n', 'hook', 'receiver', 'type', 'at', 'body', 'state', 'attempts', 'queued_at', 'due_at'])
     .expression(
       db.selectNoFrom([
         textValue(slots.namespace).as('namespace'),
         numberValue(slots.session).as('session'),
         numberValue(slots.n).as('n'),
         textValue(slots.hook).as('hook'),
+        textValue(slots.receiver).as('receiver'),
         textValue(slots.type).as('type'),
         numberValue(slots.at).as('at'),
         textValue(slots.body).as('body'),
@@ -55,7 +58,8 @@ export function putNotices(work: Work, draftsOf: (session: SessionRecord) => rea
       const n = (session.record.notices ?? 0) + 1
       session.record = { ...session.record, notices: n }
       work.noticesPut += 1
-      write(work, insertNotice, { namespace, session: session.row, n, hook, type, at: work.now, body: recordText(work.context, body, 'A notice') })
+      const receiver = receiverOf(hook, session.record.settings.notify)
+      write(work, insertNotice, { namespace, session: session.row, n, hook, receiver, type, at: work.now, body: recordText(work.context, body, 'A notice') })
     }
   }
 }
@@ -66,7 +70,7 @@ function selectNotices(db: Database) {
   return db.selectFrom('notice').innerJoin('session', 'session.row', 'notice.session').select([...columns, 'session.key', 'session.id'])
 }
 
-interface NoticeRow extends Omit<NoticeTable, 'namespace' | 'session'> {
+interface NoticeRow extends Omit<NoticeTable, 'namespace' | 'session' | 'receiver'> {
   readonly row: number
   readonly key: string
   readonly id: string
@@ -86,18 +90,28 @@ interface DueSlots {
   readonly namespace: string
   readonly now: number | null
   readonly hooks: readonly string[]
+  readonly receiver: string | null
+  readonly except: readonly string[]
+  readonly dueAfter: number
+}
+
+/** True for notices that the claim may take once they are due. */
+function isWanted({ hooks, receiver, except, dueAfter }: DueSlots, isOneOf: SqlDialect['isOneOf']) {
+  const to = sql.ref<string>('notice.receiver')
+  const isForHooks = isOneOf(sql.ref<string>('notice.hook'), hooks, 'text')
+  return sql<SqlBool>`notice.due_at > ${numberValue(dueAfter)} and ${isForHooks} and ${to} = coalesce(${textValue(receiver)}, ${to}) and not ${isOneOf(to, except, 'text')}`
 }
 
 /** Concurrent claims get different notices. */
-const dueNotices = statement((db, { namespace, now, hooks, max }: DueSlots & { readonly max: number }, { isOneOf, lock, time }) =>
+const dueNotices = statement((db, slots: DueSlots & { readonly max: number }, { isOneOf, lock, time }) =>
   lock(
     selectNotices(db)
-      .select(time(now).as('now'))
-      .where('notice.namespace', '=', namespace)
-      .where('notice.due_at', '<=', time(now))
-      .where((where) => isOneOf(where.ref('notice.hook'), hooks, 'text'))
+      .select(time(slots.now).as('now'))
+      .where('notice.namespace', '=', slots.namespace)
+      .where('notice.due_at', '<=', time(slots.now))
+      .where(isWanted(slots, isOneOf))
       .orderBy('notice.due_at')
-      .limit(atMost(max)),
+      .limit(atMost(slots.max)),
     'notice',
     'skip',
   ),
@@ -111,20 +125,19 @@ const leaseNotice = statement((db, slots: { readonly row: number; readonly n: nu
     .where('n', '=', slots.n),
 )
 
-const nextDue = statement((db, { namespace, now, hooks }: DueSlots, { isOneOf, time }) =>
+const nextDue = statement((db, slots: DueSlots, { isOneOf, time }) =>
   db
     .selectFrom('notice')
-    .select((row) => [row.ref('notice.due_at').$notNull().as('at'), time(now).as('now')])
-    .where('notice.namespace', '=', namespace)
-    .where('notice.due_at', 'is not', null)
-    .where((where) => isOneOf(where.ref('notice.hook'), hooks, 'text'))
+    .select((row) => [row.ref('notice.due_at').$notNull().as('at'), time(slots.now).as('now')])
+    .where('notice.namespace', '=', slots.namespace)
+    .where(isWanted(slots, isOneOf))
     .orderBy('notice.due_at')
     .limit(sql.lit(1)),
 )
 
 /** Claims due notices. Returns the time of the store too. */
-export function* claimNotices({ max, leaseMs, hooks }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
-  const slots = { namespace, now, hooks }
+export function* claimNotices({ max, leaseMs, hooks, receiver, except = [], dueAfter = -1 }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
+  const slots = { namespace, now, hooks, receiver: receiver ?? null, except, dueAfter }
   const rows = max > 0 ? yield* all(dueNotices, { ...slots, max }) : []
   const notices: NoticeRecord[] = []
   for (const row of rows) {
@@ -208,40 +221,45 @@ export function* resendNotice(key: string, id: string, view: StoreView): Steps<F
 
 interface ListSlots {
   readonly namespace: string
-  readonly state: NoticeTable['state'] | null
-  readonly hook: string | null
+  readonly key: string
+  readonly state: NoticeTable['state']
+  readonly hook: string
   readonly at: number
   readonly sessionId: string
   readonly n: number
   readonly limit: number
 }
 
-const listAll = statement((db, slots: ListSlots) => selectList(db, slots))
-const listOfSession = statement((db, slots: ListSlots & { readonly key: string }) => selectList(db, slots).where('session.key', '=', slots.key))
-
-function selectList(db: Database, { namespace, state, hook, at, sessionId, n, limit }: ListSlots) {
+/** Only notices of the same time are sorted: the index has those of a session in its place. */
+const listOf = statementsFor((db, { namespace, key, state, hook, at, sessionId, n, limit }: ListSlots, _dialect, names: readonly ('key' | 'state' | 'hook' | 'after')[]) => {
+  const has = (name: (typeof names)[number]): boolean => names.includes(name)
   return selectNotices(db)
     .where('notice.namespace', '=', namespace)
-    .where('session.namespace', '=', namespace)
-    .where('notice.state', '=', (where) => where.fn.coalesce(textValue(state), 'notice.state'))
-    .where('notice.hook', '=', (where) => where.fn.coalesce(textValue(hook), 'notice.hook'))
-    .where((where) =>
-      where.or([
-        where('notice.at', '<', at),
-        where.and([where('notice.at', '=', at), where.or([where('session.id', '<', sessionId), where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)])])]),
-      ]),
+    .$if(has('key'), (list) => list.where('session.namespace', '=', namespace).where('session.key', '=', key))
+    .$if(has('state'), (list) => list.where('notice.state', '=', state))
+    .$if(has('hook'), (list) => list.where('notice.hook', '=', hook))
+    .$if(has('after'), (list) =>
+      list
+        .where('notice.at', '<=', at)
+        .where((where) =>
+          where.or([
+            where('notice.at', '<', at),
+            where('session.id', '<', sessionId),
+            where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)]),
+          ]),
+        ),
     )
     .orderBy('notice.at', 'desc')
     .orderBy('session.id', 'desc')
     .orderBy('notice.n', 'desc')
     .limit(atMost(limit))
-}
+})
 
 export function* listNotices(namespace: string, { key, state, hook, page, ...query }: NoticeQuery): Steps<Page<NoticeRecord>> {
   const limit = pageLimit(query.limit)
-  const position = page === undefined ? { at: Number.MAX_SAFE_INTEGER, sessionId: '', n: 0 } : parseNoticePosition(page)
-  const slots = { namespace, state: state ?? null, hook: hook ?? null, ...position, limit: limit + 1 }
-  const rows = key === undefined ? yield* all(listAll, slots) : yield* all(listOfSession, { ...slots, key })
+  const position = page === undefined ? { at: 0, sessionId: '', n: 0 } : parseNoticePosition(page)
+  const list = listOf({ key: key !== undefined, state: state !== undefined, hook: hook !== undefined, after: page !== undefined })
+  const rows = yield* all(list, { namespace, key: key ?? '', state: state ?? 'pending', hook: hook ?? '', ...position, limit: limit + 1 })
   return pageOf(rows.map(noticeRecord), limit, printNoticePosition)
 }
 

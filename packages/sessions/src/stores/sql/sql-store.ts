@@ -15,10 +15,11 @@ import { dueNow } from './due.ts'
 import { listBranches, readPath } from './entries.ts'
 import { readEvents } from './events.ts'
 import { readInbox } from './inbox.ts'
+import { listSessions } from './list-sessions.ts'
 import { claimNotices, listNotices, resendNotice, settleNotice } from './notices.ts'
 import { pruneTables } from './prune.ts'
 import { listChildren, listRuns, readRun } from './runs.ts'
-import { listSessions, readSession } from './sessions.ts'
+import { readSession } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
 import { listTimers } from './timers.ts'
 import { sqlStateStore } from './state-store.ts'
@@ -83,7 +84,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, i
     readCall: (key, toolCallId) => read(({ namespace }) => readCall(namespace, key, toolCallId)),
     readApproval: (approvalId) => read(({ namespace }) => readApproval(namespace, approvalId)),
     readInbox: (key, kinds) => read(({ namespace }) => readInbox(namespace, key, kinds)),
-    listSessions: (query) => read((view) => listSessions(view, query)),
+    listSessions: (query) => snapshot((view) => listSessions(view, query)),
     listRuns: (key, query = {}) => read(({ namespace }) => listRuns(namespace, key, query)),
     listChildren: (query) => read(({ namespace }) => listChildren(namespace, query)),
     listBranches: (key, query = {}) => snapshot((view) => listBranches(view, key, query)),

@@ -8,6 +8,22 @@ export interface Statement<P, R> {
   build(this: void, db: Database, slots: P, dialect: SqlDialect): Compilable<R>
 }
 
+/**
+ * Creates statements that differ in their conditions: one for each combination of names, so that the database can use the index for
+ * it. A combination is built once.
+ */
+export function statementsFor<N extends string, P, R>(
+  build: (db: Database, slots: P, dialect: SqlDialect, names: readonly N[]) => Compilable<R>,
+): (wanted: { readonly [Name in N]?: boolean }) => Statement<P, R> {
+  const built = new Map<string, Statement<P, R>>()
+  return (wanted) => {
+    const names = Object.entries(wanted).flatMap(([name, isWanted]) => (isWanted ? [name as N] : []))
+    const found = built.get(names.join()) ?? { build: (db: Database, slots: P, dialect: SqlDialect) => build(db, slots, dialect, names) }
+    built.set(names.join(), found)
+    return found
+  }
+}
+
 /** Row that a statement returns. */
 export type RowOf<S> = S extends Statement<infer _P, infer R> ? R : never
 

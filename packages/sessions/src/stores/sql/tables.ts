@@ -29,8 +29,8 @@ export type Connection = Transaction<Tables>
 type Json = string
 
 /**
- * Columns of a session that seldom change; every commit writes its `session_state`. Other tables refer to `row`, which is shorter
- * than the key and unique across namespaces.
+ * Columns of a session that seldom change, and those that lists filter and sort by; every commit writes its `session_state`. Other
+ * tables refer to `row`, which is shorter than the key and unique across namespaces.
  */
 interface SessionTable {
   readonly row: Generated<number>
@@ -42,6 +42,12 @@ interface SessionTable {
   readonly metadata: Json
   readonly parent: string | null
   readonly created_at: number
+  /** Tenant that the key names. */
+  readonly tenant: string | null
+  /** 1: it has a parent. */
+  readonly child: number
+  readonly status: Status | null
+  readonly active_at: number
 }
 
 /** `body` holds the fields of the record without a column. */
@@ -49,9 +55,7 @@ interface SessionStateTable {
   readonly session: number
   /** Copy of the column in `session`, for the index by expiry. */
   readonly namespace: string
-  readonly status: Status | null
   readonly version: number
-  readonly active_at: number
   readonly expires_at: number | null
   readonly expired_at: number | null
   readonly next_entry: number
@@ -166,6 +170,8 @@ interface InboxTable {
 interface TimerTable {
   readonly namespace: string
   readonly session: number
+  /** Copy of the column in `session`, for lists. */
+  readonly key: string
   readonly id: string
   readonly kind: TimerKind
   readonly due_at: number | null
@@ -178,6 +184,8 @@ interface NoticeTable {
   readonly session: number
   readonly n: number
   readonly hook: string
+  /** The receiver when the notice was queued. */
+  readonly receiver: string
   readonly type: NoticeType
   readonly at: number
   readonly body: Json

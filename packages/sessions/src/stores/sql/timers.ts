@@ -16,25 +16,23 @@ interface ListSlots {
   readonly limit: number
 }
 
-function selectTimers(db: Database, { namespace, kind }: ListSlots) {
+function selectTimers(db: Database, { namespace, kind, limit }: ListSlots) {
   return db
-    .selectFrom('session')
-    .innerJoin('timer', 'timer.session', 'session.row')
-    .select(['timer.id', 'timer.kind', 'timer.due_at', 'timer.body', 'session.key'])
-    .where('session.namespace', '=', namespace)
+    .selectFrom('timer')
+    .select(['timer.id', 'timer.kind', 'timer.due_at', 'timer.body', 'timer.key'])
+    .where('timer.namespace', '=', namespace)
     .where('timer.kind', '=', kind)
+    .orderBy('timer.key')
+    .orderBy('timer.id')
+    .limit(atMost(limit))
 }
 
-const ofSession = statement((db, slots: ListSlots) =>
-  selectTimers(db, slots).where('session.key', '=', slots.key).where('timer.id', '>', slots.id).orderBy('timer.id').limit(atMost(slots.limit)),
-)
+const ofSession = statement((db, slots: ListSlots) => selectTimers(db, slots).where('timer.key', '=', slots.key).where('timer.id', '>', slots.id))
 
 const ofAll = statement((db, slots: ListSlots) =>
   selectTimers(db, slots)
-    .where((where) => where.or([where('session.key', '>', slots.key), where.and([where('session.key', '=', slots.key), where('timer.id', '>', slots.id)])]))
-    .orderBy('session.key')
-    .orderBy('timer.id')
-    .limit(atMost(slots.limit)),
+    .where('timer.key', '>=', slots.key)
+    .where((where) => where.or([where('timer.key', '>', slots.key), where('timer.id', '>', slots.id)])),
 )
 
 export function* listTimers(namespace: string, { kind, key, limit, page }: TimerQuery): Steps<Page<TimerRecord>> {
@@ -45,6 +43,6 @@ export function* listTimers(namespace: string, { kind, key, limit, page }: Timer
   return pageOf(rows.map(timerRecord), most, printTimerPosition)
 }
 
-export function timerRecord({ id, kind, due_at: dueAt, body, key }: Pick<TimerTable, 'id' | 'kind' | 'due_at' | 'body'> & { readonly key: string }): TimerRecord {
+export function timerRecord({ id, kind, due_at: dueAt, body, key }: Pick<TimerTable, 'id' | 'kind' | 'due_at' | 'body' | 'key'>): TimerRecord {
   return { id, session: key, kind, dueAt, body: parseStored(body, `The timer ${id}`) }
 }

@@ -2,7 +2,7 @@ import { SessionError } from '../../errors.ts'
 import type { Batch, CommitResult, NewEvent } from '../../contract/batch.ts'
 import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
-import { isHolding, isOpen } from '../../contract/run-status.ts'
+import { firstInLine, isHolding, isOpen } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
 import { Refused } from '../refused.ts'
 import type { RunState } from '../rules.ts'
@@ -10,8 +10,8 @@ import type { Known, KnownContext } from './known.ts'
 import { nameIn } from './known.ts'
 import { leaseColumns, progressColumns, runState } from './runs.ts'
 import type { RunLease, RunProgress } from './runs.ts'
-import { sessionRecord, sessionState } from './sessions.ts'
-import type { SessionState } from './sessions.ts'
+import { listedColumns, sessionRecord, sessionState } from './sessions.ts'
+import type { ListedColumns, SessionState } from './sessions.ts'
 import { ask, columnsOf, statement } from './statement.ts'
 import type { Call, Statement } from './statement.ts'
 import type { RunStateTable, SessionStateTable } from './tables.ts'
@@ -56,8 +56,10 @@ export interface Work {
 
 export interface HeldSession {
   readonly row: number
-  /** Its state has no row yet. */
-  readonly isNew: boolean
+  /** Row that this batch inserts, until its columns are complete. */
+  readonly newRow?: ListedColumns
+  /** Record before the batch. Undefined if the batch creates the session. */
+  readonly before: SessionRecord | undefined
   /** This batch deletes it. */
   isGone?: true
   record: SessionRecord
@@ -87,7 +89,8 @@ interface WorkOptions {
 
 export function beginWork(context: CommitContext, known: Known, { key, batchId = null, notify = [] }: WorkOptions): Work {
   const { session: row, now } = placeOf(known, key)
-  const session = row && { row: row.row, isNew: false, record: sessionRecord(row), nextEntry: row.next_entry, batchId: row.batch_id, lastResult: row.batch }
+  const record = row && sessionRecord(row)
+  const session = row && record && { row: row.row, before: record, record, nextEntry: row.next_entry, batchId: row.batch_id, lastResult: row.batch }
   return {
     ...{ context, known, now, key, batchId, session, runs: new Map(), runsMoved: false, entriesPut: new Set(), callsPut: new Map() },
     ...{ inputsPut: new Set(), inboxRows: new Map(), inboxPut: 0, notify, noticesPut: 0, references: [], writes: [] },
@@ -147,8 +150,7 @@ export function isHeld(work: Work): boolean {
 
 /** Returns the run that holds the session, or else the next one of its queue. */
 export function firstOpenRun(work: Work): RunState | undefined {
-  const open = openRuns(work)
-  return open.find(({ status }) => isHolding(status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
+  return firstInLine(openRuns(work))
 }
 
 /** Returns the open runs that are known. The first one is always among them. */
@@ -159,7 +161,7 @@ function openRuns(work: Work): readonly RunState[] {
 
 type SavedSession = SessionState & Pick<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
 
-const sessionStateColumns = ['status', 'version', 'active_at', 'expires_at', 'expired_at', 'next_entry', 'body', 'batch_id', 'batch'] as const
+const sessionStateColumns = ['version', 'expires_at', 'expired_at', 'next_entry', 'body', 'batch_id', 'batch'] as const
 
 const updateSessionState = statement((db, slots: SavedSession) =>
   db.updateTable('session_state').set(columnsOf(slots, sessionStateColumns)).where('session', '=', slots.session),
@@ -167,6 +169,11 @@ const updateSessionState = statement((db, slots: SavedSession) =>
 
 const insertSessionState = statement((db, slots: SavedSession) =>
   db.insertInto('session_state').values(columnsOf(slots, ['session', 'namespace', ...sessionStateColumns])),
+)
+
+/** Moves the session in lists. */
+const updateListed = statement((db, slots: ListedColumns & { readonly row: number }) =>
+  db.updateTable('session').set(columnsOf(slots, ['status', 'active_at'])).where('row', '=', slots.row),
 )
 
 const progress = ['stop', 'attempts', 'definition', 'open_calls', 'body', 'batch_id', 'batch'] as const
@@ -188,10 +195,13 @@ const updateRunState = statement((db, slots: SavedProgress & RunLease) =>
 
 /** Writes session and runs, and stores the result for a repeat of this batch with the session and the runs that it names. */
 export function endWork(work: Work, result: Applied, named: readonly HeldRun[]): void {
-  const { row: session, record, nextEntry, isNew, batchId, lastResult } = sessionOf(work)
+  const { row: session, record, newRow, before, nextEntry, batchId, lastResult } = sessionOf(work)
   const applied = work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
   const { namespace } = work.context
-  write(work, isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace, next_entry: nextEntry, ...applied })
+  const listed = listedColumns(record)
+  if (newRow) Object.assign(newRow, listed)
+  else if (before?.status !== record.status || before?.activeAt !== record.activeAt) write(work, updateListed, { row: session, ...listed })
+  write(work, newRow ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace, next_entry: nextEntry, ...applied })
   const changed = [...work.runs.values()].filter((run) => run !== undefined).filter((run) => run.changed || named.includes(run))
   // In the order in which leases are renewed.
   for (const run of changed.sort((a, b) => a.row - b.row)) {

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../contract/batch.ts'
 import { noticeOfExpiry, noticesOfEvents } from '../../contract/draft-notices.ts'
+import { tenantOf } from '../../keys.ts'
 import { refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newSession, patchSession } from '../rules.ts'
+import { listedColumns } from './sessions.ts'
 import { deleteSession, deleteTombstone } from './delete-session.ts'
 import { storedContent } from './entries.ts'
 import { nameIn } from './known.ts'
@@ -91,7 +93,7 @@ const writes: Writes = {
     const { row: session } = sessionOf(work)
     const { namespace } = work.context
     for (const { id, kind, dueAt, body } of timers) {
-      write(work, putTimer, { namespace, session, id, kind, due_at: dueAt, body: recordText(work.context, body, `The timer ${id}`) })
+      write(work, putTimer, { namespace, session, key: work.key, id, kind, due_at: dueAt, body: recordText(work.context, body, `The timer ${id}`) })
     }
   },
 
@@ -106,7 +108,14 @@ export function applyWrites(work: Work, list: readonly Write[]): void {
 }
 
 const insertSessionRow = statement((db, slots: NewSessionRow) =>
-  db.insertInto('session').values(columnsOf(slots, ['row', 'namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'])),
+  db
+    .insertInto('session')
+    .values(
+      columnsOf(slots, [
+        ...(['row', 'namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'] as const),
+        ...(['tenant', 'child', 'status', 'active_at'] as const),
+      ]),
+    ),
 )
 
 const updateMetadata = statement((db, slots: { readonly row: number; readonly metadata: string }) =>
@@ -121,8 +130,10 @@ function insertSession(work: Work, session: NewSession): void {
   const record = newSession(work.key, session, numbers)
   const { key, id, agent, owner = null, parent = null, createdAt } = record
   const row = takeRow(work.known.newSessions)
-  write(work, insertSessionRow, { row, namespace, key, id, agent, owner, metadata: JSON.stringify(record.metadata), parent, created_at: createdAt })
-  work.session = { row, isNew: true, record, nextEntry: 1, batchId: null, lastResult: null }
+  const fixed = { row, namespace, key, id, agent, owner, metadata: JSON.stringify(record.metadata), parent, created_at: createdAt }
+  const newRow = { ...fixed, tenant: tenantOf(key) ?? null, child: parent === null ? 0 : 1, ...listedColumns(record) }
+  write(work, insertSessionRow, newRow)
+  work.session = { row, newRow, before: undefined, record, nextEntry: 1, batchId: null, lastResult: null }
 }
 
 const insertEntryRow = statement((db, slots: EntryTable) =>
@@ -208,7 +219,7 @@ const timerColumns = ['kind', 'due_at', 'body'] as const
 const putTimer = statement((db, slots: TimerTable) =>
   db
     .insertInto('timer')
-    .values(columnsOf(slots, ['namespace', 'session', 'id', ...timerColumns]))
+    .values(columnsOf(slots, ['namespace', 'session', 'key', 'id', ...timerColumns]))
     .onConflict((conflict) => conflict.columns(['session', 'id']).doUpdateSet(columnsOf(slots, timerColumns))),
 )
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { sqliteDialect } from '../sql/dialect.ts'
 import { boundValues, compileStatement } from '../sql/statement.ts'
+import { boundValue, fromStored } from '../sql/stored-text.ts'
 import type { Call, CompiledStatement, Request, Statement, Steps } from '../sql/statement.ts'
 import type { Database } from '../sql/tables.ts'
 
@@ -158,7 +159,7 @@ export class SqliteConnection {
   #execute({ statement, values }: Call): readonly unknown[] {
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement)
     const bound = boundValues(prepared.compiled, values).map(columnValue)
-    if (prepared.givesRows) return prepared.statement.all(...bound)
+    if (prepared.givesRows) return prepared.statement.all(...bound).map(readRow)
     prepared.statement.run(...bound)
     return []
   }
@@ -174,6 +175,16 @@ export class SqliteConnection {
 }
 
 /** A list is bound as one JSON text. */
-function columnValue(value: unknown): SQLInputValue {
+function columnValue(given: unknown): SQLInputValue {
+  const value = boundValue(given)
   return Array.isArray(value) ? JSON.stringify(value) : (value as SQLInputValue)
+}
+
+/** Changes the row, because copying every row costs more. */
+function readRow(row: Record<string, unknown>): Record<string, unknown> {
+  for (const name in row) {
+    const value = row[name]
+    if (typeof value === 'string') row[name] = fromStored(value)
+  }
+  return row
 }

@@ -15,11 +15,6 @@ export interface CrashPlan {
   readonly targets: readonly number[]
 }
 
-/** Returns true if the mode can apply at this point: an answer can be lost only where there is one. */
-export function isStrikable(mode: CrashMode, { kind }: CrashPoint): boolean {
-  return mode !== 'lost-response' || kind === 'before-commit' || kind === 'after-commit' || kind === 'after-claim'
-}
-
 export function printPoint({ number, kind, what }: CrashPoint): string {
   return `${number} ${kind} ${what}`
 }

@@ -7,12 +7,16 @@ import { CrashProcess } from './crash-process.ts'
 import { isAtRest, readSessions } from './read-end.ts'
 import { Scene } from './scene.ts'
 import { nameOfError, startRuntime } from './start-runtime.ts'
-import type { CrashEnd, CrashScenario } from './types.ts'
+import type { PlannedFault, StoreCall } from './store-faults.ts'
+import type { CrashEnd, CrashScenario, World } from './types.ts'
 import { watchedAgents } from './watched-agents.ts'
 import { watchedRuntime } from './watched-runtime.ts'
 import { watchedStore } from './watched-store.ts'
 
 const stepMs = 250
+/** A client tries for ten seconds. */
+const clientWaitMs = 500
+const mostTries = 20
 const notTheSame =
   'The scenario did not reach the crash point again because its steps differ between runs. Use only the given clock, ids and world, not the time of the machine.'
 
@@ -20,26 +24,31 @@ export interface ScenarioRun {
   readonly end: CrashEnd
   /** The points of each life: before the first crash, after it, and after the second. */
   readonly lives: readonly (readonly CrashPoint[])[]
+  /** Calls to the store until the scenario was at rest. */
+  readonly calls: readonly StoreCall[]
   readonly trace: readonly string[]
 }
 
 export interface ScenarioRunOptions {
   readonly plan: CrashPlan
+  /** Faults of the store while its process lives on. Default: none. */
+  readonly faults?: readonly PlannedFault[]
   readonly seed: number
   readonly restWithinMs: number
 }
 
 /** Runs a scenario until it is at rest, with the crashes of the plan, in as many processes as needed. */
 export async function runScenario(scenario: CrashScenario, options: ScenarioRunOptions): Promise<ScenarioRun> {
-  const scene = new Scene(scenario.store?.() ?? memoryStore(), options.plan, options.seed)
+  const scene = new Scene(scenario.store?.() ?? memoryStore(), options.plan, options.faults ?? [], options.seed)
   const stage = new Stage(scenario, scene, options.restWithinMs)
   const stuck = await stage.play()
+  const calls = [...scene.faults.calls]
   const end = await stage.look(stuck)
   await stage.clear()
-  if (scene.counter.isUnfinished) {
+  if (scene.counter.isUnfinished || scene.faults.isUnfinished) {
     throw new SessionError('conflict', notTheSame)
   }
-  return { end, lives: scene.counter.lives, trace: scene.trace }
+  return { end, lives: scene.counter.lives, calls, trace: scene.trace }
 }
 
 interface LiveProcess {
@@ -80,11 +89,12 @@ class Stage {
   }
 
   async look(stuck: string | undefined): Promise<CrashEnd> {
-    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, world } = this.#scene
+    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, modelCalls, world } = this.#scene
     return {
       world: { effects: world.effects, notes: world.notes },
       sessions: await readSessions(store),
       acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers, inputs: acceptedInputs },
+      modelCalls,
       staleWrites,
       ...(stuck === undefined ? {} : { stuck }),
     }
@@ -118,7 +128,7 @@ class Stage {
     const live: LiveProcess = { process, runtime, release, isZombie: false, isDone: false, failure: undefined }
     this.#all.push(live)
     startRuntime(runtime)
-      .then(() => this.#scenario.drive(watchedRuntime(this.#scene, runtime), world))
+      .then(() => this.#drive(watchedRuntime(this.#scene, runtime), world))
       .then(
         () => this.#scene.log(process, 'the client is done'),
         (error: unknown) => {
@@ -127,6 +137,20 @@ class Stage {
         },
       )
       .finally(() => (live.isDone = true))
+  }
+
+  /** A client that gets an error of the store waits and starts again, as after a crash. */
+  async #drive(runtime: Runtime, world: World): Promise<void> {
+    this.#scene.faults.isCounting = true
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#scenario.drive(runtime, world)
+      } catch (error) {
+        const isOfStore = SessionError.isInstance(error) && (error.retryable || error.code === 'store-full')
+        if (!isOfStore || tries === mostTries) throw error
+        await world.sleep(clientWaitMs)
+      }
+    }
   }
 
   /** Replaces the disturbed process by another one. */

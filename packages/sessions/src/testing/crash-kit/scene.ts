@@ -9,6 +9,7 @@ import type { CrashProcess } from './crash-process.ts'
 import { OutsideWorld } from './outside-world.ts'
 import { RunOwners } from './run-owners.ts'
 import { seededRandom } from './seeded-random.ts'
+import { StoreFaults, type PlannedFault } from './store-faults.ts'
 import type { AcknowledgedInput } from './types.ts'
 
 /** Limit of turns of the event loop. Work that takes longer continues at the next timer. */
@@ -24,6 +25,7 @@ export class Scene {
   readonly store: SessionStore
   readonly plan: CrashPlan
   readonly counter: PointCounter
+  readonly faults: StoreFaults
   readonly trace: string[] = []
   readonly world = new OutsideWorld((process, what) => this.log(process, what))
   readonly owners = new RunOwners()
@@ -31,6 +33,7 @@ export class Scene {
   readonly acceptedRuns = new Set<string>()
   readonly acceptedAnswers = new Map<string, number>()
   acceptedInputs: readonly AcknowledgedInput[] = []
+  modelCalls = 0
   /** The process whose points are counted. */
   watched: CrashProcess | undefined
   /** True from the disturbance of the watched process until it is replaced. */
@@ -38,10 +41,11 @@ export class Scene {
   /** Called when a process takes over a run of another process. */
   onTakeover: () => void = () => undefined
 
-  constructor(store: SessionStore, plan: CrashPlan, seed: number) {
+  constructor(store: SessionStore, plan: CrashPlan, faults: readonly PlannedFault[], seed: number) {
     this.store = store
     this.plan = plan
     this.counter = new PointCounter(plan)
+    this.faults = new StoreFaults(faults)
     this.random = seededRandom(seed)
     this.clock = this.#time.clock
   }
@@ -74,19 +78,18 @@ export class Scene {
     this.trace.push(`${this.clock.now()} ms ${process.name} ${what}`)
   }
 
-  /** Marks a point at which the process may be disturbed. Returns true if the answer of the store is lost. */
-  async point(process: CrashProcess, kind: PointKind, what: string): Promise<boolean> {
+  /** Marks a point at which the process may be disturbed. */
+  async point(process: CrashProcess, kind: PointKind, what: string): Promise<void> {
     await process.pass(kind.endsWith('commit') ? 'store' : 'code')
+    if (kind === 'model-call') this.modelCalls += 1
     if (kind !== 'after-commit' && kind !== 'after-claim') this.log(process, `${kind} ${what}`)
-    if (process !== this.watched || !this.counter.reach(kind, what)) return false
+    if (process !== this.watched || !this.counter.reach(kind, what)) return
     this.log(process, `is struck: ${this.plan.mode}`)
-    if (this.plan.mode === 'lost-response') return true
     this.isStruck = true
     if (this.plan.mode === 'kill') process.kill()
     else process.stop()
     // At `before-commit` the process has not sent its commit, and sends it as soon as it wakes. Answers come only after its
     // timers.
     await process.pass(kind === 'before-commit' ? 'store' : 'code')
-    return false
   }
 }

@@ -11,8 +11,8 @@ import type {
   ToolCallRecord,
 } from '../../contract/records.ts'
 
-/** Fault at a point: the process dies, the answer of the store is lost, or the process freezes for a while. */
-export type CrashMode = 'kill' | 'lost-response' | 'zombie'
+/** Fault at a point: the process dies, or it freezes for a while. */
+export type CrashMode = 'kill' | 'zombie'
 
 /** Work whose result must be correct wherever its process is disturbed. */
 export interface CrashScenario {
@@ -75,11 +75,13 @@ export interface CrashEnd {
   readonly sessions: readonly SessionEnd[]
   /** Acknowledgements that clients received. */
   readonly acknowledged: Acknowledged
+  /** Number of model calls of all processes. Absent: it was not counted. */
+  readonly modelCalls?: number
   /** Writes of owners that had lost their run, but that the store accepted. */
   readonly staleWrites: readonly string[]
   /** Reason why the scenario did not end. Absent: it ended. */
   readonly stuck?: string
-  /** End of the same scenario without a crash. Absent in that run itself. */
+  /** End of the same scenario without a crash or fault. Absent in that run itself. */
   readonly undisturbed?: CrashEnd
 }
 
@@ -120,6 +122,43 @@ export interface AcknowledgedInput {
   /** False if the runtime reported a repeat. Always true for an overlay, because the runtime does not report repeats of it. */
   readonly isNew: boolean
 }
+
+/**
+ * Fault of one call to a store while the process lives on. `unavailable`: the store does not get the call. `answer-lost`: it
+ * executes the call. In both cases the process gets `store-unavailable`. `full`: a call that writes gets `store-full`. `away`: this
+ * call and all others get `store-unavailable` for 2,000 ms of the fake clock.
+ */
+export type StoreFault = 'unavailable' | 'answer-lost' | 'full' | 'away'
+
+/** Faults, numbers, seed and time limit (ms of the fake clock) of `exploreStoreFaults`. */
+export interface ExploreStoreFaultsOptions {
+  /** Default: all. */
+  readonly faults?: readonly StoreFault[]
+  /** Number of single faults, which the seed draws. Default: each fault of each call. */
+  readonly singles?: number
+  /** Number of pairs of faults, which the seed draws. Default 0. */
+  readonly pairs?: number
+  /** Tries only this `point` of a failure. */
+  readonly only?: string
+  /** Seed of all random numbers. Default 1. */
+  readonly seed?: number
+  /** Time limit for coming to rest, in ms of the fake clock. Default 600,000. */
+  readonly restWithinMs?: number
+}
+
+/** Counts and failures of one exploration. No failures means that every invariant held. */
+export interface StoreFaultReport {
+  /** Number of calls to the store in the undisturbed run. */
+  readonly calls: number
+  /** Number of runs of the scenario. */
+  readonly runs: number
+  readonly failures: readonly StoreFaultFailure[]
+  /** Trace of the undisturbed run. */
+  readonly trace: readonly string[]
+}
+
+/** A broken invariant with the faults that replay it. Without a fault, `point` is empty. */
+export type StoreFaultFailure = Omit<CrashFailure, 'mode'>
 
 /** Crash modes, depth, seed and time limit (ms of the fake clock) of `exploreCrashes`. */
 export interface ExploreOptions {

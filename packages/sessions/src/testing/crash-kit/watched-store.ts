@@ -1,7 +1,6 @@
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import type { Claim, LeaseState, SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
-import { aroundStore } from '../around-store.ts'
-import { unavailable } from '../fault-plan.ts'
+import { aroundStore, type StoreOperation } from '../around-store.ts'
 import type { CrashProcess } from './crash-process.ts'
 import { nameOfBatch, printResult } from './print-commit.ts'
 import type { Scene } from './scene.ts'
@@ -29,13 +28,13 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
 
   async function commit(batch: Batch, go: () => Promise<unknown>): Promise<CommitResult> {
     const name = nameOfBatch(batch)
-    if (await scene.point(process, 'before-commit', name)) throw unavailable('commit')
+    await scene.point(process, 'before-commit', name)
     const stale = scene.owners.lostRunsIn(process, batch)
     const result = (await go()) as CommitResult
     scene.log(process, `commit ${name}: ${printResult(result)}`)
     if (!result.ok) return result
     scene.staleWrites.push(...stale.map((runId) => `${process.name} wrote ${name} for the run ${runId} after another process had claimed it`))
-    if (await scene.point(process, 'after-commit', name)) throw unavailable('commit')
+    await scene.point(process, 'after-commit', name)
     return result
   }
 
@@ -46,7 +45,7 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     for (const { run, previous } of claims) scene.log(process, `claim ${run.id} (${previous}): epoch ${run.epoch}`)
     if (claims.some(({ previous }) => previous === 'running')) scene.onTakeover()
     const names = claims.map(({ run }) => run.id).join(' ')
-    if (await scene.point(process, 'after-claim', names)) throw unavailable('claim')
+    await scene.point(process, 'after-claim', names)
     return claims
   }
 
@@ -56,8 +55,7 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     return states
   }
 
-  const store = aroundStore(scene.store, async (operation, args, ask) => {
-    await process.pass('store')
+  async function call(operation: StoreOperation, args: readonly unknown[], ask: () => Promise<unknown>): Promise<unknown> {
     const go = (): Promise<unknown> => scene.ask(process, ask)
     switch (operation) {
       case 'open':
@@ -73,6 +71,12 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
       default:
         return go()
     }
+  }
+
+  const store = aroundStore(scene.store, async (operation, args, ask) => {
+    await process.pass('store')
+    const what = operation === 'commit' ? nameOfBatch(args[0] as Batch) : ''
+    return scene.faults.around(process, { operation, what }, () => call(operation, args, ask), (said) => scene.log(process, said))
   })
   return { store, release: async () => void (isOpen && (await scene.store.close())) }
 }

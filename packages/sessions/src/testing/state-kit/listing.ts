@@ -45,10 +45,10 @@ export const listing: StateTopic = ({ it }) => {
   })
 
   it('O20: what has expired is in no page, and each record is listed as it is read', async (bench) => {
-    await bench.must('a', null, 1, { ttlMs: 500 })
+    await bench.must('a', null, 1, { ttlMs: bench.lifeMs })
     await bench.must('b', null, { of: 'b' })
-    await bench.must('c', null, 1, { ttlMs: 500 })
-    await bench.pass(500)
+    await bench.must('c', null, 1, { ttlMs: bench.lifeMs })
+    await bench.pass(bench.lifeMs)
     assert.deepEqual(await bench.store.list(space, { limit: 1 }), { items: [{ id: 'b', ...(await bench.found('b')) }] })
   })
 

@@ -83,10 +83,10 @@ export const searching: StateTopic = ({ it, options }) => {
   test('A194, A195: nothing is found of a record that was deleted, has expired or was swept', async (bench) => {
     const { add, search, store, index } = bench
     await add('a', null, inRoom('gone'))
-    await add('b', null, inRoom('gone'), 500)
+    await add('b', null, inRoom('gone'), bench.lifeMs)
     await store.delete(space, 'a')
     assert.deepEqual(await search(['gone']), ['b'])
-    await bench.pass(500)
+    await bench.pass(bench.lifeMs)
     assert.deepEqual([await search(['gone']), await index.count(space, 'room')], [[], 0])
     await store.sweep(10)
     await add('a', null, inRoom('back'))

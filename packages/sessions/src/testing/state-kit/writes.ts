@@ -6,7 +6,7 @@ import type { StateTopic } from './kit.ts'
 /** Tests of reads, compare-and-set, deletion, and errors of a closed store. */
 export const writes: StateTopic = ({ it, options }) => {
   it('O57: what was written is read, with its version and its times', async (bench) => {
-    const value = { text: 'ä 🎈', list: [1, null, { deep: true }], empty: {} }
+    const value = { text: 'ä 🎈', list: [1, null, { deep: true }], empty: {}, 'half \ud83d': 'a\0b \udc00' }
     assert.deepEqual(await bench.put('a', null, value, { ttlMs: 5_000 }), { ok: true, version: 1 })
     const { usedAt, ...read } = await bench.found('a')
     assert.deepEqual(read, { version: 1, value, expiresAt: usedAt + 5_000 })

@@ -38,9 +38,20 @@ export const listing: Topic = ({ it }) => {
     assert.deepEqual(await keysOf(bench, { activeSince: startMs + 21 }), [])
     await bench.claim({ runId: 'run of room:1' })
     assert.deepEqual(await keysOf(bench, { activeSince: startMs + 21 }), [])
-    await bench.commit([], { key: 'room:2', deliver: [deliver('room:1', [patchRun('run of room:1', { step: 1 })])] })
+    await bench.commit([insertRun('other run')], { key: 'room:2', deliver: [deliver('room:1', [insertRun('next run')])] })
     assert.deepEqual(await keysOf(bench, { activeSince: startMs + 30 }), ['room:1', 'room:2'])
     assert.deepEqual(await keysOf(bench, { activeSince: startMs + 30, agent: 'other' }), [])
+  })
+
+  it('S162: a commit that adds no run moves the activity only after a minute', async (bench) => {
+    await bench.running('run-1')
+    const times: number[] = []
+    for (const ms of [59_999, 1, 59_999, 1]) {
+      await bench.clock.advance(ms)
+      await bench.commit([patchRun('run-1', { step: times.length })])
+      times.push((await bench.session(room)).activeAt - startMs)
+    }
+    assert.deepEqual(times, [0, 60_000, 60_000, 120_000])
   })
 
   it('S47: what is asked for holds on every page', async (bench) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { NewRun, RunPatch } from '../../contract/batch.ts'
-import type { NoticeClaims, NoticeHook, NoticeRecord, NoticeType } from '../../contract/notices.ts'
+import type { NoticeClaimRequest, NoticeClaims, NoticeHook, NoticeRecord, NoticeType } from '../../contract/notices.ts'
 import { appendEvents, deleteSession, deliver, ensure, insertRun, other, parentOf, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
@@ -173,6 +173,28 @@ export const notices: Topic = ({ it, options }) => {
     assert.deepEqual((await claim(bench, ['default', 'audit'], 0)), { notices: [], nextAt: startMs })
     assert.equal((await bench.store.due(0)).noticesAt, startMs)
     assert.deepEqual(await claimed(bench, ['default', 'audit']), ['run-1'])
+  })
+
+  it('S213: a claim is for one receiver, or leaves some out, and so is the next time', async (bench) => {
+    const keys = ['one', 'two', 'three'].map((name) => [`room:${name}`, `https://${name}.example`] as const)
+    for (const [key, origin] of keys) {
+      const settings = { notify: { url: `${origin}/hooks/${key}`, events: ['settled'], secret: 'a secret of a session' } } as const
+      await bench.commit([{ op: 'session.ensure', session: { id: key, agent: 'assistant', metadata: {}, at: bench.clock.now(), settings } }], { key })
+      await ended(bench, key, key, key === 'room:one' ? [toDefault] : [])
+      await bench.clock.advance(1)
+    }
+    const claimOf = async (fields: Partial<NoticeClaimRequest>, max = 0) => {
+      const { notices, nextAt } = await bench.store.claimNotices({ max, leaseMs, hooks: ['default', 'session'], ...fields })
+      return [notices.map(({ session, hook }) => `${session} ${hook}`), nextAt === null ? null : nextAt - startMs]
+    }
+    const [first = '', second = '', third = ''] = keys.map(([, origin]) => origin)
+    assert.deepEqual(await claimOf({ receiver: third }), [[], 2])
+    assert.deepEqual(await claimOf({ except: [first, 'default'] }), [[], 1])
+    assert.deepEqual(await claimOf({ except: [first, second, third, 'default'] }), [[], null])
+    assert.deepEqual(await claimOf({ receiver: second, max: 10 }), [['room:two session'], 1 + leaseMs + 2])
+    assert.deepEqual(await claimOf({ receiver: 'default', max: 10 }), [['room:one default'], leaseMs + 3])
+    // What the store saw as due before may be left out, and what is due later must not.
+    assert.deepEqual(await claimOf({ except: [first], dueAfter: startMs + 1, max: 10 }), [['room:three session'], leaseMs + 3])
   })
 
   it('S212: claims and outcomes leave the session as it is', async (bench) => {

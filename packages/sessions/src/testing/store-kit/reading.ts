@@ -94,10 +94,18 @@ export const reading: Topic = ({ it, options }) => {
       })
     }
     assert.equal((await bench.session()).version, 1)
-    const odd = { none: undefined, proto: JSON.parse('{"__proto__": {"a": 1}}') as unknown, text: '\u0000 \ud83d\ude00 \u2028', big: 2 ** 53, tiny: -1e-7 }
+    const odd = { none: undefined, proto: JSON.parse('{"__proto__": {"a": 1}}') as unknown, text: '\u0000 \ud83d\ude00 \u2028', 'half \ud83d': '\udc00', big: 2 ** 53, tiny: -1e-7 }
     await bench.commit([insertRun('run-1', { input: odd as never })])
     const { none: _, ...kept } = odd
     assert.deepEqual((await bench.run('run-1')).input, kept)
+  })
+
+  it('S7, S44: ids of any characters are read back unchanged, and stay distinct', async (bench) => {
+    const ids = ['a\0b', 'a\u0001b', 'a\ud800', 'a\ud801', 'ab']
+    await bench.commit([ensure(), appendEntries(...ids.map((id, index) => userEntry(id, ids[index - 1] ?? null, id)))])
+    assert.deepEqual((await bench.store.readPath(room)).items.map(({ id }) => id), ids.toReversed())
+    for (const id of ids) await bench.commit([insertRun(id, { inputId: id })])
+    assert.deepEqual(await Promise.all(ids.map(async (id) => (await bench.run(id)).inputId)), ids)
   })
 
   if (options.limitsRecords) {

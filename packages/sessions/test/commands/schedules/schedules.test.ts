@@ -1,3 +1,4 @@
+import { defineExtension } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock } from '@bowline/llm/testing'
@@ -6,7 +7,7 @@ import type { ScheduleOptions, Session } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { fireSchedule } from '../../../src/commands/schedules/fire-schedule.ts'
 import { LiveLog } from '../../../src/log/live-log.ts'
-import { collect, heldScript, setup, userTexts, type SetupOptions } from '../../support.ts'
+import { collect, gate, heldScript, setup, userTexts, type SetupOptions } from '../../support.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -244,6 +245,26 @@ describe('schedules', () => {
     await clock.advance(2000)
     expect(await inputs(session)).toEqual(sent.map((second) => `schedule:s:2026-11-26T12:00:${second}.000Z`))
     expect((await session.schedules.list()).map(({ nextAt }) => nextAt)).toEqual([noon + 8000])
+    await runtime.stop()
+  })
+
+  it.each([
+    ['is sent while only hooks after the end of a turn run', 'hello', ['04']],
+    ['is not sent if another run is queued behind them', 'other', []],
+  ])('S210: with skip an input %s', async (_what, text, sent) => {
+    const hook = gate()
+    let hooked = 0
+    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const { runtime, clock, session } = await started({ steps: answers(3), agent: { extensions: [slow] } })
+    const first = await session.send('first')
+    for await (const event of session.events()) if (event.type === 'settled') break
+    await session.schedule({ id: 's', every: 4000, input: 'hello', onBusy: 'skip' })
+    const other = text === 'other' ? await session.send(text) : undefined
+    await clock.advance(4000)
+    await runtime.sweep()
+    hook.open()
+    await Promise.all([first.result(), other?.result()])
+    expect((await inputs(session)).filter((id) => id?.startsWith('schedule:'))).toEqual(sent.map((second) => `schedule:s:2026-11-26T12:00:${second}.000Z`))
     await runtime.stop()
   })
 

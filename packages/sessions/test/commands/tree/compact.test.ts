@@ -31,6 +31,22 @@ describe('a manual compaction', () => {
     await checkLog(session)
   })
 
+  it('S156: is told to hooks as saved and settled, like a turn', async () => {
+    const told: string[] = []
+    const hooks = {
+      afterCompaction: () => void told.push('compacted'),
+      onSavePoint: ({ turn }: { readonly turn: number }) => void told.push(`saved ${turn}`),
+      onSettled: ({ turn }: { readonly turn: number }) => void told.push(`settled ${turn}`),
+    }
+    const { options } = smallWindow([{ text: long }, { text: long }, { text: 'SUMMARY' }])
+    const { session, say, runtime } = await talk({ ...options, agent: { ...options.agent, extensions: [defineExtension({ name: 'mine', hooks })] } })
+    await say(long, long)
+    expect((await session.compact()).outcome).toBe('done')
+    await checkLog(session)
+    await runtime.stop()
+    expect(told).toEqual(['saved 1', 'settled 1', 'saved 2', 'settled 2', 'compacted', 'saved 2', 'settled 2'])
+  })
+
   it('S156: never parts a call from its result', async () => {
     const steps: Step[] = [{ text: long }, { text: long, toolCalls: [{ id: 'a', name: 'look', input: {} }] }, { text: 'ok' }, { text: 'SUMMARY' }, { text: 'on' }]
     const { options } = smallWindow(steps)

@@ -53,6 +53,35 @@ describe('fork', () => {
     await checkLog(fork)
   })
 
+  it('S152: copies a long path in pieces, between which others run', async () => {
+    const { session, say, store } = await talk()
+    await say('one')
+    const read = await store.readSession('room:1')
+    const leaf = 'value' in read ? read.value.leaf : null
+    const entries = Array.from({ length: 2_000 }, (_, n) => ({
+      ...{ id: `n${n}`, parentId: n === 0 ? leaf : `n${n - 1}`, at: 1, type: 'note', text: `${n}` } as const,
+    }))
+    await store.commit({ id: 'fill', key: 'room:1', expect: [], writes: [{ op: 'entry.append', entries }] })
+    const calls = new Set<unknown>()
+    let turn = {}
+    let running = true
+    const beat = (): void => {
+      turn = {}
+      if (running) setImmediate(beat)
+    }
+    beat()
+    const perTurn = new Map<unknown, number>()
+    for (const name of ['readPath', 'commit'] as const) {
+      const own = store[name].bind(store) as (...args: unknown[]) => Promise<never>
+      Object.assign(store, { [name]: (...args: unknown[]) => (calls.add(args), perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1), own(...args)) })
+    }
+    const fork = await session.fork()
+    running = false
+    expect((await fork.branches()).items).toMatchObject([{ entries: 2_002 }])
+    expect(calls.size).toBeGreaterThan(20)
+    expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(5)
+  })
+
   it('S115: a reader of its log must load the transcript', async () => {
     const { session, say } = await talk()
     await say('one')

@@ -184,6 +184,7 @@ describe('an import', () => {
       entry({ type: 'message', message: { role: 'oracle', id: 'b', content: 'x' } }),
       entry({ type: 'message', message: { role: 'tool-result', id: 'b', toolCallId: 'c', toolName: 'look', output: { type: 'text', value: 'x' } } }),
       entry({ type: 'note' }),
+      entry({ id: 'b'.repeat(801), type: 'note', text: 'x' }),
       entry({ type: 'custom', data: 'x' }),
       entry({ type: 'branch-summary', summary: { text: 'x' } }),
       entry({ type: 'label', label: { entryId: 'nowhere', text: 'x' } }),

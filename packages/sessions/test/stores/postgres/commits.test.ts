@@ -172,13 +172,6 @@ describe('commits to Postgres', () => {
     expect(await store.readDefinition('hash')).toEqual({ model: 'large' })
   })
 
-  it('S7, S44: ids with characters that Postgres cannot store are read back unchanged, and stay distinct', async () => {
-    const store = await open(await place.empty())
-    const ids = ['a\0b', 'a\u0001b', 'a\ud800', 'a\ud801', 'ab']
-    expect(await store.commit(batch([ensure(), ...ids.map((id, index) => entry(id, ids[index - 1] ?? null))]))).toMatchObject({ ok: true })
-    expect((await store.readPath('room:1')).items.map(({ id }) => id)).toEqual(ids.toReversed())
-  })
-
   it.each([
     ['a deadlock', '40P01'],
     ['a serialization failure', '40001'],

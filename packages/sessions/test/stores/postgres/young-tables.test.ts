@@ -1,9 +1,11 @@
 import { manualClock } from '@bowline/llm/testing'
+import type { SessionQuery, SessionStore } from '@bowline/sessions'
 import { postgresStore } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startPostgres, type PostgresServer } from '../../../../../scripts/postgres.ts'
 import { setup } from '../../support.ts'
+import { sessionLists, tenant } from '../session-lists.ts'
 
 let server: PostgresServer | undefined
 let client: pg.Client | undefined
@@ -56,6 +58,17 @@ async function entriesOfTurn(): Promise<number> {
   return ((await readOf(50)).entries - short.entries) / 40
 }
 
+const sessionCount = 5000
+
+/** Adds sessions. Few are of the tenant, fewer of the agent, of the parent or with the status. */
+const fill = `
+  insert into lists.session (namespace, key, id, agent, metadata, tenant, child, parent, status, active_at, created_at)
+    select 'default', 'tenant:' || tenant || ':s:' || n, 'id-' || n, case when n % 100 < 2 then 'assistant' else 'other' end, '{}', tenant,
+      n % 2, case when n % 50 = 1 then '${tenant}a' when n % 2 = 1 then 'other' end,
+      case when n % 100 = 0 then 'waiting-for-user' else 'completed' end, n, n
+    from (select n, case when n % 50 < 2 then 'acme' else 'b' || n % 7 end as tenant from generate_series(1, ${sessionCount}) as n) as numbered;
+  insert into lists.session_state (session, namespace, version, next_entry, body) select row, namespace, 1, 1, '{}' from lists.session`
+
 describe('tables without statistics on the server', () => {
   it('S186: the rows that a turn reads do not grow with the number of sessions', async () => {
     await turns(250)
@@ -73,5 +86,29 @@ describe('tables without statistics on the server', () => {
     const after = await entriesOfTurn()
     await holder.end()
     expect(after).toBeLessThan(before + 100)
+  })
+
+  it('S47, S54: a page of a list reads its own rows only', async () => {
+    const store = async (): Promise<SessionStore> => {
+      const opened = postgresStore({ connectionString: server?.url ?? '', schema: 'lists', listen: false })
+      await opened.open({ namespace: 'default', owner: 'owner-a', clock: manualClock(1) })
+      return opened
+    }
+    await (await store()).close()
+    await client?.query(fill)
+    // Counts the reads of this connection before the others.
+    await client?.query('select pg_stat_force_next_flush()')
+    const readBy = async (queries: readonly SessionQuery[]): Promise<number> => {
+      const before = await readSoFar()
+      const opened = await store()
+      for (const query of queries) expect((await opened.listSessions({ ...query, limit: 10 })).items).toHaveLength(10)
+      await opened.close()
+      const after = await readSoFar()
+      return after.rows - before.rows + after.entries - before.entries
+    }
+    const pages = sessionLists.flatMap(([, , query]) => [query, { ...query, page: `${sessionCount / 2}:x` }])
+    const rows = (await readBy(pages)) - (await readBy([]))
+    // At most two parts of a list, each with a row and an index entry in two tables.
+    expect(rows / pages.length).toBeLessThan(2 * 11 * 4)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Escape character. Postgres cannot store NUL, and UTF-8 cannot encode half of a surrogate pair: both are written with this
- * character.
+ * Escape character. Postgres cannot store NUL, and UTF-8 cannot encode half of a surrogate pair, which SQLite would replace: both
+ * are written with this character.
  */
 const mark = '\u0001'
 const codeOf = { '\0': `${mark}\u0001`, [mark]: `${mark}\u0002` } as const

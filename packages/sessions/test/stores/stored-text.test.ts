@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { boundValue, fromStored, toStored } from '../../../src/stores/postgres/stored-text.ts'
-import { randomRuns } from '../../../../../scripts/test-length.ts'
+import { boundValue, fromStored, toStored } from '../../src/stores/sql/stored-text.ts'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 
 const anyText = fc.string({ unit: fc.oneof(fc.constantFrom('\0', '\u0001', '\u0002', '\u0003', 'd800', '\ud83d', '\udc4d', 'a', 'ü', '\u{1f44d}'), fc.string({ unit: 'binary' })) })
 
-it('S7, S44: any text is read back from Postgres unchanged, in a form that Postgres accepts', () => {
+it('S7, S44: any text is read back from a database unchanged, in a form that SQLite and Postgres accept', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const stored = toStored(text)

@@ -1,0 +1,1 @@
+export { stateStoreFromEnv, type ChosenStateStore, type StateStoreFromEnvOptions } from './stores/state-store-from-env.ts'

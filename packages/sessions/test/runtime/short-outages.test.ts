@@ -1,0 +1,124 @@
+import { defineTool } from '@bowline/agent-loop'
+import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import { SessionError, type SessionErrorCode, type SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { eventTypes } from '../recording-store.ts'
+import { placesOfStores } from '../stores/places.ts'
+import { checkLog, setup } from '../support.ts'
+
+const moments = ['at the start', 'in the model', 'in the tool'] as const
+const codes: readonly SessionErrorCode[] = ['store-unavailable', 'store-full', 'store-locked', 'store-corrupt', 'schema-too-new']
+
+interface Outage {
+  readonly begins: (typeof moments)[number]
+  readonly ms: number
+  readonly faults: (isAway: () => boolean) => FaultPlan
+  readonly place?: SessionStore
+}
+
+/** Runs a turn of two model calls with a `once` tool between them, over a store that fails for a time. */
+async function turnOver({ begins, ms, faults, place = memoryStore() }: Outage) {
+  const clock = manualClock()
+  let awayUntil = begins === 'at the start' ? ms : -1
+  let paid = 0
+  const begin = (): void => void (awayUntil = awayUntil < 0 ? clock.now() + ms : awayUntil)
+  const pay = defineTool({
+    ...{ name: 'pay', description: 'Pays once.', inputSchema: z.object({}), effect: 'once' as const },
+    execute() {
+      if (begins === 'in the tool') begin()
+      return `paid ${++paid}`
+    },
+  })
+  const { runtime, model, faults: told } = setup({
+    steps: (_call, index) => {
+      if (begins === 'in the model') begin()
+      return index === 0 ? { toolCalls: [{ id: 'c1', name: 'pay', input: {} }] } : { text: 'done' }
+    },
+    ...{ tools: [pay], store: faultyStore(place, faults(() => clock.now() < awayUntil)), clock, onUnknownOutcome: 'stop' },
+  })
+  await runtime.start()
+  const session = runtime.session('room:1')
+  const run = await session.send('a')
+  return { clock, model, paid: () => paid, place, run, runtime, session, told }
+}
+
+/** Advances in small steps: work between timers takes no time. */
+async function pass(clock: ManualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 20) await clock.advance(20)
+}
+
+/** Expects that no person was asked, nothing was paid twice, and the run was lost this often. */
+async function expectDone({ model, paid, place, run, runtime, session }: Awaited<ReturnType<typeof turnOver>>, losses: number): Promise<void> {
+  expect(await run.status()).toBe('completed')
+  expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+  expect([model.calls.length, paid()]).toEqual([2, 1])
+  expect(await place.readRun(run.runId)).toMatchObject({ value: { epoch: 1 + losses, totalAttempts: losses } })
+  await checkLog(session)
+  await runtime.stop()
+}
+
+const failing = (code: SessionErrorCode) => ({ error: new SessionError(code, 'The store fails.') })
+
+const places = placesOfStores()
+
+describe('a store that fails while the process lives on', () => {
+  it.each(codes.flatMap((code) => moments.map((begins) => ({ code, begins }))))('S61: $code for 150 ms, $begins: the run keeps what it knows and goes on', async ({ code, begins }) => {
+    const commits = (isAway: () => boolean): FaultPlan => [{ of: 'commit', when: (batch) => isAway() && !eventTypes(batch).includes('run-queued'), fault: failing(code) }]
+    const turn = await turnOver({ begins, ms: 150, faults: commits })
+    await pass(turn.clock, 500)
+    await expectDone(turn, 0)
+    expect(turn.told).toMatchObject([{ code }])
+  })
+
+  it.each(moments.slice(1))('S61: a store that answers no call for 8 s, %s, is waited for under the lease', async (begins) => {
+    const turn = await turnOver({ begins, ms: 8_000, faults: (isAway) => [{ of: 'any', when: isAway, fault: 'unavailable' }] })
+    await pass(turn.clock, 10_000)
+    await expectDone(turn, 0)
+  })
+
+  it.each(['readInbox', 'readRun', 'readSession', 'readCalls'] as const)('S61: a read that fails for a moment after a tool (%s) leaves no outcome unknown', async (of) => {
+    const turn = await turnOver({ begins: 'in the tool', ms: 1_000, faults: (isAway) => [{ of, when: isAway, fault: 'unavailable' }] })
+    await pass(turn.clock, 2_000)
+    await expectDone(turn, 0)
+  })
+
+  it.each(['commit', 'readInbox'] as const)('S61: an outcome that was known when the store went away for a minute is stored afterwards, if no process has taken the run (%s)', async (of) => {
+    // On a store of one process no other can.
+    const [place] = places('sqlite')
+    const faults = (isAway: () => boolean): FaultPlan => [{ of, when: isAway, fault: failing('store-full') }, { of: 'renew', when: isAway, fault: failing('store-full') }]
+    const turn = await turnOver({ begins: 'in the tool', ms: 60_000, place, faults })
+    await pass(turn.clock, 65_000)
+    await expectDone(turn, 1)
+  })
+
+  it('S203: while a store is full, a run asks it once in a second', async () => {
+    let asked = 0
+    const turn = await turnOver({ begins: 'in the tool', ms: 600_000, faults: (isAway) => [{ of: 'commit', when: () => isAway() && ++asked > 0, fault: failing('store-full') }] })
+    await turn.clock.advance(600_000)
+    expect(asked).toBeLessThan(620)
+    await pass(turn.clock, 2_000)
+    await expectDone(turn, 0)
+  })
+
+  it('S61: a runtime that is stopped waits for a failing store for its grace period only', async () => {
+    const turn = await turnOver({ begins: 'in the tool', ms: Infinity, faults: (isAway) => [{ of: 'any', when: isAway, fault: 'unavailable' }] })
+    await pass(turn.clock, 1_000)
+    const stopping = turn.runtime.stop({ graceMs: 5_000 })
+    await pass(turn.clock, 5_000)
+    await stopping
+    expect(turn.clock.pendingTimers).toBe(0)
+  })
+
+  it('S61: a run that was killed does not wait for the store any more', async () => {
+    const ofRun = (isAway: () => boolean): FaultPlan => [{ of: 'commit', when: ({ expect }) => isAway() && expect.some(({ that }) => that === 'fence'), fault: 'unavailable' }]
+    const turn = await turnOver({ begins: 'in the tool', ms: Infinity, faults: ofRun })
+    await pass(turn.clock, 1_000)
+    await turn.session.kill()
+    expect(await turn.run.status()).toBe('stopped')
+    await turn.runtime.stop()
+    expect(turn.clock.pendingTimers).toBe(0)
+  })
+})
