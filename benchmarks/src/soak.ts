@@ -75,9 +75,9 @@ function reportOf(text: string): string {
   return [
     `${machineLine()}\nCommand: \`npm run soak\`, ${minutes} minutes. The load and its measure are in one process.\n`,
     '## One process under load for minutes\n',
-    'Short and long conversations of 500 tenants, readers that leave, turns over HTTP, sessions of a bridge and of MCP clients, half of them never',
+    'Short and long conversations of 500 tenants, readers that leave, turns over HTTP, sessions of a bridge and of MCP clients, many of them never',
     'closed, schedules, and a webhook for each run. *Held* is the heap after a collection when nothing is under way. *Large*: two turns in each of',
-    '600 sessions, with an input of 100 kB each, before the first quarter.\n',
+    '600 sessions, with an input of 100 kB each, before the first quarter. Notices of deleted sessions are not sent.\n',
     text,
   ].join('\n')
 }

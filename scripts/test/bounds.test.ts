@@ -40,7 +40,7 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
   'sessions/stores/postgres/hint-sender.ts mostKeys': ['asks to read all', 'sessions/test/stores/postgres/hints.test.ts', 'S187: hints of more than 10,000'],
   'sessions/stores/postgres/hint-sender.ts mostBatches': ['forgets the oldest time', 'sessions/test/stores/postgres/hints.test.ts', 'S187: the send times'],
-  'sessions/writer/conversations.ts most': ['drops the oldest whole', 'sessions/test/writer/conversations.test.ts', 'S155: a process keeps the most recent'],
+  'sessions/writer/conversations.ts usualMost': ['drops the oldest whole', 'sessions/test/writer/conversations.test.ts', 'S155: a process keeps the most recent'],
 }
 
 /** Bounds that hold nothing for longer than one call, run or turn, by what happens at them. */
@@ -59,7 +59,6 @@ const passing: Readonly<Record<string, string>> = {
     llm/tools/linear-pattern.ts maxPatternLength
     llm/tools/linear-pattern.ts maxInstructions
     llm/tools/linear-pattern.ts maxInstructionsInAll
-    llm/tools/scalar-check.ts maxFormattedLength
     llm/tools/schema-fault.ts maxParts
     llm/tools/schema-fault.ts maxDepth
     llm/tools/schema-fault.ts maxExpandedParts
@@ -180,13 +179,13 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/file/state-log.ts mostBytesPerByte
     sessions/stores/file/write-queue.ts mostPerGroup
     sessions/stores/memory.ts mostPerTurn
+    sessions/stores/session-lists.ts mostSorted
     sessions/stores/postgres/hint-format.ts mostBytes
     sessions/stores/sqlite/sqlite-connection.ts mostAtOnce`,
   'gives up with an error': `
     agent-loop/journal/turn-log.ts mostEndTries
     bridge/executors/worker/heartbeat.ts maxMissed
     server/rate/state-rate-limiter.ts mostTries
-    sessions/contract/commit-once.ts maxTries
     sessions/contract/retry-on-conflict.ts maxTries
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
@@ -255,6 +254,8 @@ const collections: Readonly<Record<string, string>> = {
     server/chat/turn-fold.ts #stored
     server/sse/frame-form.ts #kinds
     sessions/commands/transfer/imported-tree.ts #places
+    sessions/contract/cursor.ts #closed
+    sessions/contract/cursor.ts #counts
     sessions/commands/transfer/imported-tree.ts #openEnds
     sessions/commands/transfer/imported-tree.ts #settled
     sessions/writer/journal-inbox.ts #given
@@ -312,11 +313,10 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/definition-files.ts #damaged
     sessions/stores/file/session-folder.ts #files
     sessions/stores/file/session-folder.ts #damaged
-    sessions/stores/memory/session-index.ts open
     sessions/stores/memory/session-index.ts running
     sessions/stores/memory/session-index.ts unread
-    sessions/stores/memory/session-index.ts #children
-    sessions/stores/memory/session-index.ts #parents
+    sessions/stores/memory/session-lists.ts #listed
+    sessions/stores/memory/session-lists.ts #lists
     sessions/stores/memory/time-order.ts #byKey`,
 }
 

@@ -5,24 +5,24 @@ import { guardedRequest, RefusedAddress, type GuardOptions } from './guarded-req
 import { eventIdHeader, signatureHeader, signatureOf } from './webhook-signature.ts'
 
 const answerMs = 10_000
+/** Reason of an abort because the receiver did not answer. */
+const late = 'late'
 
 /** Returns the body, which is the same at each attempt. */
 function bodyOf({ id, type, n, at, body }: Pick<NoticeRecord, 'id' | 'type' | 'n' | 'at' | 'body'>): string {
   return JSON.stringify({ id, type, n, at, ...body })
 }
 
-/** Posts a notice once. Returns undefined if the receiver accepted it, otherwise why the attempt failed, without content. */
+/**
+ * Posts a notice once. Returns undefined if the receiver accepted it, otherwise why the attempt failed, without content. The signal
+ * must not be aborted yet.
+ */
 export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { clock, guard, abortSignal }: { readonly clock: Clock; readonly guard: GuardOptions; readonly abortSignal: AbortSignal }): Promise<string | undefined> {
   // The signal of the caller lives as long as the runtime, so nothing of this request may stay on it.
   const ending = new AbortController()
-  let isLate = false
   const end = (): void => ending.abort()
-  const cancel = clock.setTimer(clock.now() + answerMs, () => {
-    isLate = true
-    end()
-  }, { hold: true })
+  const cancel = clock.setTimer(clock.now() + answerMs, () => ending.abort(late), { hold: true })
   abortSignal.addEventListener('abort', end)
-  if (abortSignal.aborted) end()
   const body = bodyOf(notice)
   const secrets = typeof webhook.secret === 'string' ? [webhook.secret] : webhook.secret
   const headers = {
@@ -40,7 +40,7 @@ export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { cloc
     const { statusCode = 0 } = response
     return statusCode >= 200 && statusCode <= 299 ? undefined : `the receiver answered ${statusCode}`
   } catch (error) {
-    if (isLate) return `the receiver did not answer within ${answerMs} ms`
+    if (ending.signal.reason === late) return `the receiver did not answer within ${answerMs} ms`
     if (error instanceof RefusedAddress) return `the address is refused: ${reasons[error.refusal]}`
     return `the receiver cannot be reached: ${error instanceof Error && 'code' in error ? String(error.code) : 'the connection failed'}`
   } finally {

@@ -24,8 +24,8 @@ interface Space {
 export class StateTable {
   readonly #spaces = new Map<string, Space>()
   #size = 0
-  /** Highest version of all deleted records. */
-  #deleted = 0
+  /** Highest version of all deleted records, those of an earlier table with the same records included. */
+  deleted = 0
 
   get size(): number {
     return this.#size
@@ -35,19 +35,9 @@ export class StateTable {
     return this.#spaces.get(space)?.records.get(id)
   }
 
-  /** Highest version of all deleted records. */
-  get deleted(): number {
-    return this.#deleted
-  }
-
-  /** Must be called with `deleted` of the table whose records this one has. */
-  raise(deleted: number): void {
-    this.#deleted = Math.max(this.#deleted, deleted)
-  }
-
   /** Returns the version before the next one of this id. 0 if nothing was deleted before its first. */
   lastVersion(space: string, id: string): number {
-    return this.find(space, id)?.version ?? this.#deleted
+    return this.find(space, id)?.version ?? this.deleted
   }
 
   /** Yields the records of a space from this id on. */
@@ -89,7 +79,7 @@ export class StateTable {
 
   #remove(space: Space, id: string, version: number): void {
     space.records.delete(id)
-    this.raise(version)
+    this.deleted = Math.max(this.deleted, version)
     space.ids.splice(placeOf(space.ids, id), 1)
     this.#size--
   }

@@ -4,26 +4,26 @@ import { charactersIn } from '../json.ts'
 import { messageOf, oldestKept, readTranscript } from './read-transcript.ts'
 
 /** `characters`: of all transcripts together, in UTF-16 units. */
-const most = { sessions: 1_000, characters: 2 ** 25 } as const
+const usualMost = { sessions: 1_000, characters: 2 ** 25 }
 /** Number of entries searched for a known leaf. */
 const searchedEntries = 100
 
 /** Cached conversations of the sessions in which this process has worked recently. */
 export class Conversations {
   readonly #bySession = new Map<string, Conversation>()
-  readonly #most: Readonly<Record<keyof typeof most, number>>
+  readonly #most: Readonly<typeof usualMost>
   #characters = 0
 
   /** Tests pass smaller limits. */
-  constructor(limits: Partial<Record<keyof typeof most, number>> = {}) {
-    this.#most = { ...most, ...limits }
+  constructor(most: Readonly<typeof usualMost> = usualMost) {
+    this.#most = most
   }
 
   of(sessionId: string): Conversation {
     const conversation = this.#bySession.get(sessionId) ?? new Conversation((by) => this.#grow(by))
     this.#bySession.delete(sessionId)
     this.#bySession.set(sessionId, conversation)
-    this.#shrink()
+    this.#grow(0)
     return conversation
   }
 
@@ -33,12 +33,9 @@ export class Conversations {
     this.#bySession.delete(sessionId)
   }
 
+  /** Drops the oldest conversations until the rest is within the limits. */
   #grow(by: number): void {
     this.#characters += by
-    this.#shrink()
-  }
-
-  #shrink(): void {
     for (const sessionId of this.#bySession.keys()) {
       if (this.#bySession.size <= this.#most.sessions && this.#characters <= this.#most.characters) return
       this.forget(sessionId)

@@ -179,7 +179,7 @@ describe('S155: the transcript that a process remembers', () => {
     const bench = await setup()
     await bench.append(...line(1, 4))
     const size = charactersIn([message(1), message(2), message(3)]) + charactersIn([message(4)])
-    const conversations = new Conversations({ characters: 3 * size })
+    const conversations = new Conversations({ sessions: 1_000, characters: 3 * size })
     for (let round = 0; round < 5; round++) {
       const all = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => `${id}${round}`)
       for (const id of all) {
@@ -201,7 +201,7 @@ describe('S155: the transcript that a process remembers', () => {
   it('S155: a process keeps the transcripts of so many sessions', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
-    const conversations = new Conversations({ sessions: 2 })
+    const conversations = new Conversations({ sessions: 2, characters: 1_000_000 })
     for (let round = 0; round < 5; round++) {
       for (const id of ['a', 'b', 'c']) await idsAt(bench, conversations.of(id), 'm3')
       bench.reads()
@@ -213,7 +213,7 @@ describe('S155: the transcript that a process remembers', () => {
   it('S155: sessions that hold nothing yet do not keep the others from being dropped', async () => {
     const bench = await setup()
     await bench.append(...line(1, 3))
-    const conversations = new Conversations({ characters: 2 * charactersIn([message(1), message(2), message(3)]) })
+    const conversations = new Conversations({ sessions: 1_000, characters: 2 * charactersIn([message(1), message(2), message(3)]) })
     for (let n = 0; n < 10; n++) {
       conversations.of(`empty-${n}`)
       expect(await idsAt(bench, conversations.of(`full-${n}`), 'm3')).toEqual(ids(1, 3))
@@ -223,7 +223,7 @@ describe('S155: the transcript that a process remembers', () => {
   it('S155: a transcript larger than the limit is read each time, while its run goes on and others join in', async () => {
     const bench = await setup()
     await bench.append(...line(1, 5))
-    const conversations = new Conversations({ characters: charactersIn([message(1), message(2)]) })
+    const conversations = new Conversations({ sessions: 1_000, characters: charactersIn([message(1), message(2)]) })
     for (let turn = 0; turn < 3; turn++) {
       const conversation = conversations.of('session-1')
       expect(await idsAt(bench, conversation, 'm5')).toEqual(ids(1, 5))

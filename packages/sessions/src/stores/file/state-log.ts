@@ -66,7 +66,7 @@ export class StateLog {
   }
 
   #replayRecord({ states, deleted = 0 }: StateRecord): boolean {
-    this.#table.raise(deleted)
+    this.#table.deleted = Math.max(this.#table.deleted, deleted)
     return states.every((change) => {
       this.#noteRemains(change)
       return this.#table.apply(change)
