@@ -66,10 +66,10 @@ export function createBridgeMcpHandler(factory: McpServerFactory, options: Bridg
  * Returns the request with a signal of its own. The SDK never removes its listener, and Node keeps a signal that another request
  * follows until that request is collected: a listener on it that knows the request would keep both, and a server, for ever.
  */
-function ownRequest(request: Request): Request {
-  const { url, method, headers, signal, bodyUsed } = request
-  // A server that has read the body gives it parsed.
-  return bodyUsed ? new Request(url, { method, headers, signal }) : new Request(request, { signal })
+function ownRequest({ url, method, headers, signal, body, bodyUsed }: Request): Request {
+  // A server that has read the body gives it parsed. Made of parts, because the request of a server may be of its own class.
+  const unread = body && !bodyUsed ? { body, duplex: 'half' } : {}
+  return new Request(url, { method, headers, signal, ...unread })
 }
 
 const opening = new TextEncoder().encode(': open\n\n')
