@@ -68,7 +68,7 @@ export function createBridgeMcpHandler(factory: McpServerFactory, options: Bridg
  */
 function ownRequest({ url, method, headers, signal, body, bodyUsed }: Request): Request {
   // A server that has read the body gives it parsed. Made of parts, because the request of a server may be of its own class.
-  const unread = body && !bodyUsed ? { body, duplex: 'half' } : {}
+  const unread = body && !bodyUsed ? { body, duplex: 'half' as const } : {}
   return new Request(url, { method, headers, signal, ...unread })
 }
 
