@@ -105,6 +105,29 @@ describe('sessions of one owner', () => {
     await bridge.createSession({ owner })
   })
 
+  it('B15, B16: expired sessions hold no slot, of the executor or of an owner, although the reaper has not come yet', async () => {
+    const ends: string[] = []
+    const agent = testAgent('a', { onSessionClose: (_session, reason) => void ends.push(reason) })
+    const { bridge, clock } = await startBridge([], { executors: [inProcessExecutor({ agents: [agent], maxSessions: 4, ttlMs: 1000, idleMs: 0 })] })
+    const openAll = async (): Promise<void> => {
+      for (const owner of ['ann', 'ann', 'bob', 'bob']) await bridge.createSession({ owner })
+    }
+    for (let round = 1; round <= 3; round++) {
+      await openAll()
+      for (const owner of ['ann', 'eve']) expect(await codeOf(bridge.createSession({ owner }))).toBe('CAPACITY')
+      await clock.advance(1001)
+      await bridge.createSession({ owner: 'eve' })
+      expect(bridge.health().sessions.active).toBe(1)
+      expect(ends).toEqual(Array.from({ length: 5 * round - 1 }, () => 'expired'))
+      await clock.advance(1001)
+    }
+    // Here the owner alone has no room.
+    await bridge.createSession({ owner: 'ann' })
+    await bridge.createSession({ owner: 'ann' })
+    await clock.advance(1001)
+    expect(outcomeOf(await bridge.delegate({ prompt: 'hi', owner: 'ann' }).result()).text).toBe('a: hi')
+  })
+
   it('B15, B123: an executor without a limit accepts a thousand', async () => {
     const { limits: _none, ...unlimited } = inProcessExecutor({ agents: [testAgent('a')] })
     const { bridge } = await startBridge([], { executors: [unlimited] })

@@ -64,7 +64,7 @@ export function runHandle(
       const ahead = await runAhead(context.store, await found(readRun(context.store, runId)))
       return ahead ? toRunInfo(context.store, ahead) : null
     },
-    overlay: session.overlay,
+    overlay: (input, options) => session.overlay(input, options),
     async stop(options = {}) {
       checkRunStopOptions('stop.options', options)
       return session.stop({ ...options, runId })

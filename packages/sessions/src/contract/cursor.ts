@@ -28,6 +28,16 @@ export function parseCursor(cursor: string): Position {
   return { seq: Number(seq), n: Number(n), ...(had && { had }) }
 }
 
+/** Refuses a position that the log from `firstSeq` to `lastSeq` cannot go on from. */
+export function checkReach(seq: number, firstSeq: number, lastSeq: number): void {
+  if (seq > lastSeq) {
+    throw new SessionError('cursor-ahead', `The cursor ${seq} is beyond the end of the log, ${lastSeq}. It belongs to another session or an older copy: read from the start.`)
+  }
+  if (seq + 1 < firstSeq) {
+    throw new SessionError('cursor-expired', `The log begins at ${firstSeq}, after the cursor. Load the transcript and continue from its cursor.`, { firstSeq })
+  }
+}
+
 /**
  * Counts the characters of the text and reasoning blocks of an open answer. Printed as `.<index>-<characters>` for each block that
  * is open, and for the last one: a block with a smaller index that is not named was complete.

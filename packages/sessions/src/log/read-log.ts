@@ -1,12 +1,12 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 import { missingDeltas } from '@bowline/agent-loop/events'
 import type { Clock } from '@bowline/llm'
+import { canBeLast, isOfRun, isOfSubagent } from './kinds-of-events.ts'
 import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage, pollsOf } from './read-pace.ts'
 import type { RemoteDeltas } from './remote-deltas.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
-import { charactersHad, printCursor, type Position } from '../contract/cursor.ts'
-import { SessionError } from '../errors.ts'
+import { charactersHad, checkReach, printCursor, type Position } from '../contract/cursor.ts'
 import type { LoggedEvent, LogIterator } from '../contract/log-events.ts'
 import type { EventPage, SessionStore } from '../contract/session-store.ts'
 import type { StoredEvent } from '../contract/records.ts'
@@ -188,7 +188,7 @@ class LogReader {
     const page = await this.#readEvents(this.#seq, limit)
     const { firstSeq, lastSeq } = page
     if (this.#hasEnded(page)) return { lastSeq, limit, last: this.#lastEvent(page) }
-    this.#checkReach(firstSeq, lastSeq)
+    checkReach(this.#seq, firstSeq, lastSeq)
     this.#page = [...page.events]
     this.#place = 0
     return { lastSeq, limit: nextPage(limit, page.events, bufferBytes) }
@@ -393,42 +393,4 @@ class LogReader {
     const seq = this.#seq + 1
     return { type: 'session-end', at: deletedAt ?? clock.now(), sessionKey: key, reason: 'deleted', seq, commit: {}, cursor: printCursor(seq) }
   }
-
-  #checkReach(firstSeq: number, lastSeq: number): void {
-    if (this.#seq > lastSeq) {
-      throw new SessionError('cursor-ahead', `The cursor ${this.#seq} is beyond the end of the log, ${lastSeq}. It belongs to another session or an older copy: read from the start.`)
-    }
-    if (this.#seq + 1 < firstSeq) {
-      throw new SessionError('cursor-expired', `The log begins at ${firstSeq}, after the cursor. Load the transcript and continue from its cursor.`, {
-        firstSeq,
-      })
-    }
-  }
-}
-
-/** True for events of a started run of this session, which void deltas. A run that was stopped before its start has turn 0. */
-function isOfRun(event: AgentEvent): event is Extract<AgentEvent, { turn: number }> {
-  return 'turn' in event && event.turn > 0 && !isOfSubagent(event)
-}
-
-/** True if a subagent's run delivered the event. In the background, it reports its questions and holds to the root. */
-function isOfSubagent(event: AgentEvent): boolean {
-  switch (event.type) {
-    case 'child-update':
-    case 'child-end':
-      return true
-    case 'awaiting-tools':
-    case 'approval-requested':
-    case 'approval-resolved':
-      return event.background !== undefined
-    case 'error':
-      return event.path !== undefined
-    default:
-      return false
-  }
-}
-
-/** True if the event can be the last of a run. A run that never started ends with `turn-end`, a compaction with `settled`. */
-function canBeLast({ type }: AgentEvent): boolean {
-  return type === 'turn-end' || type === 'save-point' || type === 'settled'
 }

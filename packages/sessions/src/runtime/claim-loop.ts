@@ -78,7 +78,7 @@ export class ClaimLoop {
     const { clock } = this.#options
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const cancel = clock.setTimer(clock.now() + this.#leaseMs, resolve, { hold: true })
-    await Promise.race([late, Promise.all(claims.map(({ run }) => this.#runs.get(run.id)?.judged))])
+    await Promise.race([late, Promise.all(claims.map(async ({ run }) => this.#runs.get(run.id)?.judged))])
     cancel()
   }
 

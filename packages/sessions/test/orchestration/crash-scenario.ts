@@ -1,7 +1,7 @@
 import { defineAgent, defineTool, type Agent } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
-import { createOrchestration, createRuntime, type Orchestration, type OrchestrationConfig, type OrchestrationState, type Runtime, type SessionStore, type ToolCallRecord } from '@bowline/sessions'
+import { createOrchestration, createRuntime, type Orchestration, type OrchestrationConfig, type OrchestrationState, type Runtime, type ToolCallRecord } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { z } from 'zod'
 import { dyingWorld, ProcessDied, type DeathPoint, type DyingWorld } from './dying-world.ts'

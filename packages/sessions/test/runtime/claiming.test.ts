@@ -1,11 +1,9 @@
-import { defineAgent } from '@bowline/agent-loop'
-import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import { manualClock } from '@bowline/llm/testing'
 import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { SessionError } from '../../src/errors.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
-import { found } from '../children/support.ts'
 import { smallWindow } from '../commands/tree/talk.ts'
 import { gate, setup, type SetupOptions } from '../support.ts'
 import { answers, worker } from './worker.ts'
@@ -276,40 +274,6 @@ it('S48, S116: a write of another process to a session that is not executed here
   expect((await next).value).toMatchObject({ type: 'session-end', seq: 2 })
   await reading.return?.()
   await runtime.stop()
-})
-
-describe('S133: a run that waits for another run', () => {
-  it('S133: releases its slot, only that one, and only as long as it waits', async () => {
-    const [worked, moved] = [gate(), gate()]
-    const scout = defineAgent({ name: 'scout', description: 'Scouts.', model: scriptedModel(async () => (await worked.passed, { text: 'found' })) })
-    const task = async (): Promise<string> => (await memory.listChildren({ parent: { session: 'room:1' } })).items[0]?.parent?.taskId ?? ''
-    const steps: SetupOptions['steps'] = async (_call, index) => {
-      if (index === 0) return { toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look', run_in_background: true } }] }
-      if (index === 1) return { toolCalls: [{ id: 'o', name: 'background_output', input: { task_id: await task(), block: true } }] }
-      return (await moved.passed, { text: 'seen' })
-    }
-    const { runtime, clock, memory, send, statuses, claims } = await worker({ concurrency: 1, steps, agent: { subagents: [scout] } })
-    await runtime.start()
-    const asking = await send(1)
-    const children = async () => (await memory.listChildren({ parent: { session: 'room:1' } })).items.map(({ status }) => status)
-    const isChild = (status: string) => found(memory, async () => ((await children())[0] === status ? true : undefined))
-    const passes = async (): Promise<void> => {
-      for (let turn = 0; turn < 20; turn++) await clock.advance(0)
-    }
-    await isChild('running')
-    const others = [await send(2), await send(3)]
-    await passes()
-    expect([await children(), await statuses([asking, ...others])]).toEqual([['running'], ['running', 'queued', 'queued']])
-    worked.open()
-    await isChild('completed')
-    await passes()
-    // The waiting run has its slot again, so the others have to wait.
-    expect([await children(), await statuses([asking, ...others])]).toEqual([['completed'], ['running', 'queued', 'queued']])
-    expect(Math.max(...claims.map(({ max }) => max))).toBe(1)
-    moved.open()
-    for (const run of [asking, ...others]) expect(await run.result()).toMatchObject({ status: 'completed' })
-    await runtime.stop()
-  })
 })
 
 describe('S64: work that comes at the end of a run', () => {
