@@ -21,7 +21,7 @@ export const areas: readonly Area[] = [
   {
     name: 'fences',
     parts: [
-      part('sessions', ['runtime/leases', 'contract/commit-once'], ['life/lease-beats', 'contract/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back']),
+      part('sessions', ['runtime/leases', 'contract/steady-store'], ['life/lease-beats', 'contract/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back']),
       part('sessions', ['stores/memory/{expectations,renew}', 'stores/rules'], ['stores/memory', 'life/clock-set-back']),
       part('sessions', ['stores/sql/expectations'], ['stores/sqlite']),
       part('sessions', ['stores/owner-lock'], ['stores/owner-lock', 'stores/private-files']),

@@ -282,8 +282,6 @@ const collections: Readonly<Record<string, string>> = {
     server/sse/shared-frames.ts #large
     sessions/commands/rest-watch.ts #runs
     sessions/commands/tree/partial-copy.ts underWay
-    sessions/contract/cursor.ts #counts
-    sessions/contract/cursor.ts #closed
     sessions/log/live-log.ts #readers
     sessions/log/live-log.ts #reads
     sessions/log/live-log.ts #watchers

@@ -345,6 +345,7 @@ function runRows({ run }: World): Readonly<Record<string, ShapedRow>> {
     'RunHandle.result': { args: [['', options({ waitMs: ms(0, 0) })]], call: run.result },
     'RunHandle.behind': none(run.behind),
     'RunHandle.events': { args: [['', options({ cursor: { good: '1', accepts: isCursor }, abortSignal: signal, bufferBytes: whole(1) })]], call: run.events },
+    'RunHandle.overlay': { args: [['input', input], ['', options({ id: inputId, turns: whole(1, 1) })]], call: run.overlay },
     'RunHandle.stop': { args: [['', options({ reason: text, waitMs: ms(0, 0) })]], call: run.stop },
   }
 }

@@ -1,7 +1,6 @@
 import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
 import {
   checkBoolean,
-  checkFields,
   checkFunction,
   checkJournal,
   checkKeys,
@@ -46,21 +45,17 @@ const checks: FieldChecks<RunOptions> = {
   runtimeParams: (_path, value) => checkRuntimeParams(value),
   abortSignal: checkSignal,
   outputRepairs: count,
-  output: optional(checkToolSchema),
-  journal: optional(checkJournal),
-  pinned: optional(checkPinned),
+  output: checkToolSchema,
+  journal: checkJournal,
+  pinned: checkPinned,
 }
+const optionKeys = Object.keys(checks)
 
 /** Checks the options of a run. Throws `invalid-config`. */
 export function checkRunOptions(options: RunOptions): void {
-  checkFields('run.options', options, checks)
+  checkKeys('run.options', options, optionKeys)
+  for (const [name, value] of Object.entries(options)) if (value !== undefined) checks[name as keyof RunOptions](name, value)
   if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
-}
-
-function optional(check: ArgumentCheck): ArgumentCheck {
-  return (path, value) => {
-    if (value !== undefined) check(path, value)
-  }
 }
 
 export function checkOutput({ output, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>): void {

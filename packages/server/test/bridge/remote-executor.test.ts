@@ -4,7 +4,7 @@ import type { Answer, Bridge, BridgeOptions, BridgeOutcome, BridgeResult, Remote
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script } from '@bowline/llm/testing'
 import { memoryStateStore } from '@bowline/sessions'
-import type { SessionStore } from '@bowline/sessions'
+import type { Runtime, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -201,7 +201,7 @@ describe('questions of an agent of another server', () => {
     const { url, runtime } = await bossIn(store.second(), 'Look twice.', [[{ text: 'Done.' }], [{ text: 'Oslo' }]])
     proxy.toward(Number(new URL(url).port))
     const answered = await bridge.prompt({ sessionId, answers: [{ id: 'h/c-where', output: 'Oslo' }] }).result()
-    const [run] = (await runtime.session((await runtime.sessions()).items[0]?.key ?? '').runs()).items
+    const [run] = (await runtime.session(await rootOf(runtime)).runs()).items
     const issues = [{ id: run?.heldRuns?.[0]?.runId, agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' }]
     expect(answered).toMatchObject({ ok: false, error: { code: 'UPSTREAM', details: { reason: 'needs-recovery', outcome: 'unknown', issues } } })
   })
@@ -242,10 +242,14 @@ describe('questions of an agent of another server', () => {
   })
 })
 
+/** Returns the key of the session that no other session has delegated to. */
+async function rootOf(runtime: Runtime): Promise<string> {
+  return (await runtime.sessions()).items.find(({ parent }) => parent === undefined)?.key ?? ''
+}
+
 /** Resolves when the run on the server asks its second question. */
 async function askedAgain({ runtime }: Bench): Promise<void> {
-  const [session] = (await runtime.sessions()).items
-  for await (const event of runtime.session(session?.key ?? '').events()) {
+  for await (const event of runtime.session(await rootOf(runtime)).events()) {
     if (event.type === 'awaiting-tools' && event.pendingToolCalls.some(({ toolCallId }) => toolCallId === 'c-again')) return
   }
 }

@@ -94,6 +94,7 @@ const hints: Components['hints'] = {
   content: ['hello', 'where am I?'],
   text: ['hello', 'where am I?'],
   toolCallId: ['call-where', 'call-where', 'call-2-1'],
+  parent: ['mine', 'yours', 'nobody'],
   cursor: ['0', '1', '3', '3.1', '12', '99', '-1', 'x'],
   model: ['test:other', 'none'],
   id: ['mine', 'yours', 'first-message', 'second-message'],

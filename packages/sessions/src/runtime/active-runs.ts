@@ -143,7 +143,7 @@ export class ActiveRuns {
   async #execute(claim: Claim, signals: RunSignals): Promise<Leaving> {
     const { abort, over } = signals
     const { clock, store } = this.#options
-    // What the run knows is kept and stored later, if the store fails meanwhile. The epoch refuses what comes too late.
+    // Keeps what the run knows, and stores it later if the store fails meanwhile. The epoch refuses what comes too late.
     const options = { ...this.#options, store: steadyStore(store, { clock, over, onWait: (error) => this.#report(error, claim) }) }
     const ended = await this.#surrounded(options, claim, signals).catch((error: unknown): Remainder => {
       this.#report(error, claim)
