@@ -57,6 +57,10 @@ export function readingAborted(cause?: unknown): ClientError {
   return new ClientError('reading-aborted', 'The caller stopped reading; the run continues.', { cause })
 }
 
+export function hasCode(error: unknown, code: string): boolean {
+  return ClientError.isInstance(error) && error.code === code
+}
+
 export function isReadingAborted(error: unknown): boolean {
-  return ClientError.isInstance(error) && error.code === 'reading-aborted'
+  return hasCode(error, 'reading-aborted')
 }

@@ -24,7 +24,7 @@ export function createClient(options: ClientOptions): Client {
   const { tools = {}, ids = randomId } = options
   const http = httpOf(options)
   const unsent = new Set<string>()
-  const parts = { http, tools, ids, unsent, deleted: new Set<string>() }
+  const parts = { http, tools, ids, unsent }
   return {
     session(id) {
       if (id !== undefined) return createSession(parts, id)
@@ -42,7 +42,7 @@ export function createClient(options: ClientOptions): Client {
     async sessions(queryOptions = {}) {
       checkSessionQuery(queryOptions)
       const { abortSignal, ...query } = queryOptions
-      return http.json<SessionList>({ method: 'GET', path: `/api/agent/sessions${queryOf({ ...query })}` }, abortSignal)
+      return http.json<SessionList>({ method: 'GET', path: `/api/agent/sessions${queryOf(query)}` }, abortSignal)
     },
   }
 }

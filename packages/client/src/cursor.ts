@@ -5,12 +5,12 @@ export interface LogPosition {
   readonly delta: number
 }
 
-const form = /^(\d{1,15})(?:\.(\d{1,15})(?:\.\d+-\d+)*)?$/
+const form = /^(\d{1,15})(?:\.(\d{1,15})([.-]\d+)*)?$/
 
-/** Returns undefined for a cursor whose form this version does not know. */
-export function positionOf(cursor: string): LogPosition | undefined {
+/** Returns null for a cursor whose form this version does not know. */
+export function positionOf(cursor: string): LogPosition | null {
   const match = form.exec(cursor)
-  return match ? { seq: Number(match[1]), delta: Number(match[2] ?? 0) } : undefined
+  return match && { seq: Number(match[1]), delta: Number(match[2] ?? 0) }
 }
 
 export function isAfter(a: LogPosition, b: LogPosition): boolean {

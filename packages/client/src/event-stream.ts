@@ -46,14 +46,14 @@ class Follower {
   /** True until an event follows a resync. If the server refuses the new cursor at once, it will always refuse it. */
   #resynced = false
   #wasOpen = false
-  #lastSeq = 0
-  #lastDelta: LogPosition = { seq: 0, delta: 0 }
+  #lastSeq: number
+  #lastDelta: LogPosition
 
   constructor(options: FollowOptions) {
     this.#options = options
     this.#patience = new Patience(options.http)
     this.#cursor = options.cursor
-    this.#lastDelta = positionOf(options.cursor ?? '') ?? this.#lastDelta
+    this.#lastDelta = positionOf(options.cursor ?? '') ?? { seq: 0, delta: 0 }
     this.#lastSeq = this.#lastDelta.seq
   }
 

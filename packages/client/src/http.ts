@@ -174,7 +174,7 @@ export async function inTime<T>(
 }
 
 /** Converts the error of a failed request or read. If the caller did not abort, it is a network error. */
-export function asClientError(error: unknown, signal: AbortSignal | undefined): ClientError {
+export function asClientError(error: unknown, signal?: AbortSignal): ClientError {
   if (signal?.aborted) return readingAborted(signal.reason)
   if (ClientError.isInstance(error)) return error
   return new ClientError('network', 'The connection failed.', { retryable: true, cause: error })

@@ -18,7 +18,7 @@ const options =
 
 const page = { limit: whole(1), before: optionalName }
 const header = optional((path, value) => {
-  checkRequired(path, value, 'a text that is valid in a header, with at least one character', (given) => given !== '' && isHeader(given))
+  checkRequired(path, value, 'a text with at least one character, valid in a header', (given) => given !== '' && isHeader(given))
 })
 
 export const checkCallOptions = options({})

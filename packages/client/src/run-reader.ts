@@ -77,7 +77,7 @@ export class RunReader {
 
   constructor(reading: RunReading) {
     this.#reading = reading
-    this.#tools = new ToolRunner({ tools: () => reading.tools, submit: (results, signal) => reading.submit(results, signal) })
+    this.#tools = new ToolRunner({ tools: () => reading.tools, submit: reading.submit })
   }
 
   /**

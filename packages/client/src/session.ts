@@ -1,6 +1,6 @@
 import { inputChecks } from './arguments.ts'
 import { queryOf, type Http, type HttpRequest } from './http.ts'
-import { ClientError } from './client-error.ts'
+import { ClientError, hasCode } from './client-error.ts'
 import type {
   ApproveOptions,
   AttachOptions,
@@ -12,7 +12,6 @@ import type {
   SendInput,
   SendOptions,
 } from './client-session.ts'
-import { dropOldest } from './client-options.ts'
 import type { ClientTools } from './client-tool.ts'
 import { checkMessage, checkSessionId } from './common-checks.ts'
 import { EventReader } from './event-reader.ts'
@@ -59,8 +58,6 @@ export interface SessionParts {
   readonly ids: () => string
   /** Ids generated here that no request has carried yet. */
   readonly unsent: Set<string>
-  /** Ids of sessions deleted here. Their next input creates a new session. */
-  readonly deleted: Set<string>
 }
 
 type CheckOptions = (options: unknown) => void
@@ -121,7 +118,6 @@ class SessionHandle implements ClientSession {
   }
 
   async state(options?: CallOptions & PageOptions): Promise<SessionView> {
-    checkPageOptions(options)
     if (this.#parts.unsent.has(this.id)) throw new ClientError('session-missing', 'The session has no input yet: send one first.')
     return this.#get('', checkPageOptions, options)
   }
@@ -211,8 +207,6 @@ class SessionHandle implements ClientSession {
   async delete(options: CallOptions = {}): Promise<void> {
     checkCallOptions(options)
     await this.#http.json<undefined>({ method: 'DELETE', path: this.#path }, options.abortSignal)
-    this.#parts.deleted.add(this.id)
-    dropOldest(this.#parts.deleted)
   }
 
   async #give<T>(path: string, input: UserInput, options: InputOptions = {}, check = checkInputOptions): Promise<T> {
@@ -266,21 +260,15 @@ class SessionHandle implements ClientSession {
       return this.#http.open(withContext ? requestWithContext : request, signal)
     }
     return async (signal) => {
-      const { deleted, unsent } = this.#parts
-      const withContext = unsent.has(this.id) || deleted.has(this.id)
+      const { unsent } = this.#parts
+      const withContext = unsent.has(this.id)
       const response = await post(withContext, signal).catch((error: unknown) => {
         const contrary = withContext ? 'session-exists' : 'context-required'
         if (hasCode(error, contrary)) return post(!withContext, signal)
         throw error
       })
       unsent.delete(this.id)
-      deleted.delete(this.id)
       return response
     }
   }
-}
-
-
-function hasCode(error: unknown, code: string): boolean {
-  return ClientError.isInstance(error) && error.code === code
 }

@@ -120,12 +120,12 @@ export class ToolRunner {
     const kept: KeptOutcome = { outcome }
     this.#outcomes.set(toolCallId, kept)
     try {
-      const receipt = await this.#options.submit([{ toolCallId, ...(path.length > 0 ? { path } : {}), ...outcome }], signal)
+      const receipt = await this.#options.submit([{ toolCallId, ...(path.length > 0 && { path }), ...outcome }], signal)
       if (!signal.aborted) this.#answered(toolCallId)
       this.#open = new Set(receipt.missing.filter((id) => this.#open.has(id)))
     } catch (error) {
       if (signal.aborted || isReadingAborted(error)) return
-      const failure = asClientError(error, undefined)
+      const failure = asClientError(error)
       if (answeredElsewhere.includes(failure.code)) return this.#answered(toolCallId)
       kept.error = failure
       this.#states.set(toolCallId, 'needs-confirm')

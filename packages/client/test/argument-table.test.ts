@@ -236,7 +236,7 @@ describe('the arguments of every export', () => {
     ['an unknown field of a result', () => session().send([{ toolCallId: 'c', resut: 1 } as never]), 'input[0] has no option "resut"; did you mean result?'],
     ['a result without an answer', () => session().send([{ toolCallId: 'c' } as never]), 'input[0] must be an object with output or error or unknown; received an object'],
     ['what JSON would leave out', () => session().send('go', { metadata: { at: (() => 1) as never } }), 'metadata.at must be JSON; received a function'],
-    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'id must be a text that is valid in a header, with at least one character; received a text of 2 characters'],
+    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'id must be a text with at least one character, valid in a header; received a text of 2 characters'],
   ])('S206, S208: %s is refused', (_name, run, message) => {
     expect(run).toThrow(expect.objectContaining({ message: expect.stringContaining(message.split('; did')[0] ?? '') as string, code: expect.stringMatching(/^invalid-/) as string }))
   })

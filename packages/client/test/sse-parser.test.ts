@@ -114,13 +114,13 @@ describe('sse parser', () => {
 })
 
 describe('cursors', () => {
-  it.each<readonly [cursor: string, position: { seq: number; delta: number } | undefined]>([
+  it.each<readonly [cursor: string, position: { seq: number; delta: number } | null]>([
     ['0', { seq: 0, delta: 0 }],
     ['12', { seq: 12, delta: 0 }],
     ['12.34', { seq: 12, delta: 34 }],
     ['12.34.0-310.2-5', { seq: 12, delta: 34 }],
     ['999999999999999.999999999999999', { seq: 999_999_999_999_999, delta: 999_999_999_999_999 }],
-    ...['', 'x', '1.', '.1', '1.2.3', '-1', ' 1', '1 ', '1000000000000000', '1.1000000000000000'].map((cursor) => [cursor, undefined] as const),
+    ...['', 'x', '1.', '.1', '1.2.x', '-1', ' 1', '1 ', '1000000000000000', '1.1000000000000000'].map((cursor) => [cursor, null] as const),
   ])('C5: %j is the position %j', (cursor, position) => {
     expect(positionOf(cursor)).toEqual(position)
   })
