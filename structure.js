@@ -33,7 +33,7 @@ export const structure = {
     ],
     'run',
     'agent',
-    'index.ts',
+    { room: 'entries', holds: ['index.ts', 'repair.ts'] },
     ['node', 'testing'],
   ],
   sessions: [

@@ -231,6 +231,3 @@ export type {
   ToolReturn,
   ToolReturnValue,
 } from './contract/tool.ts'
-export { repairTranscript } from './transcript/repair.ts'
-export type { TranscriptRepair } from './transcript/repair.ts'
-export type { TranscriptRepairCode } from './transcript/read-message.ts'

@@ -5,6 +5,7 @@ import type { ArgumentRow, Kind } from '../../../scripts/argument-table.ts'
 import * as events from '../src/events/index.ts'
 import * as loop from '../src/index.ts'
 import * as node from '../src/node/index.ts'
+import * as repair from '../src/repair.ts'
 import * as testing from '../src/testing/index.ts'
 
 const anyText: readonly Kind[] = ['text', 'empty']
@@ -62,7 +63,7 @@ export const withoutRow: Readonly<Record<string, string>> = {
   statuses: 'a list',
 }
 
-export const exported = [...Object.keys(loop), ...Object.keys(events), ...Object.keys(node), ...Object.keys(testing)]
+export const exported = [...Object.keys(loop), ...Object.keys(events), ...Object.keys(node), ...Object.keys(repair), ...Object.keys(testing)]
 
 
 
@@ -200,7 +201,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     },
   },
   phaseOf: { names: ['journal'], good: () => [journal()], call: loop.phaseOf, whole: ['journal'] },
-  repairTranscript: { names: ['messages'], good: () => [[user]], call: loop.repairTranscript, data: ['messages[0]'] },
+  repairTranscript: { names: ['messages'], good: () => [[user]], call: repair.repairTranscript, data: ['messages[0]'] },
   subagentsOf: { names: ['agent'], good: () => [agent()], call: loop.subagentsOf, whole: ['agent'] },
   summarizeMessages: {
     names: ['agent', 'options'],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as events from '../src/events/index.ts'
 import * as node from '../src/node/index.ts'
+import * as repair from '../src/repair.ts'
 import * as root from '../src/index.ts'
 import * as testing from '../src/testing/index.ts'
 
@@ -10,7 +11,7 @@ describe('public surface', () => {
     expect(Object.keys(root).sort()).toEqual([
       ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
       ...['defineTool', 'emptyView', 'eventTypes', 'grantSchema', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'lookForOutput', 'loopGuard', 'nullCompaction'],
-      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf', 'withExtensions'],
+      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf', 'withExtensions'],
     ])
     expect(Object.keys(events).sort()).toEqual([
       ...['commitsOf', 'emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'missingDeltas', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
@@ -19,6 +20,7 @@ describe('public surface', () => {
       ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],
     ])
     expect(Object.keys(node).sort()).toEqual(['loadGuardrails', 'loadSkills'])
+    expect(Object.keys(repair)).toEqual(['repairTranscript'])
   })
 
   it('has these event types', () => {

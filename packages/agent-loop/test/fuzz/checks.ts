@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
-import { phaseOf, repairTranscript } from '../../src/index.ts'
+import { phaseOf } from '../../src/index.ts'
+import { repairTranscript } from '../../src/repair.ts'
 import type { AgentResult, JournalState } from '../../src/index.ts'
 import { checkEvents } from '../../src/testing/index.ts'
 import type { RecordingJournal } from '../../src/testing/index.ts'

@@ -1,4 +1,5 @@
-import { repairTranscript, type IdSource, type StoredMessage, type TranscriptRepairCode } from '@bowline/agent-loop'
+import type { IdSource, StoredMessage } from '@bowline/agent-loop'
+import { repairTranscript, type TranscriptRepairCode } from '@bowline/agent-loop/repair'
 import type { Message } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'

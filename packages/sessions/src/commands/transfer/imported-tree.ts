@@ -1,4 +1,5 @@
-import { repairTranscript, type StoredMessage, type ToolResult } from '@bowline/agent-loop'
+import type { StoredMessage, ToolResult } from '@bowline/agent-loop'
+import { repairTranscript } from '@bowline/agent-loop/repair'
 import type { AssistantMessage } from '@bowline/llm'
 import type { SessionError } from '../../errors.ts'
 import type { NewEntry } from '../../contract/batch.ts'

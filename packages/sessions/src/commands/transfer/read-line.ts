@@ -1,4 +1,5 @@
-import { repairTranscript, type Compaction, type StoredMessage } from '@bowline/agent-loop'
+import type { Compaction, StoredMessage } from '@bowline/agent-loop'
+import { repairTranscript } from '@bowline/agent-loop/repair'
 import type { JSONObject } from '@bowline/llm'
 import { isRecord } from '@bowline/llm/arguments'
 import { SessionError } from '../../errors.ts'
