@@ -15,7 +15,7 @@ describeInBrowser('a window of any width', ({ visit }) => {
         expect(await sidewaysScroll(tab)).toBe(0)
         const title = `weather at ${width}`
         await show(tab, 'Sessions')
-        await tab.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: 'New' }).press('Enter')
+        await tab.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: 'New', exact: true }).press('Enter')
         await tab.message.fill(`what is the ${title}`)
         await tab.page.keyboard.press('Enter')
         await tab.reaches('completed')

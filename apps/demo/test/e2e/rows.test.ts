@@ -235,7 +235,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('new')
       await tab.page.goForward()
       await tab.reaches('completed')
-      await tab.page.getByRole('button', { name: 'New' }).click()
+      await tab.page.getByRole('button', { name: 'New', exact: true }).click()
       await tab.reaches('new')
       await tab.say('pay the invoice')
       await tab.reaches('completed')

@@ -71,7 +71,7 @@ export async function readRunStatus(page: Page, sessionId: string): Promise<stri
   return ((await answer.json()) as { run?: { status: string } }).run?.status
 }
 
-/** Returns the log of an idle session, from its first event to the cursor of `GET`. */
+/** Returns the stored events of an idle session, from its first one to the cursor of `GET`. */
 export async function readLog(page: Page, sessionId: string): Promise<readonly LogEvent[]> {
   const url = new URL(`/api/agent/session/${sessionId}`, page.url()).href
   const { cursor } = (await (await get(page, url)).json()) as { cursor: string }
@@ -84,8 +84,9 @@ export async function readLog(page: Page, sessionId: string): Promise<readonly L
   for await (const chunk of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
     const lines = (text + chunk).split('\n')
     text = lines.pop() ?? ''
-    for (const line of lines) {
-      if (line.startsWith('data: ')) events.push(JSON.parse(line.slice('data: '.length)) as LogEvent)
+    for (const line of lines.filter((each) => each.startsWith('data: '))) {
+      const event = JSON.parse(line.slice('data: '.length)) as LogEvent
+      if (event.seq !== undefined) events.push(event)
     }
     if (events.some((event) => event.seq === Number(cursor))) break
   }
