@@ -126,16 +126,21 @@ it('V50: a server that goes away cuts the stream without a last frame, and the p
 it('V52: a page whose connection was cut ends in error, and resumeStream ends ready with the whole message', async () => {
   const hold = gate()
   const it = await bench({ steps: [{ text: 'Half of ', parts: [{ wait: hold.passed }, { type: 'text-start', id: 'b' }, { type: 'text-delta', id: 'b', delta: 'it.' }, { type: 'text-end', id: 'b' }] }] })
+  const seen = gate()
   let cuts = 0
   const transport = new DefaultChatTransport<UIMessage>({
     api: `${it.url}/api/chat`,
     fetch: async (input, init) => {
       const response = await fetch(input, init)
-      return cuts++ === 0 ? new Response(cutBehind(response, 'Half'), response) : response
+      return cuts++ === 0 ? new Response(cutBehind(response, 'Half', seen.passed), response) : response
     },
   })
   const chat = openChat(it, { transport })
-  await chat.sendMessage({ text: 'hi' })
+  const sending = chat.sendMessage({ text: 'hi' })
+  // A stream that fails drops what its reader has not taken yet.
+  await expect.poll(() => textOf(chat.lastMessage ?? expect.fail())).toBe('Half of ')
+  seen.open()
+  await sending
   expect([chat.status, textOf(chat.lastMessage ?? expect.fail())]).toEqual(['error', 'Half of '])
   const resuming = chat.resumeStream()
   await expect.poll(() => chat.status).toBe('streaming')
@@ -145,14 +150,17 @@ it('V52: a page whose connection was cut ends in error, and resumeStream ends re
   expect(chat.messages).toHaveLength(2)
 })
 
-/** Returns the body up to the end of the frame with the text, and then fails. */
-function cutBehind({ body }: Response, text: string): ReadableStream<Uint8Array> {
+/** Returns the body up to the end of the frame with the text, and fails after `cut`. */
+function cutBehind({ body }: Response, text: string, cut: Promise<void>): ReadableStream<Uint8Array> {
   const reader = body!.getReader()
   let isFound = false
   return new ReadableStream(
     {
       async pull(controller) {
-        if (isFound) return controller.error(new TypeError('network error'))
+        if (isFound) {
+          await cut
+          return controller.error(new TypeError('network error'))
+        }
         const { value } = (await reader.read()) as { readonly value?: Uint8Array }
         const whole = new TextDecoder().decode(value)
         const end = whole.indexOf('\n\n', whole.indexOf(text) < 0 ? whole.length : whole.indexOf(text))
