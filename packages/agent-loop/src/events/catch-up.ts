@@ -13,7 +13,8 @@ export function missingDeltas(event: AgentEvent | null | undefined, had?: readon
   for (const [index, part] of message.content.entries()) {
     if (part.type !== 'text' && part.type !== 'reasoning') continue
     const delta = part.text.slice(had?.[index])
-    if (delta !== '') missing.push({ type: `${part.type}-delta`, at, runId, turn, step, ...(agent && { agent }), messageId, index, delta, catchUp: true })
+    if (delta === '') continue
+    missing.push({ type: `${part.type}-delta`, at, runId, turn, step, ...(agent && { agent }), messageId, index, delta, catchUp: true })
   }
   return missing
 }

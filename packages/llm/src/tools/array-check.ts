@@ -1,7 +1,6 @@
 import type { JSONValue } from '../messages.ts'
-import { canonical } from './canonical.ts'
 import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
-import type { SchemaWalk } from './schema-walk.ts'
+import { canonical, type SchemaWalk } from './schema-walk.ts'
 
 interface ArrayRules {
   readonly first: readonly Check[]

@@ -1,8 +1,7 @@
 import type { JSONValue } from '../messages.ts'
-import { canonical } from './canonical.ts'
 import type { LinearPattern } from './linear-pattern.ts'
 import type { Check, SchemaObject } from './schema-check.ts'
-import type { SchemaWalk } from './schema-walk.ts'
+import { canonical, type SchemaWalk } from './schema-walk.ts'
 
 const typeNames: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array'])
 

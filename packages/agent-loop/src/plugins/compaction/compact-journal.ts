@@ -82,7 +82,9 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
 
 type EndedHost = CompactionHost & { ended(): Promise<void> }
 
-async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { shown: view, estimate }: Transcript, stop: StopSwitch): Promise<EndedHost> {
+async function hostOf(parts: JournalCompaction, state: JournalState, transcript: Transcript, stop: StopSwitch): Promise<EndedHost> {
+  const { turns: turn } = state
+  const { shown: view, estimate } = transcript
   const { journal, clock, ids, setting, model, contextWindow } = parts
   const { runId = ids.next('run') } = parts
   let last: DurableEvent['type'] | undefined

@@ -67,7 +67,7 @@ describe('hooks of a compaction by hand', () => {
       onSavePoint: ({ turn }) => void told.push(`saved ${turn}`),
       onSettled: ({ turn }) => void told.push(`settled ${turn}`),
     }
-    // Each of the two turns before it is told too.
+    // The two turns before the compaction tell the hooks too.
     const { talk } = await compactByHand(steps, hooks)
     expect(told).toEqual(['saved 1', 'settled 1', 'saved 2', 'settled 2', ...expected])
     expect(talk.types().at(-1)).toBe('settled')
