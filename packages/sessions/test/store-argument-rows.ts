@@ -47,7 +47,7 @@ function rowsOfStore(store: SessionStore): Readonly<Record<string, ShapedRow>> {
     listTimers: { args: [query({ kind: needed(someText('deadline')), key: someText() }, false)], call: (given) => store.listTimers(given) },
     due: { args: [limit], call: (most) => store.due(most) },
     prune: { args: [['rules', options({ runsEndedBefore: needed({ good: 1, accepts: Number.isFinite }), noticesQueuedBefore: { good: 1, accepts: Number.isFinite } }, false)], limit], call: (rules, most) => store.prune(rules, most) },
-    claimNotices: { args: [['request', options({ max: needed(count), leaseMs: needed(count), hooks: needed(names), receiver: someText(), except: names, dueAfter: { good: 1, accepts: Number.isFinite } }, false)]], call: (request) => store.claimNotices(request) },
+    claimNotices: { args: [['request', options({ max: needed(count), leaseMs: needed(count), hooks: needed(names), receiver: someText(), except: names }, false)]], call: (request) => store.claimNotices(request) },
     settleNotice: { args: [['notice', { good: { session: 'room:1', id: 'n.1', attempts: 1 }, accepts: () => false }], ['outcome', { good: { state: 'delivered' }, accepts: () => false }]], call: (notice, outcome) => store.settleNotice(notice, outcome) },
     listNotices: { args: [query({ key: someText(), state: oneOf('pending', 'delivered', 'failed'), hook: someText() }, false)], call: (given) => store.listNotices(given) },
     resendNotice: { args: [anyKey, ['id', someText()]], call: (key, id) => store.resendNotice(key, id) },

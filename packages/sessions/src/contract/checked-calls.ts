@@ -97,7 +97,7 @@ const ofSessions: Checks<SessionStore> = {
   listTimers: [['query', record<TimerQuery>({ ...page, kind: checkName, key: optionalName })]],
   due: [limit],
   prune: [['rules', record<PruneRules>({ runsEndedBefore: aTime, noticesQueuedBefore: inputChecks.optional(aTime) })], limit],
-  claimNotices: [['request', record<NoticeClaimRequest>({ max: count, leaseMs: count, hooks: requiredList(checkName), receiver: optionalName, except: listOf(checkName), dueAfter: inputChecks.optional(aTime) })]],
+  claimNotices: [['request', record<NoticeClaimRequest>({ max: count, leaseMs: count, hooks: requiredList(checkName), receiver: optionalName, except: listOf(checkName) })]],
   settleNotice: [
     ['notice', claimedNotice],
     ['outcome', noticeOutcome],

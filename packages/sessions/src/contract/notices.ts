@@ -57,8 +57,6 @@ export interface NoticeClaimRequest {
   readonly receiver?: string
   /** No notices for these receivers. */
   readonly except?: readonly string[]
-  /** Notices that were due at this time already may be left out. */
-  readonly dueAfter?: number
 }
 
 /** Claimed notices, and the time (epoch milliseconds) at which the next one can be claimed. */

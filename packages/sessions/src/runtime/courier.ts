@@ -1,5 +1,5 @@
 import type { Clock } from '@bowline/llm'
-import { receiverOf, sessionHook, type NoticeClaimRequest, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
+import { receiverOf, sessionHook, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
 import type { Webhook } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import { askAgain } from '../contract/steady-store.ts'
@@ -31,8 +31,6 @@ const mostOfSessions = 32
 const longestDelayMs = 3_600_000
 const storeAwayMs = 5000
 const defaultRetentionMs = 3 * 86_400_000
-/** More than a commit takes, and more than clocks are corrected by. */
-const marginMs = 60_000
 
 /**
  * Posts the pending notices of the store: at least once, and one at a time for each session and webhook. While a receiver fails, one
@@ -43,8 +41,6 @@ export class Courier {
   /** Notices that are being sent, by hook. */
   readonly #sending: ReadonlyMap<string, Set<Promise<void>>>
   readonly #failing: FailingReceivers
-  /** Notices that were due until this time have been seen. Those that are left are for these receivers. */
-  #seen: { readonly until: number; readonly except: readonly string[]; readonly at: number } | undefined
   #isOn = false
   #drains = 0
   /** True if there may be something to send. */
@@ -156,12 +152,10 @@ export class Courier {
     const open = [...this.#sending].map(([hook, { size }]) => ({ hook, room: this.#roomOf(hook) - size })).filter(({ room }) => room > 0)
     if (open.length === 0) return
     const max = Math.min(...open.map(({ room }) => room))
-    const except = this.#failing.paused
-    const request = { max, leaseMs, hooks: open.map(({ hook }) => hook), except, ...this.#unseen(except) }
+    const request = { max, leaseMs, hooks: open.map(({ hook }) => hook), except: this.#failing.paused }
     const { notices, nextAt } = await this.#options.store.claimNotices(request)
     for (const notice of notices) this.#begin(notice)
     if (notices.length === max) this.#isAsked = true
-    else if (open.length === this.#sending.size) this.#noteSeen(notices, except)
     this.#nextAt = Math.min(nextAt ?? Infinity, this.#failing.nextProbeAt)
   }
 
@@ -172,20 +166,6 @@ export class Courier {
       if (notice) this.#begin(notice, receiver)
       else this.#failing.probeAt(receiver, nextAt)
     }
-  }
-
-  /** Returns where to begin to look, so that a claim does not pass over all that waits for paused receivers. */
-  #unseen(except: readonly string[]): Pick<NoticeClaimRequest, 'dueAfter'> {
-    const seen = this.#seen
-    const isSo = seen && Math.abs(this.#options.clock.now() - seen.at) < marginMs && seen.except.every((receiver) => except.includes(receiver))
-    if (!isSo) this.#seen = undefined
-    return isSo ? { dueAfter: seen.until } : {}
-  }
-
-  /** Takes the time of the store from a claimed notice. */
-  #noteSeen([notice]: readonly NoticeRecord[], except: readonly string[]): void {
-    if (notice?.dueAt === undefined || except.length === 0) return
-    this.#seen = { until: notice.dueAt - leaseMs - marginMs, except, at: this.#seen?.at ?? this.#options.clock.now() }
   }
 
   #roomOf(hook: string): number {

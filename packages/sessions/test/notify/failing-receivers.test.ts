@@ -77,7 +77,7 @@ it('S213: when a receiver is back, what waits goes out in order with the next pr
   await runtime.stop()
 })
 
-it('S213: while receivers are paused, a claim for others passes over the notices that wait only once a minute', async () => {
+it('S213: while receivers are paused, claims leave them out', async () => {
   const hook = await receiver()
   const notify = [to(at('dead', hook), { name: 'dead' }), to(at('well', hook), { name: 'well' })]
   const { runtime, state, clock } = world(placeOf('sqlite')[0], { notify })
@@ -89,13 +89,7 @@ it('S213: while receivers are paused, a claim for others passes over the notices
     await runtime.drain()
   }
   expect(hook.received).toHaveLength(22)
-  expect(state.claims.at(-1)).toEqual({ max: 8, leaseMs: 30_000, hooks: ['dead', 'well', 'session'], except: ['dead'], dueAfter: startMs - 30_000 })
-  await clock.advance(60_000)
-  state.claims.length = 0
-  await runtime.session('late:3').send('go')
-  await runtime.drain()
-  expect(hook.received).toHaveLength(23)
-  expect(state.claims.filter(({ receiver: one }) => one === undefined)[0]).not.toHaveProperty('dueAfter')
+  expect(state.claims.at(-1)).toEqual({ max: 8, leaseMs: 30_000, hooks: ['dead', 'well', 'session'], except: ['dead'] })
   await runtime.stop()
 })
 

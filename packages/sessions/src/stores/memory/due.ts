@@ -15,7 +15,7 @@ export function dueIn({ index }: Space, now: number, limit: number): DueReport {
     expired: expired.sort(byEnd).slice(0, limit).map((record) => record.key),
     unread: [...index.unread.keys()].slice(0, limit),
     nextAt: nextAt === Infinity ? null : nextAt,
-    ...(index.notices.first < Infinity && { noticesAt: index.notices.first }),
+    ...(index.notices.lines.first < Infinity && { noticesAt: index.notices.lines.first }),
   }
 }
 

@@ -24,6 +24,8 @@ export interface HeldSession {
   readonly notices: Table<string, NoticeRecord>
   /** Notices that are not settled. */
   readonly pendingNotices: Map<string, NoticeRecord>
+  /** Those of them that do not wait for an earlier one: one for each hook, and those that are sent again. */
+  readonly dueNotices: Map<string, NoticeRecord>
   /** The last batch of the session (key '') and of each run. */
   readonly applied: Table<string, Applied>
 }
@@ -41,6 +43,7 @@ export function newHeld(record: SessionRecord): HeldSession {
     timers: new Table('timers'),
     notices: new Table('notices'),
     pendingNotices: new Map(),
+    dueNotices: new Map(),
     applied: new Table('applied'),
   }
 }

@@ -1,13 +1,13 @@
 import type { Page } from '../../contract/paging.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
 import { hooksOf } from '../../contract/draft-notices.ts'
-import { noticeId, parseNoticePosition, printNoticePosition, receiverOf } from '../../contract/notices.ts'
+import { noticeId, parseNoticePosition, printNoticePosition } from '../../contract/notices.ts'
 import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticePosition, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
 import { settledNotice } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
-import { firstNoticeAt } from './session-index.ts'
+import type { NoticeLine } from './notice-index.ts'
 import type { Space, Work } from './space.ts'
 import { heldOf, inOneStep, put, remove, setRecord } from './work.ts'
 
@@ -37,12 +37,20 @@ function setNotice(work: Work, held: HeldSession, notice: NoticeRecord): void {
   put(work, held.notices, notice.id, notice)
   if (notice.state === 'pending') put(work, held.pendingNotices, notice.id, notice)
   else remove(work, held.pendingNotices, [notice.id])
+  if (notice.dueAt === undefined) remove(work, held.dueNotices, [notice.id])
+  else put(work, held.dueNotices, notice.id, notice)
 }
 
 export function claimNotices(space: Space, request: NoticeClaimRequest, now: number): NoticeClaims {
   const { max, leaseMs } = request
-  const due = [...space.index.notices.until(now)].flatMap((held) => wantedIn(held, request, now).map((notice) => ({ held, notice })))
-  const taken = due.sort((a, b) => (a.notice.dueAt ?? 0) - (b.notice.dueAt ?? 0)).slice(0, max)
+  const due: { readonly held: HeldSession; readonly notice: NoticeRecord }[] = []
+  // The first `max` notices are in the first `max` sessions of the first `max` receivers.
+  for (const line of first(max, wantedLines(space, request))) {
+    for (const held of first(max, line.sessions.until(now))) {
+      for (const notice of held.dueNotices.values()) if (notice.hook === line.hook && dueAtOf(notice) <= now) due.push({ held, notice })
+    }
+  }
+  const taken = due.sort((a, b) => dueAtOf(a.notice) - dueAtOf(b.notice)).slice(0, max)
   const notices = taken.map(({ held, notice }) =>
     inOneStep(space, held.record.key, now, (work) => {
       work.isClaim = true
@@ -51,24 +59,24 @@ export function claimNotices(space: Space, request: NoticeClaimRequest, now: num
       return claimed
     }),
   )
-  return { notices, nextAt: nextAt(space, request) }
+  const [next] = first(1, wantedLines(space, request))
+  return { notices, nextAt: next?.sessions.first ?? null }
 }
 
-/** Returns the notices that the claim may take, and that are due by this time. */
-function wantedIn({ pendingNotices, record }: HeldSession, { hooks, receiver, except = [] }: NoticeClaimRequest, dueBy: number): readonly NoticeRecord[] {
-  return [...pendingNotices.values()].filter(({ hook, dueAt = Infinity }) => {
-    const to = receiverOf(hook, record.settings.notify)
-    return dueAt <= dueBy && hooks.includes(hook) && (receiver ?? to) === to && !except.includes(to)
-  })
+function dueAtOf({ dueAt = Infinity }: NoticeRecord): number {
+  return dueAt
 }
 
-function nextAt({ index }: Space, request: NoticeClaimRequest): number | null {
-  let next = Infinity
-  for (const held of index.notices.values()) {
-    if (firstNoticeAt(held) >= next) break
-    for (const { dueAt = Infinity } of wantedIn(held, request, next)) next = Math.min(next, dueAt)
-  }
-  return next === Infinity ? null : next
+/** Yields the receivers whose notices the claim may take, in the order of their first due time. */
+function* wantedLines({ index: { notices } }: Space, { hooks, receiver, except = [] }: NoticeClaimRequest): Iterable<NoticeLine> {
+  const given = receiver === undefined ? notices.lines.entries() : [[receiver, notices.lines.get(receiver)] as const]
+  for (const [to, line] of given) if (line && hooks.includes(line.hook) && !except.includes(to)) yield line
+}
+
+function first<T>(most: number, items: Iterable<T>): readonly T[] {
+  const found: T[] = []
+  if (most > 0) for (const item of items) if (found.push(item) === most) break
+  return found
 }
 
 export function settleNotice(space: Space, { session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome, now: number): boolean {
@@ -86,7 +94,7 @@ export function settleNotice(space: Space, { session, id, attempts }: Pick<Notic
 function callNext(work: Work, held: HeldSession, hook: string): void {
   const line = [...held.pendingNotices.values()].filter((notice) => notice.hook === hook)
   const [next] = line.toSorted((a, b) => a.n - b.n)
-  if (next && line.every(({ dueAt }) => dueAt === undefined)) setNotice(work, held, { ...next, dueAt: work.now })
+  if (next && !line.some(({ id }) => held.dueNotices.has(id))) setNotice(work, held, { ...next, dueAt: work.now })
 }
 
 export function resendNotice(space: Space, key: string, id: string, now: number): Found<NoticeRecord> {
@@ -122,7 +130,7 @@ export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefor
   const isOver = ({ settledAt, queuedAt }: NoticeRecord): boolean => (settledAt === undefined ? queuedAt < noticesQueuedBefore : settledAt < runsEndedBefore)
   const { settledNotices, notices } = space.index
   let touched = 0
-  for (const held of new Set([...settledNotices.until(runsEndedBefore), ...(noticesQueuedBefore === -Infinity ? [] : notices.values())])) {
+  for (const held of new Set([...settledNotices.until(runsEndedBefore), ...(noticesQueuedBefore === -Infinity ? [] : notices.sessions())])) {
     const gone = [...held.notices.values()].filter(isOver)
     if (gone.length === 0) continue
     if (touched++ === limit) break
@@ -130,6 +138,7 @@ export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefor
       const ids = gone.map(({ id }) => id)
       remove(work, held.notices, ids)
       remove(work, held.pendingNotices, ids)
+      remove(work, held.dueNotices, ids)
       for (const hook of new Set(gone.flatMap((notice) => (notice.state === 'pending' ? [notice.hook] : [])))) callNext(work, held, hook)
     })
   }

@@ -2,6 +2,7 @@ import type { RunRecord } from '../../contract/records.ts'
 import { inputKindsThatStart } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
+import { NoticeIndex } from './notice-index.ts'
 import { SessionLists } from './session-lists.ts'
 import { TimeOrder } from './time-order.ts'
 
@@ -20,8 +21,7 @@ export class SessionIndex {
   readonly unread = new Map<string, HeldSession>()
   /** Sessions with a timer or an expiry, by the earlier of both times. */
   readonly times = new TimeOrder<HeldSession>()
-  /** Sessions with a due notice, by the earliest due time. */
-  readonly notices = new TimeOrder<HeldSession>()
+  readonly notices = new NoticeIndex()
   /** Sessions with a settled notice, by the time of the first. */
   readonly settledNotices = new TimeOrder<HeldSession>()
 
@@ -36,7 +36,7 @@ export class SessionIndex {
     setOrDeleteTime(this.delayed, key, held, waits ? first.notBefore : undefined)
     setOrDeleteTime(this.ended, key, held, held && oldestRun(held)?.endedAt)
     setOrDeleteTime(this.times, key, held, held && nextTimeOf(held))
-    setOrDeleteTime(this.notices, key, held, held && firstNoticeAt(held))
+    this.notices.update(key, held)
     setOrDeleteTime(this.settledNotices, key, held, held && firstSettledAt(held))
   }
 }
@@ -63,13 +63,6 @@ function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
 /** Time of the next timer or of the expiry. Infinity means never. */
 function nextTimeOf({ record, timers }: HeldSession): number {
   return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt ?? Infinity), record.expiresAt ?? Infinity)
-}
-
-/** Earliest due time of a notice. Infinity if none has one. */
-export function firstNoticeAt({ pendingNotices }: HeldSession): number {
-  let first = Infinity
-  for (const { dueAt = Infinity } of pendingNotices.values()) first = Math.min(first, dueAt)
-  return first
 }
 
 /**

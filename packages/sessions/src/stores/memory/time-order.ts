@@ -1,6 +1,7 @@
 import { SortedList } from './sorted-list.ts'
 
 interface Timed<V> {
+  readonly key: string
   readonly n: number
   readonly time: number
   readonly value: V
@@ -17,13 +18,17 @@ export class TimeOrder<V> {
     return this.#inOrder.items[0]?.time ?? Infinity
   }
 
+  get(key: string): V | undefined {
+    return this.#byKey.get(key)?.value
+  }
+
   /** Sets the time of a key. Infinity removes it. */
   set(key: string, time: number, value: V): void {
     const before = this.#byKey.get(key)
     if (before?.time === time && before.value === value) return
     this.delete(key)
     if (time === Infinity) return
-    const timed = { n: ++this.#last, time, value }
+    const timed = { key, n: ++this.#last, time, value }
     this.#inOrder.add(timed)
     this.#byKey.set(key, timed)
   }
@@ -33,6 +38,10 @@ export class TimeOrder<V> {
     if (!before) return
     this.#inOrder.remove(before)
     this.#byKey.delete(key)
+  }
+
+  *entries(): Iterable<readonly [key: string, V]> {
+    for (const { key, value } of this.#inOrder.items) yield [key, value]
   }
 
   *values(): Iterable<V> {

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { DueReport } from '../../contract/session-store.ts'
 import type { InboxKind } from '../../contract/records.ts'
 import { claimableAt, inputKindsThatStart } from '../rules.ts'
+import { headsOf } from './notices.ts'
 import { runState, selectRuns } from './runs.ts'
 import type { StoreView } from './sessions.ts'
 import { ask, statement, together } from './statement.ts'
@@ -111,15 +112,7 @@ const lostBefore = statement((db, { namespace }: DueSlots) =>
     .where('run_state.attempts', '>', sql.lit(0)),
 )
 
-const firstNotice = statement((db, { namespace }: DueSlots) =>
-  db
-    .selectFrom('notice')
-    .select('notice.due_at as at')
-    .where('notice.namespace', '=', namespace)
-    .where('notice.due_at', 'is not', null)
-    .orderBy('notice.due_at')
-    .limit(sql.lit(1)),
-)
+const firstNotice = headsOf({})
 
 const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
 
@@ -133,7 +126,7 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
     unread: isWanted ? ask(unread, { ...slots, kinds: inputKindsThatStart }) : undefined,
     next: [ask(firstTimer, slots), ask(firstEnd, slots), ask(nextStart, slots)],
     lost: ask(lostBefore, slots),
-    notice: ask(firstNotice, slots),
+    notice: ask(firstNotice, { ...slots, receiver: '', hooks: [], except: [], limit: 1 }),
     time: ask(currentTime, slots),
   })
   const at = rows.time[0]?.now ?? 0
@@ -144,7 +137,7 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
     expired: rows.expired.map(({ key }) => key),
     unread: rows.unread.map(({ key }) => key),
     nextAt: times.length > 0 ? Math.max(at, Math.min(...times)) : null,
-    ...(rows.notice[0]?.at != null && { noticesAt: rows.notice[0].at }),
+    ...(rows.notice[0] && { noticesAt: rows.notice[0].at }),
     now: at,
   }
 }

@@ -34,7 +34,7 @@ export const indexes: readonly Index[] = [
   ['tool_call_approval', 'tool_call', 'approval_id', 'approval_id is not null'],
   ['timer_due', 'timer', 'namespace, due_at', 'due_at is not null'],
   ['timer_list', 'timer', 'namespace, kind, key, id'],
-  ['notice_due', 'notice', 'namespace, due_at', 'due_at is not null'],
+  ['notice_due', 'notice', 'namespace, receiver, due_at', 'due_at is not null'],
   ['notice_line', 'notice', 'session, hook, n', 'settled_at is null'],
   ['notice_settled', 'notice', 'namespace, settled_at', 'settled_at is not null'],
   ['notice_list', 'notice', 'namespace, at desc'],

@@ -86,32 +86,74 @@ function noticeRecord({ id: sessionId, key, n, hook, type, at, body, state, atte
   }
 }
 
-interface DueSlots {
+/** Selects the notices that do not wait for an earlier one. */
+function dueIn(db: Pick<Database, 'selectFrom'>, namespace: string) {
+  return db.selectFrom('notice').where('notice.namespace', '=', namespace).where('notice.due_at', 'is not', null)
+}
+
+interface HeadSlots {
   readonly namespace: string
   readonly now: number | null
   readonly hooks: readonly string[]
-  readonly receiver: string | null
+  readonly receiver: string
   readonly except: readonly string[]
-  readonly dueAfter: number
+  readonly limit: number
 }
 
-/** True for notices that the claim may take once they are due. */
-function isWanted({ hooks, receiver, except, dueAfter }: DueSlots, isOneOf: SqlDialect['isOneOf']) {
-  const to = sql.ref<string>('notice.receiver')
-  const isForHooks = isOneOf(sql.ref<string>('notice.hook'), hooks, 'text')
-  return sql<SqlBool>`notice.due_at > ${numberValue(dueAfter)} and ${isForHooks} and ${to} = coalesce(${textValue(receiver)}, ${to}) and not ${isOneOf(to, except, 'text')}`
+/**
+ * Finds the first due notice of each receiver, or of one, the earliest first. Seeks from a receiver to the next, so that it does not pass over the notices
+ * that wait for it.
+ */
+export const headsOf = statementsFor((db, { namespace, now, hooks, receiver, except, limit }: HeadSlots, { isOneOf, time }, names: readonly ('receiver' | 'hooks')[]) => {
+  const isOne = names.includes('receiver')
+  return db
+    .withRecursive('line', (line) =>
+      dueIn(line, namespace)
+        .$if(isOne, (only) => only.where('notice.receiver', '=', receiver))
+        .select(({ fn }) => fn.min<string | null>('notice.receiver').as('receiver'))
+        .unionAll(
+          line
+            .selectFrom('line')
+            .select(({ ref }) => dueIn(db, namespace).where('notice.receiver', '>', ref('line.receiver')).select(({ fn }) => fn.min('notice.receiver').as('next')).as('receiver'))
+            .where('line.receiver', 'is not', null)
+            .$if(isOne, (none) => none.where(sql<SqlBool>`1 = 0`)),
+        ),
+    )
+    .with('head', (head) => {
+      const firstOf = dueIn(db, namespace).where('notice.receiver', '=', sql.ref<string>('line.receiver')).orderBy('notice.due_at').limit(sql.lit(1))
+      return head
+        .selectFrom('line')
+        .select(['line.receiver', firstOf.select('notice.hook').as('hook'), firstOf.select('notice.due_at').as('at')])
+        .where('line.receiver', 'is not', null)
+    })
+    .selectFrom('head')
+    .select(({ ref }) => [ref('head.receiver').$notNull().as('receiver'), ref('head.at').$notNull().as('at'), time(now).as('now')])
+    .$if(names.includes('hooks'), (wanted) =>
+      wanted
+        .where(isOneOf(sql.ref<string>('head.hook'), hooks, 'text'))
+        .where(sql<SqlBool>`not ${isOneOf(sql.ref<string>('head.receiver'), except, 'text')}`),
+    )
+    .orderBy('head.at')
+    .limit(atMost(limit))
+})
+
+interface DueSlots {
+  readonly namespace: string
+  readonly now: number | null
+  readonly receiver: string
+  readonly max: number
 }
 
 /** Concurrent claims get different notices. */
-const dueNotices = statement((db, slots: DueSlots & { readonly max: number }, { isOneOf, lock, time }) =>
+const dueNotices = statement((db, { namespace, now, receiver, max }: DueSlots, { lock, time }) =>
   lock(
     selectNotices(db)
-      .select(time(slots.now).as('now'))
-      .where('notice.namespace', '=', slots.namespace)
-      .where('notice.due_at', '<=', time(slots.now))
-      .where(isWanted(slots, isOneOf))
+      .select(time(now).as('now'))
+      .where('notice.namespace', '=', namespace)
+      .where('notice.receiver', '=', receiver)
+      .where('notice.due_at', '<=', time(now))
       .orderBy('notice.due_at')
-      .limit(atMost(slots.max)),
+      .limit(atMost(max)),
     'notice',
     'skip',
   ),
@@ -125,27 +167,21 @@ const leaseNotice = statement((db, slots: { readonly row: number; readonly n: nu
     .where('n', '=', slots.n),
 )
 
-const nextDue = statement((db, slots: DueSlots, { isOneOf, time }) =>
-  db
-    .selectFrom('notice')
-    .select((row) => [row.ref('notice.due_at').$notNull().as('at'), time(slots.now).as('now')])
-    .where('notice.namespace', '=', slots.namespace)
-    .where(isWanted(slots, isOneOf))
-    .orderBy('notice.due_at')
-    .limit(sql.lit(1)),
-)
-
 /** Claims due notices. Returns the time of the store too. */
-export function* claimNotices({ max, leaseMs, hooks, receiver, except = [], dueAfter = -1 }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
-  const slots = { namespace, now, hooks, receiver: receiver ?? null, except, dueAfter }
-  const rows = max > 0 ? yield* all(dueNotices, { ...slots, max }) : []
+export function* claimNotices({ max, leaseMs, hooks, receiver, except = [] }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
+  const heads = headsOf({ receiver: receiver !== undefined, hooks: true })
+  const slots = { namespace, now, hooks, receiver: receiver ?? '', except }
+  // The first `max` notices are among those of the first `max` receivers.
+  const found = yield* all(heads, { ...slots, limit: Math.max(1, max) })
+  const due = found.filter(({ at, now: present }) => max > 0 && at <= present)
+  const { rows } = yield* together({ rows: due.map((head) => ask(dueNotices, { namespace, now, receiver: head.receiver, max })) })
   const notices: NoticeRecord[] = []
-  for (const row of rows) {
+  for (const row of rows.toSorted((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0)).slice(0, max)) {
     const dueAt = row.now + leaseMs
     yield* execute(leaseNotice, { row: row.row, n: row.n, dueAt })
     notices.push({ ...noticeRecord(row), attempts: row.attempts + 1, dueAt })
   }
-  const next = yield* first(nextDue, slots)
+  const next = notices.length > 0 ? yield* first(heads, { ...slots, limit: 1 }) : found[0]
   return { notices, nextAt: next?.at ?? null, now: next?.now ?? 0 }
 }
 
@@ -288,7 +324,6 @@ const queuedLongAgo = statement((db, { namespace, before, limit }: PruneSlots) =
     .where('notice.namespace', '=', namespace)
     .where('notice.due_at', 'is not', null)
     .where('notice.queued_at', '<', before)
-    .orderBy('notice.due_at')
     .limit(atMost(limit)),
 )
 
