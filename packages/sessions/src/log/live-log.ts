@@ -4,6 +4,7 @@ import type { StoredEvent } from '../contract/records.ts'
 import type { LoggedEvent } from '../contract/log-events.ts'
 import { BlockCounts, printCursor } from '../contract/cursor.ts'
 import { deltaBytes, durableBytes } from './event-bytes.ts'
+import { QuietPoll } from './quiet-poll.ts'
 import { ReaderQueue } from './reader-queue.ts'
 
 const ringBytes = 1024 * 1024
@@ -20,6 +21,7 @@ export class LiveSession {
   lastSeq = 0
   /** Number of the active run's own last durable event. The deltas in the ring follow it. */
   base = 0
+  readonly poll = new QuietPoll()
   readonly #readers = new Set<ReaderQueue>()
   readonly #watchers = new Set<Watcher>()
   #ring: { readonly event: LoggedEvent; readonly seq: number; readonly had: string }[] = []
@@ -36,6 +38,7 @@ export class LiveSession {
   /** Publishes the events of one commit. `ofRun`: the active run made them, so they contain or void its deltas so far. */
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     this.#reads = new Map()
+    this.poll.published += 1
     const n = ofRun ? 0 : this.#count
     if (events.some(({ type }) => type.startsWith('message-'))) this.#counts = new BlockCounts()
     const had = this.#counts.toString()
@@ -69,6 +72,7 @@ export class LiveSession {
 
   /** Publishes a delta and returns its place. */
   publishDelta(event: DeltaEvent): DeltaPlace {
+    this.poll.published += 1
     const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
     this.#counts.add(event)
     const had = this.#counts.toString()

@@ -139,7 +139,7 @@ class LogReader {
       yield* this.#deltasSoFar(queue)
       return 'ended'
     }
-    const leave = queue.attend(clock, pollsOf(store))
+    const leave = session.poll.attend(queue, clock, pollsOf(store))
     this.#queue = queue
     try {
       return yield* this.#followLive(queue)

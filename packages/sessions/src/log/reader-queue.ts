@@ -27,8 +27,6 @@ export class ReaderQueue {
   #items: { readonly item: QueueItem; readonly bytes: number }[] = []
   #next = 0
   #bytes = 0
-  /** Number of pushes, to detect a change. */
-  #pushed = 0
   #wasQuiet = false
   #wake: (() => void) | undefined
   /** Cancels the timer that keeps the process alive. */
@@ -75,38 +73,23 @@ export class ReaderQueue {
     this.#wake?.()
   }
 
-  /**
-   * Wakes the waiting reader when nothing was pushed for `quiet.firstMs`; then less and less often, down to every `quiet.mostMs`.
-   * Returns a function that stops this.
-   */
-  attend(clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
-    let cancelTimer: () => void
-    const arm = (quietMs: number): void => {
-      const before = this.#pushed
-      cancelTimer = clock.setTimer(clock.now() + quietMs, () => {
-        // A reader that has stopped to read must not keep the process alive.
-        if (!this.#wake) this.#letProcessEnd()
-        if (this.#pushed !== before) return arm(quiet.firstMs)
-        arm(Math.min(quietMs * 4, quiet.mostMs))
-        this.#wasQuiet = true
-        this.#wake?.()
-      })
-    }
-    arm(quiet.firstMs)
-    return () => {
-      cancelTimer()
-      this.#letProcessEnd()
-    }
+  /** Wakes the waiting reader if nothing was published for a while. */
+  poll(isQuiet: boolean): void {
+    // A reader that has stopped to read must not keep the process alive.
+    if (!this.#wake) this.letProcessEnd()
+    if (!isQuiet) return
+    this.#wasQuiet = true
+    this.#wake?.()
   }
 
   /**
-   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. A timer of
+   * Waits for the next push, a change, or a poll. Returns true if nothing was published for a while. A timer of
    * `holdBy` keeps the process alive meanwhile, and between this wait and the next: a timer for each wait would be one for each
    * delta.
    */
   async wait(holdBy?: Clock): Promise<boolean> {
     if (holdBy) this.#release ??= holdBy.setTimer(Infinity, () => undefined, { hold: true })
-    else this.#letProcessEnd()
+    else this.letProcessEnd()
     if (!this.overflowed && !this.outdated && this.#items.length === 0 && !this.#wasQuiet) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
@@ -118,14 +101,13 @@ export class ReaderQueue {
     return wasQuiet
   }
 
-  #letProcessEnd(): void {
+  letProcessEnd(): void {
     this.#release?.()
     this.#release = undefined
   }
 
   #push(item: QueueItem, bytes: number): void {
     if (this.overflowed) return
-    this.#pushed++
     this.#bytes += bytes
     if (this.#bytes > this.#maxBytes) {
       this.overflowed = true

@@ -2,6 +2,7 @@ import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { charactersHad, parseCursor, printCursor } from '../../src/contract/cursor.ts'
+import { QuietPoll } from '../../src/log/quiet-poll.ts'
 import { ReaderQueue } from '../../src/log/reader-queue.ts'
 
 const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })
@@ -83,7 +84,7 @@ describe('S117: the queue of one reader', () => {
     for (const wake of ['push', 'look', 'overflow'] as const) {
       const queue = new ReaderQueue(undefined, 10)
       const clock = manualClock()
-      const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
+      const leave = new QuietPoll().attend(queue, clock, { firstMs: 100, mostMs: 1000 })
       const wait = queue.wait()
       expect(await ended(wait)).toBe(false)
       if (wake === 'push') queue.pushDurable(event(1), 1, 1)
@@ -109,7 +110,8 @@ describe('S117: the queue of one reader', () => {
   it('S117: reports quiet first after firstMs, then after four times as long each time, up to mostMs; a push resets it', async () => {
     const clock = manualClock()
     const queue = new ReaderQueue(undefined)
-    const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
+    const poll = new QuietPoll()
+    const leave = poll.attend(queue, clock, { firstMs: 100, mostMs: 1000 })
     const quietAfter = async (ms: number): Promise<void> => {
       const wait = queue.wait()
       await clock.advance(ms - 1)
@@ -121,18 +123,38 @@ describe('S117: the queue of one reader', () => {
     await quietAfter(400)
     await quietAfter(1000)
     await quietAfter(1000)
-    queue.pushDurable(event(1), 1, 1)
-    queue.shift()
+    poll.published += 1
     await clock.advance(1000)
     await quietAfter(100)
     leave()
     expect(clock.pendingTimers).toBe(0)
   })
 
+  it('S117: a reader that joins is polled within firstMs, all are polled together, and none later because others join', async () => {
+    const clock = manualClock()
+    const poll = new QuietPoll()
+    const first = new ReaderQueue(undefined)
+    poll.attend(first, clock, { firstMs: 100, mostMs: 1000 })
+    await clock.advance(500)
+    await first.wait()
+    const second = new ReaderQueue(undefined)
+    const leave = [poll.attend(second, clock, { firstMs: 100, mostMs: 1000 })]
+    const waits = [first.wait(), second.wait()]
+    await clock.advance(60)
+    leave.push(poll.attend(new ReaderQueue(undefined), clock, { firstMs: 100, mostMs: 1000 }))
+    await clock.advance(39)
+    for (const wait of waits) expect(await ended(wait)).toBe(false)
+    await clock.advance(1)
+    for (const wait of waits) expect(await ended(wait)).toBe(true)
+    for (const each of leave) each()
+    expect(clock.pendingTimers).toBe(1)
+  })
+
   it('S117: one timer keeps the process alive from wait to wait, until a wait that does not, or a poll that finds nobody waiting', async () => {
     const clock = manualClock()
     const queue = new ReaderQueue(undefined)
-    const leave = queue.attend(clock, { firstMs: 100, mostMs: 1000 })
+    const poll = new QuietPoll()
+    const leave = poll.attend(queue, clock, { firstMs: 100, mostMs: 1000 })
     const held = (): boolean => clock.pendingTimers === 2
     const waited = async (hold: boolean): Promise<void> => {
       const wait = queue.wait(hold ? clock : undefined)
@@ -150,6 +172,7 @@ describe('S117: the queue of one reader', () => {
     await clock.advance(100)
     expect(held()).toBe(true)
     queue.pushDurable(event(2), 2, 1)
+    poll.published += 1
     await wait
     await clock.advance(1000)
     expect(held()).toBe(false)
