@@ -4,16 +4,16 @@ import { aroundStore } from '../around-store.ts'
 /** Tracks the end of each lease, in ms since the start, from the answers that its owner got. */
 export class LeaseWatch {
   readonly problems: string[] = []
-  readonly #until = new Map<string, { readonly epoch: number; readonly until: number }>()
+  readonly #until = new Map<string, { readonly owner: string | undefined; readonly epoch: number; readonly until: number }>()
 
-  /** Notes claims of the store. */
+  /** Notes claims of the store. An owner may claim its run again as soon as it no longer executes it. */
   claimed(claims: readonly Claim[], leaseMs: number, now: number): void {
     for (const { run, previous } of claims) {
       const lease = this.#until.get(run.id)
-      if (previous === 'running' && lease && now < lease.until) {
+      if (previous === 'running' && lease && run.owner !== lease.owner && now < lease.until) {
         this.problems.push(`the run ${run.id} was taken over ${lease.until - now} ms before the lease of epoch ${lease.epoch} ended`)
       }
-      this.#until.set(run.id, { epoch: run.epoch, until: now + leaseMs })
+      this.#until.set(run.id, { owner: run.owner, epoch: run.epoch, until: now + leaseMs })
     }
   }
 
@@ -26,7 +26,8 @@ export class LeaseWatch {
       const states = (await go()) as readonly LeaseState[]
       for (const [index, { runId, held }] of states.entries()) {
         const epoch = leases[index]?.epoch ?? 0
-        if (held && this.#until.get(runId)?.epoch === epoch) this.#until.set(runId, { epoch, until: askedAt + leaseMs })
+        const lease = this.#until.get(runId)
+        if (held && lease?.epoch === epoch) this.#until.set(runId, { ...lease, until: askedAt + leaseMs })
       }
       return states
     })
