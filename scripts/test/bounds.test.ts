@@ -43,6 +43,37 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
   'sessions/writer/conversations.ts usualMost': ['drops the oldest whole', 'sessions/test/writer/conversations.test.ts', 'S155: a process keeps the most recent'],
 }
 
+/** Bounds of inputs of the sessions: the file of the test that goes beyond them, and the start of its name. */
+const refused: Readonly<Record<string, readonly [file: string, test: string]>> = {
+  'sessions/commands/accept.ts maxQueuedRuns': ['sessions/test/commands/accept.test.ts', 'S32: a session with 1,000 queued'],
+  'sessions/commands/schedules/fire-schedule.ts maxQueuedRuns': ['sessions/test/commands/schedules/schedules.test.ts', 'S210: an input that finds the queue full'],
+  'sessions/commands/schedules/schedules.ts mostSchedules': ['sessions/test/commands/schedules/schedules.test.ts', 'S210: a session has at most 100'],
+  'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
+  'sessions/stores/file/file-store.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/postgres/postgres-options.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/sqlite/sqlite-store.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
+}
+
+/** Those with a row in the table of `sessions/test/limits.test.ts`, which tries the highest accepted size and one more. */
+const refusedByTable = `
+    sessions/commands/check-options.ts mostOnPage
+    sessions/commands/history.ts mostMessages
+    sessions/commands/schedules/schedule-record.ts maxIdBytes
+    sessions/commands/tree/labels.ts longestLabel
+    sessions/commands/webhook.ts mostSecrets
+    sessions/contract/check-query.ts mostOnPage
+    sessions/contract/check-state.ts maxBytes
+    sessions/contract/paging.ts highestLimit
+    sessions/keys.ts maxKeyBytes
+    sessions/keys.ts maxChildKeyBytes
+    sessions/keys.ts maxInputIdBytes
+    sessions/keys.ts maxEntryIdCharacters
+    sessions/memories/check-options.ts limits
+    sessions/memories/scope.ts maxBytes
+    sessions/memories/vectors.ts mostNumbers
+    sessions/net/webhook-signature.ts mostSignatures
+    sessions/stores/postgres/postgres-options.ts mostConnections`
+
 /** Bounds that hold nothing for longer than one call, run or turn, by what happens at them. */
 const passing: Readonly<Record<string, string>> = {
   'refuses the value or the work': `
@@ -88,31 +119,7 @@ const passing: Readonly<Record<string, string>> = {
     server/wire/session-requests.ts maxInstructions
     server/wire/session-requests.ts maxTurns
     server/wire/session-requests.ts maxLabelCharacters
-    server/wire/session-requests.ts maxMessages
-    sessions/commands/accept.ts maxQueuedRuns
-    sessions/commands/check-options.ts mostOnPage
-    sessions/commands/history.ts mostMessages
-    sessions/commands/schedules/fire-schedule.ts maxQueuedRuns
-    sessions/commands/schedules/schedule-record.ts maxIdBytes
-    sessions/commands/schedules/schedules.ts mostSchedules
-    sessions/commands/steer.ts maxInboxRows
-    sessions/commands/tree/labels.ts longestLabel
-    sessions/commands/webhook.ts mostSecrets
-    sessions/contract/check-query.ts mostOnPage
-    sessions/contract/check-state.ts maxBytes
-    sessions/contract/paging.ts highestLimit
-    sessions/keys.ts maxKeyBytes
-    sessions/keys.ts maxChildKeyBytes
-    sessions/keys.ts maxInputIdBytes
-    sessions/keys.ts maxEntryIdCharacters
-    sessions/memories/check-options.ts limits
-    sessions/memories/scope.ts maxBytes
-    sessions/memories/vectors.ts mostNumbers
-    sessions/net/webhook-signature.ts mostSignatures
-    sessions/stores/file/file-store.ts maxRecordBytes
-    sessions/stores/postgres/postgres-options.ts mostConnections
-    sessions/stores/postgres/postgres-options.ts maxRecordBytes
-    sessions/stores/sqlite/sqlite-store.ts maxRecordBytes`,
+    server/wire/session-requests.ts maxMessages`,
   'cuts the text or the list': `
     agent-loop/kernel/model-call.ts longestId
     agent-loop/plugins/compaction/facts.ts longestValue
@@ -286,6 +293,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/log/live-log.ts #reads
     sessions/log/live-log.ts #watchers
     sessions/log/live-log.ts #sessions
+    sessions/log/quiet-poll.ts #queues
     sessions/log/remote-deltas.ts #fetching
     sessions/runtime/active-runs.ts #active
     sessions/runtime/active-runs.ts #bySession
@@ -311,6 +319,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/definition-files.ts #damaged
     sessions/stores/file/session-folder.ts #files
     sessions/stores/file/session-folder.ts #damaged
+    sessions/stores/memory/notice-index.ts #receivers
     sessions/stores/memory/session-index.ts running
     sessions/stores/memory/session-index.ts unread
     sessions/stores/memory/session-lists.ts #listed
@@ -341,7 +350,7 @@ describe('bounds', () => {
       const name = constant.exec(line)?.[1]
       return name !== undefined && boundName.test(name) && !name.endsWith('Ms') ? name : undefined
     })
-    expect([...Object.keys(remembered), ...listed(passing)].sort()).toEqual(bounds)
+    expect([...Object.keys(remembered), ...Object.keys(refused), ...listed({ ...passing, refusedByTable })].sort()).toEqual(bounds)
   })
 
   it('each collection that outlives a call has a row, and each row a collection', () => {
@@ -352,9 +361,16 @@ describe('bounds', () => {
     expect(listed(collections).sort()).toEqual(names)
   })
 
-  it.each(Object.entries(remembered))('%s is reached by a test', (_bound, [, file, test]) => {
+  const tests = [...Object.entries(remembered).map(([bound, [, file, test]]) => [bound, file, test] as const), ...Object.entries(refused).map(([bound, where]) => [bound, ...where] as const)]
+  it.each(tests)('%s is reached by a test', (_bound, file, test) => {
     const path = join(root, file)
     const names = [...readFileSync(path, 'utf8').matchAll(/^\s*it(?:\.each\(.*\))?\('(.*)', /gm)].map(([, name = '']) => name)
     expect(names.filter((name) => name.startsWith(test)), `${file}: ${test}`).toHaveLength(1)
+  })
+
+  it('each bound of the table of limits has a row in it, and each row a bound', () => {
+    const table = readFileSync(join(root, 'sessions/test/limits.test.ts'), 'utf8')
+    const rows = [...table.matchAll(/^ {2}\['([^']+)', [\d_]+, /gm)].map(([, bound = '']) => `sessions/${bound}`)
+    expect([...new Set(rows)].sort()).toEqual(listed({ refusedByTable }).sort())
   })
 })
