@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { createRuntime, type Runtime, type SessionStore } from '@bowline/sessions'
+import { createRuntime, type Runtime, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
@@ -19,11 +19,11 @@ export const storeNames: readonly string[] = Object.keys(stores)
 const answers = [{ text: 20 }]
 
 /** Creates a runtime with a new store of this name. Its agent answers in 20 text deltas. */
-export async function withRuntime<T>(name: string, work: (runtime: Runtime) => Promise<T>): Promise<T> {
+export async function withRuntime<T>(name: string, work: (runtime: Runtime) => Promise<T>, options: Partial<RuntimeOptions> = {}): Promise<T> {
   return withTemporaryFolder(async (folder) => {
     const store = stores[name]?.(folder)
     if (!store) throw new Error(`There is no store ${name}`)
-    const runtime = createRuntime({ agents: [contenderAgent(functionModel(answers), answers.length)], store })
+    const runtime = createRuntime({ agents: [contenderAgent(functionModel(answers), answers.length)], store, ...options })
     try {
       await runtime.start({ keepAlive: true })
       return await work(runtime)
