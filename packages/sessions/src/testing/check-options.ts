@@ -76,7 +76,7 @@ const checkSetup = record<Setup>({
   ...{ modelMs: whole(0), concurrency: whole(1), idleMs: whole(1), maxActive: whole(0), maxSteps: whole(1), maxTokens: whole(0), maxMs: whole(1) },
   ...{ durability: oneOf('turn'), onUnknownOutcome: oneOf('tell-model'), onFailedTurn: oneOf('rewind'), onDefinitionChange: oneOf('pin', 'refuse') },
   compaction: oneOf('in-turn', 'after-turn'),
-  ...{ orchestration: checkBoolean, records: checkBoolean, asksForMore: checkBoolean },
+  ...{ orchestration: checkBoolean, records: checkBoolean, webhook: checkBoolean, asksForMore: checkBoolean },
   guardrail: oneOf('block', 'halt', 'throw', 'wait'),
   hooks: listOf(
     record<HookPlan>({

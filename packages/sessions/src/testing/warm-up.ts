@@ -9,7 +9,7 @@ let warm: Promise<unknown> | undefined
  * first run of a process would take another path than later ones.
  */
 export async function warmUp(): Promise<void> {
-  warm ??= Promise.all([runOnce(), resolveSchema({ type: 'string', pattern: '^a' }), resolveSchema(anyObject)])
+  warm ??= Promise.all([runOnce(), resolveSchema({ type: 'string', pattern: '^a' }), resolveSchema(anyObject), import('../net/post-webhook.ts')])
   await warm
 }
 

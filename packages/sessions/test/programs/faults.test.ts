@@ -13,6 +13,7 @@ const nearby: Readonly<Record<string, number>> = {
   'a lost steer': 40,
   'a fence left out': 40,
   'a TTL extended by reads': 30,
+  'an overlay stored after its turn': 20,
 }
 
 describe('what programs can detect', () => {

@@ -1,11 +1,12 @@
 import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { RunHandle, Session } from '../../commands/types.ts'
+import { readAll } from '../../contract/paging.ts'
 import { SessionError } from '../../errors.ts'
 import type { Runtime } from '../../runtime/types.ts'
 import { nameOfError } from '../crash-kit/start-runtime.ts'
 import { textOfInput, tokenOf } from './plan-text.ts'
-import type { AcceptedInput, Copy } from './program-end.ts'
+import type { AcceptedInput, AmidTurn, Copy, List } from './program-end.ts'
 import type { AnswerKind, PlannedInput, ProgramSession, ProgramStep } from './program.ts'
 import { ProgramReader } from './reader.ts'
 import type { Living, Stage } from './stage.ts'
@@ -25,6 +26,8 @@ export class Clients {
   readonly cleared = new Set<ProgramSession>()
   readonly readers: ProgramReader[] = []
   readonly copies: Copy[] = []
+  readonly lists: List[] = []
+  readonly amidTurn: AmidTurn[] = []
   readonly surprises: string[] = []
   readonly #stage: Stage
   /** Inputs without an answer. Their client sends them again to the next process. */
@@ -78,6 +81,8 @@ export class Clients {
         return void this.#ask(({ runtime }) => runtime.drain({ untilMs: this.#stage.time.now + step.ms }))
       case 'copy':
         return void this.#ask(({ runtime }) => this.#copy(runtime, step))
+      case 'fork':
+        return void this.#ask(({ runtime }) => (step.amidList ? this.#forkAmidList(runtime, step.to) : runtime.session(step.to).fork()))
       case 'resume':
         return void this.#ask(({ runtime }) => resumeNewest(runtime, step.to))
       case 'answer':
@@ -87,7 +92,7 @@ export class Clients {
     }
   }
 
-  async #onSession(session: Session, step: Extract<ProgramStep, { do: 'stop' | 'kill' | 'delete' | 'compact' | 'fork' | 'label' | 'switch' }>): Promise<unknown> {
+  async #onSession(session: Session, step: Extract<ProgramStep, { do: 'stop' | 'kill' | 'delete' | 'compact' | 'label' | 'switch' }>): Promise<unknown> {
     switch (step.do) {
       case 'stop':
         if (step.scope === 'all') this.cleared.add(step.to)
@@ -100,8 +105,6 @@ export class Clients {
         return session.delete()
       case 'compact':
         return session.compact()
-      case 'fork':
-        return session.fork()
       case 'label': {
         const leaf = (await session.info())?.leaf
         return leaf == null ? undefined : session.label(leaf, 'here')
@@ -141,7 +144,7 @@ export class Clients {
     this.#stage.log('client', `${name} is ${accepted} as ${runId}`)
     const method = accepted === 'steered' ? 'steer' : step.do === 'follow-up' ? 'followUp' : 'send'
     if (accepted !== 'duplicate') this.accepted.push({ ...input, method, runId })
-    if (step.do === 'send' && step.mode) void this.#drive(handle)
+    if (step.do === 'send' && step.mode) void this.#drive(handle, step)
   }
 
   async #schedule(session: Session, { to, name, inMs, plan }: Extract<ProgramStep, { do: 'schedule' }>): Promise<void> {
@@ -162,9 +165,23 @@ export class Clients {
   }
 
   /** Reads a synchronized run, which waits for this reader. */
-  async #drive(handle: RunHandle): Promise<void> {
+  async #drive(handle: RunHandle, { to, name, overlay }: InputStep & { readonly overlay?: true }): Promise<void> {
+    const { runId } = handle
+    const token = tokenOf(to, `${name}-more`)
+    let isGiven = false
     try {
-      for await (const event of handle) if (event.type === 'turn-end') return
+      for await (const event of handle) {
+        if (event.type === 'step-end' && overlay && !isGiven) {
+          const inputId = `${name}-more`
+          await handle.overlay(token, { id: inputId })
+          this.accepted.push({ session: to, inputId, content: token, isNew: true, token, method: 'overlay', turns: 1 })
+          isGiven = true
+          this.#stage.log('client', `${name}-more is given to ${runId}`)
+        }
+        if (event.type !== 'turn-end') continue
+        if (isGiven) this.amidTurn.push({ token, runId, isShown: this.#stage.models.prompts.some((prompt) => prompt.includes(token)) })
+        return
+      }
     } catch (error) {
       this.#hear(error)
     }
@@ -194,6 +211,20 @@ export class Clients {
     this.copies.push(copy)
     await runtime.importSession(eachOf(lines), { key: as, repair: true })
     copy.isMade = true
+  }
+
+  /** Lists all sessions, one on each page, and forks the session after the first page. */
+  async #forkAmidList(runtime: Runtime, to: ProgramSession): Promise<void> {
+    const before = await readAll((page) => runtime.sessions(page))
+    const first = await runtime.sessions({ limit: 1 })
+    await runtime.session(to).fork()
+    const listed = [...first.items]
+    for (let { next } = first; next !== undefined; ) {
+      const page = await runtime.sessions({ limit: 1, page: next })
+      listed.push(...page.items)
+      next = page.next
+    }
+    this.lists.push({ before, listed, after: await readAll((page) => runtime.sessions(page)) })
   }
 
   async #decide(session: Session, { approvalId, about }: AskedApproval, how: AnswerKind): Promise<void> {

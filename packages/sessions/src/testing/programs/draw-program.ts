@@ -14,13 +14,20 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   const has = (feature: Feature): boolean => used.has(feature)
   const used = new Set(programFeatures.filter((feature) => draw.chance(0.6) && wanted.has(feature)))
   // Derived from the seed without a draw, so that programs without these settings stay the same.
-  const setup: Setup = { ...drawSetup(draw, has), ...(seed % 5 === 3 && { records: true as const }), ...(has('approvals') && seed % 4 === 0 && { asksForMore: true, maxTokens: 40 + (seed % 300) }) }
+  const setup: Setup = {
+    ...drawSetup(draw, has),
+    ...(seed % 5 === 3 && { records: true as const }),
+    ...(seed % 7 === 2 && { webhook: true as const }),
+    ...(has('approvals') && seed % 4 === 0 && { asksForMore: true, maxTokens: 40 + (seed % 300) }),
+  }
   const count = 1 + draw.whole(mostSteps)
   const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
   // Only a reader that starts early sees the late events of a waiting run.
   const reader = has('readers') && draw.chance(0.5) ? [{ do: 'read', to: 'a', from: 0, lag: draw.oneOf([3, 10, 40]), run: true } as const] : []
   const steps = [first, ...reader, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
-  return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
+  // After a pause, so that the fork has a time of its own in the list. Derived from the seed, as above.
+  const amidList = has('tree') && seed % 2 === 0 ? [{ do: 'pass', ms: 1_500 } as const, { do: 'fork', to: 'a', amidList: true } as const] : []
+  return { seed, setup, steps: [...steps, ...amidList], crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
 }
 
 const ways = ['kill', 'kill', 'kill-after', 'kill-after', 'lost', 'lost-after', 'freeze', 'unrenewed', 'never-renewed'] as const

@@ -41,6 +41,46 @@ const intentComesLate = writing('an outcome stored before its call', (batch) =>
 
 const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
 
+const noticeIsLeftOut = writing('a notice left out', (batch) => {
+  const ends = batch.writes.some((write) => write.op === 'run.patch' && write.patch.status === 'completed')
+  return ends ? { ...batch, notify: [] } : batch
+})
+
+/** A page begins after as many sessions as the pages before it had. */
+const pagesByNumber: ProgramFault = {
+  name: 'pages by number',
+  store: (store) =>
+    aroundStore(store, async (operation, args, go) => {
+      if (operation !== 'listSessions') return go()
+      const [{ limit, page, ...query }] = args as Parameters<SessionStore['listSessions']>
+      if (limit !== 1) return go()
+      const { items } = await store.listSessions({ ...query, limit: 1000 })
+      const place = Number(page ?? 0)
+      return { items: items.slice(place, place + 1), ...(place + 1 < items.length && { next: String(place + 1) }) }
+    }),
+}
+
+/** An overlay is stored only when its turn has ended. */
+const overlayComesLate: ProgramFault = {
+  name: 'an overlay stored after its turn',
+  runtime(options) {
+    const runtime = createRuntime(options)
+    const session: typeof runtime.session = (key, given) => {
+      const made = runtime.session(key, given)
+      const send: typeof made.send = async (input, sendOptions) => {
+        const handle = await made.send(input, sendOptions)
+        const late = async (...args: Parameters<typeof handle.overlay>): Promise<void> => {
+          await handle.result()
+          await made.overlay(...args)
+        }
+        return { ...handle, overlay: async (...args) => void late(...args).catch(() => undefined) }
+      }
+      return { ...made, send }
+    }
+    return { ...runtime, session }
+  },
+}
+
 /** A lost run is claimed only if it is also the next one in the queue. */
 const queueOrderInClaims: ProgramFault = {
   name: 'lost runs claimed in queue order only',
@@ -141,4 +181,7 @@ export const programFaults: readonly ProgramFault[] = [
   wakeIsLost,
   slotIsNotReleased,
   readsExtendTtl,
+  noticeIsLeftOut,
+  pagesByNumber,
+  overlayComesLate,
 ]

@@ -3,8 +3,10 @@ import { onceIsOnce } from '../crash-kit/invariants/calls.ts'
 import { decisionsAreTold, decisionsHold, onceUnlessAsked } from './invariants/calls.ts'
 import { childrenAreTold } from './invariants/children.ts'
 import { copiesAreWhole } from './invariants/copies.ts'
-import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
+import { inputsAreShownOnce, overlaysAreShown, overlaysReachTheirTurn } from './invariants/inputs.ts'
+import { listsAreWhole } from './invariants/lists.ts'
 import { whatWaitsIsNamed } from './invariants/named.ts'
+import { noticesAreKept } from './invariants/notices.ts'
 import { messagesAreKnown } from './invariants/orchestration.ts'
 import { readersSeeTheEnd } from './invariants/readers.ts'
 import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
@@ -22,6 +24,7 @@ export const programInvariants: readonly ProgramInvariant[] = [
   everyRunEnds,
   inputsAreShownOnce,
   overlaysAreShown,
+  overlaysReachTheirTurn,
   whatWaitsIsNamed,
   decisionsHold,
   decisionsAreTold,
@@ -34,6 +37,8 @@ export const programInvariants: readonly ProgramInvariant[] = [
   messagesAreKnown,
   childrenAreTold,
   copiesAreWhole,
+  listsAreWhole,
+  noticesAreKept,
   nothingProlongsLives,
   clientsAreToldWhy,
 ]

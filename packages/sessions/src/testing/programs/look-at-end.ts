@@ -24,7 +24,7 @@ export async function lookAtRest(stage: Stage): Promise<FirstRest> {
 }
 
 export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: FirstRest, stuck: string | undefined): Promise<ProgramEnd> {
-  const { accepted, answers, runAgain, cleared, readers, copies, surprises } = clients
+  const { accepted, answers, runAgain, cleared, readers, copies, lists, amidTurn, surprises } = clients
   const kept = accepted.filter(({ session }) => !cleared.has(session as ProgramSession))
   const runs = kept.flatMap(({ runId }) => runId ?? [])
   const sessions = await readSessions(stage.store)
@@ -38,7 +38,8 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
     firstRest,
     accepted,
     decisions: new Map([...answers].flatMap(([id, { decision }]) => (decision ? [[id, decision] as const] : []))),
-    ...{ runAgain, cleared, readers, copies },
+    ...{ runAgain, cleared, readers, copies, lists, amidTurn },
+    notices: await readAll((page) => stage.store.listNotices(page)),
     surprises,
     faults: stage.faults,
     ceiling: stage.ceiling.problems(),

@@ -1,4 +1,5 @@
 import type { SessionInfo } from '../../commands/types.ts'
+import type { NoticeRecord } from '../../contract/notices.ts'
 import type { DueReport } from '../../contract/session-store.ts'
 import type { RecordedRequest } from '../../requests/types.ts'
 import type { AcknowledgedInput, CrashEnd, SessionEnd } from '../crash-kit/types.ts'
@@ -26,6 +27,10 @@ export interface ProgramEnd extends CrashEnd {
   readonly cleared: ReadonlySet<string>
   readonly readers: readonly Pick<ProgramReader, 'session' | 'runId' | 'events' | 'endedAt' | 'refused' | 'start'>[]
   readonly copies: readonly Copy[]
+  readonly lists: readonly List[]
+  readonly amidTurn: readonly AmidTurn[]
+  /** Notices of all sessions. */
+  readonly notices: readonly NoticeRecord[]
   /** Undocumented errors that clients got. */
   readonly surprises: readonly string[]
   /** Runtimes that did not stop, and runs that stayed unclaimed for too long. */
@@ -64,6 +69,20 @@ export interface AcceptedInput extends AcknowledgedInput {
   readonly token: string
   /** Run of the input, or the run that accepted it. Absent for an overlay. */
   readonly runId?: string
+}
+
+/** An overlay that a reader gave at a step-end of a run. `isShown`: a model had it before the reader read the end of the turn. */
+export interface AmidTurn {
+  readonly token: string
+  readonly runId: string
+  readonly isShown: boolean
+}
+
+/** A list of sessions in pages, between which a session was forked, and whole lists before and after it. */
+export interface List {
+  readonly before: readonly SessionInfo[]
+  readonly listed: readonly SessionInfo[]
+  readonly after: readonly SessionInfo[]
 }
 
 /** An export that is imported as another session. */

@@ -37,6 +37,8 @@ export interface Setup {
   readonly orchestration?: true
   /** Records the requests to models. */
   readonly records?: true
+  /** Has a webhook whose receiver refuses each request. */
+  readonly webhook?: true
   /** Action of the guardrail on each call of `look`. */
   readonly guardrail?: 'block' | 'halt' | 'throw' | 'wait'
   readonly hooks?: readonly HookPlan[]
@@ -96,13 +98,16 @@ export interface PlannedInput {
 }
 
 type ClientStep =
-  | ({ readonly do: 'send'; readonly onBusy?: OnBusy; readonly notBeforeMs?: number; readonly mode?: 'synchronized' } & PlannedInput)
+  /** `overlay`: the reader of the synchronized run gives an overlay at its first step-end. */
+  | ({ readonly do: 'send'; readonly onBusy?: OnBusy; readonly notBeforeMs?: number; readonly mode?: 'synchronized'; readonly overlay?: true } & PlannedInput)
   | ({ readonly do: 'steer' | 'follow-up' } & PlannedInput)
   | ({ readonly do: 'overlay'; readonly turns?: number } & PlannedInput)
   /** Schedules the input for a later time. */
   | ({ readonly do: 'schedule'; readonly inMs: number } & PlannedInput)
   | { readonly do: 'stop'; readonly to: ProgramSession; readonly scope?: 'all'; readonly waitMs?: number }
-  | { readonly do: 'kill' | 'delete' | 'compact' | 'fork' | 'label'; readonly to: ProgramSession }
+  | { readonly do: 'kill' | 'delete' | 'compact' | 'label'; readonly to: ProgramSession }
+  /** `amidList`: between the first and the second page of a list of sessions. */
+  | { readonly do: 'fork'; readonly to: ProgramSession; readonly amidList?: true }
   /** Resumes the newest open run, as a host does that knows its id. */
   | { readonly do: 'resume'; readonly to: ProgramSession }
   /** Exports the session and imports it under another key. */

@@ -1,8 +1,9 @@
 import { fakeIds } from '@bowline/agent-loop/testing'
 import type { IdSource } from '@bowline/agent-loop'
 import { createRuntime } from '../../runtime/create-runtime.ts'
-import type { Runtime } from '../../runtime/types.ts'
+import type { Runtime, RuntimeWebhook } from '../../runtime/types.ts'
 import type { Batch } from '../../contract/batch.ts'
+import { noticeTypes } from '../../contract/notices.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 import { recordRequests } from '../../requests/record-requests.ts'
 import { CrashProcess } from '../crash-kit/crash-process.ts'
@@ -36,6 +37,8 @@ export interface Living {
 const mostTurns = 20_000
 /** Longer than the lease of a run. */
 const freezeMs = 15_000
+/** No name has an address, so each attempt fails without a connection. */
+const webhook: RuntimeWebhook = { url: 'https://away.example/', events: noticeTypes, secret: 'a secret of sixteen characters' }
 /** Delay in ms before a runtime that failed to start is started again. */
 const startAgainMs = 500
 
@@ -174,6 +177,7 @@ export class Stage {
     const runtime = (this.#parts.createRuntime ?? createRuntime)({
       ...{ agents, store, clock, ids: this.#ids },
       ...(requests && { requests }),
+      ...(setup.webhook && { notify: webhook, webhooks: { resolve: () => Promise.resolve([]), random } }),
       ...(setup.concurrency !== undefined && { concurrency: setup.concurrency }),
       ...(setup.durability && { durability: setup.durability }),
       ...(setup.onDefinitionChange && { onDefinitionChange: setup.onDefinitionChange }),

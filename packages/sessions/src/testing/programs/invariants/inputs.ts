@@ -25,6 +25,18 @@ export const inputsAreShownOnce: ProgramInvariant = {
     }),
 }
 
+/** Checks completed runs without limits only, because other turns may end before another model call. */
+export const overlaysReachTheirTurn: ProgramInvariant = {
+  name: 'an overlay that a reader gives at a step-end reaches the same turn',
+  check: ({ amidTurn, sessions, program: { setup } }) => {
+    const isLimited = [setup.maxSteps, setup.maxTokens, setup.maxCost, setup.maxMs].some((limit) => limit !== undefined)
+    return (isLimited ? [] : amidTurn).flatMap(({ token, runId, isShown }) => {
+      const isCompleted = sessions.some(({ runs }) => runs.some(({ id, status }) => id === runId && status === 'completed'))
+      return isCompleted && !isShown ? [`the overlay ${token} was given at a step-end of ${runId}, which completed without it`] : []
+    })
+  },
+}
+
 /** Checks completed runs only, because other runs may have ended before another model call. */
 export const overlaysAreShown: ProgramInvariant = {
   name: 'an accepted overlay reaches the model',
