@@ -8,7 +8,6 @@ import { pageLimit, pageOf } from '../../contract/paging.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
 import { parseStored } from '../../json.ts'
-import type { SqlDialect } from './dialect.ts'
 import type { StoreView } from './sessions.ts'
 import { all, ask, columnsOf, execute, first, statement, statementsFor, together } from './statement.ts'
 import type { Steps } from './statement.ts'
@@ -114,7 +113,12 @@ export const headsOf = statementsFor((db, { namespace, now, hooks, receiver, exc
         .unionAll(
           line
             .selectFrom('line')
-            .select(({ ref }) => dueIn(db, namespace).where('notice.receiver', '>', ref('line.receiver')).select(({ fn }) => fn.min('notice.receiver').as('next')).as('receiver'))
+            .select(
+              dueIn(db, namespace)
+                .where('notice.receiver', '>', sql.ref<string>('line.receiver'))
+                .select(({ fn }) => fn.min('notice.receiver').as('next'))
+                .as('receiver'),
+            )
             .where('line.receiver', 'is not', null)
             .$if(isOne, (none) => none.where(sql<SqlBool>`1 = 0`)),
         ),
@@ -127,7 +131,7 @@ export const headsOf = statementsFor((db, { namespace, now, hooks, receiver, exc
         .where('line.receiver', 'is not', null)
     })
     .selectFrom('head')
-    .select(({ ref }) => [ref('head.receiver').$notNull().as('receiver'), ref('head.at').$notNull().as('at'), time(now).as('now')])
+    .select((head) => [head.ref('head.receiver').$notNull().as('receiver'), head.ref('head.at').$notNull().as('at'), time(now).as('now')])
     .$if(names.includes('hooks'), (wanted) =>
       wanted
         .where(isOneOf(sql.ref<string>('head.hook'), hooks, 'text'))
