@@ -319,7 +319,8 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/definition-files.ts #damaged
     sessions/stores/file/session-folder.ts #files
     sessions/stores/file/session-folder.ts #damaged
-    sessions/stores/memory/notice-index.ts #receivers
+    sessions/stores/memory/notice-index.ts #lines
+    sessions/stores/memory/notice-index.ts #linesOf
     sessions/stores/memory/session-index.ts running
     sessions/stores/memory/session-index.ts unread
     sessions/stores/memory/session-lists.ts #listed

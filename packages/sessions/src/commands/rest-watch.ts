@@ -173,7 +173,7 @@ class RestWatch {
     if (!first || !waits || !isWaiting(first.status) || !(await isAtRest(store, first)) || warned.has(live)) return
     warned.add(live)
     const need = needOf(first, await toRunInfo(store, first))
-    warnProcess(`The run ${waits.id} of the session ${this.#key} waits behind the run ${first.id}. ${need} behind() of its handle tells the same. This warning comes once.`)
+    warnProcess(`The run ${waits.id} of the session ${this.#key} waits behind the run ${first.id}. ${need} See behind(). This warning comes once.`)
   }
 
   async #answer(run: WatchedRun, waiters: readonly Waiter[], found: RunRecord): Promise<void> {

@@ -13,20 +13,20 @@ export class QuietPoll {
   #cancel: () => void = () => undefined
 
   /** Polls for this reader, for the first time within `firstMs`. Returns a function that stops this. */
-  attend(queue: ReaderQueue, clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
+  attend(queue: ReaderQueue, clock: Clock, { firstMs, mostMs }: { readonly firstMs: number; readonly mostMs: number }): () => void {
     const arm = (quietMs: number): void => {
       const before = this.published
       this.#cancel()
       this.#dueAt = clock.now() + quietMs
       this.#cancel = clock.setTimer(this.#dueAt, () => {
         const isQuiet = this.published === before
-        arm(isQuiet ? Math.min(quietMs * 4, quiet.mostMs) : quiet.firstMs)
+        arm(isQuiet ? Math.min(quietMs * 4, mostMs) : firstMs)
         for (const each of this.#queues) each.poll(isQuiet)
       })
     }
     this.#queues.add(queue)
     // A poll is never put off, however often readers come.
-    if (clock.now() + quiet.firstMs < this.#dueAt) arm(quiet.firstMs)
+    if (clock.now() + firstMs < this.#dueAt) arm(firstMs)
     return () => {
       this.#queues.delete(queue)
       queue.letProcessEnd()

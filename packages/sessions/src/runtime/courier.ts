@@ -112,13 +112,13 @@ export class Courier {
     return (this.#isOn || this.#drains > 0) && !this.#abort.signal.aborted
   }
 
-  get #size(): number {
-    return [...this.#sending.values()].reduce((sum, { size }) => sum + size, 0)
+  get #requests(): readonly Promise<void>[] {
+    return [...this.#sending.values()].flatMap((each) => [...each])
   }
 
   async #idle(): Promise<void> {
     for (;;) {
-      const busy = [this.#claiming, ...[...this.#sending.values()].flatMap((each) => [...each])].filter((each) => each !== undefined)
+      const busy = [...this.#requests, ...(this.#claiming ? [this.#claiming] : [])]
       if (busy.length === 0) return
       await Promise.race(busy)
     }
@@ -149,7 +149,8 @@ export class Courier {
 
   async #claimOnce(): Promise<void> {
     await this.#probe()
-    const open = [...this.#sending].map(([hook, { size }]) => ({ hook, room: this.#roomOf(hook) - size })).filter(({ room }) => room > 0)
+    const rooms = [...this.#sending].map(([hook, { size }]) => ({ hook, room: (hook === sessionHook ? mostOfSessions : mostPerWebhook) - size }))
+    const open = rooms.filter(({ room }) => room > 0)
     if (open.length === 0) return
     const max = Math.min(...open.map(({ room }) => room))
     const request = { max, leaseMs, hooks: open.map(({ hook }) => hook), except: this.#failing.paused }
@@ -166,10 +167,6 @@ export class Courier {
       if (notice) this.#begin(notice, receiver)
       else this.#failing.probeAt(receiver, nextAt)
     }
-  }
-
-  #roomOf(hook: string): number {
-    return hook === sessionHook ? mostOfSessions : mostPerWebhook
   }
 
   /** `probed`: the paused receiver that the notice probes. */
@@ -237,7 +234,7 @@ export class Courier {
     if (this.#nextAt === Infinity) return
     this.#arm(this.#nextAt)
     // Open requests are followed by another check when they end.
-    if (this.#drains === 0 && this.#size === 0) this.#options.tellHost(this.#nextAt)
+    if (this.#drains === 0 && this.#requests.length === 0) this.#options.tellHost(this.#nextAt)
   }
 
   #arm(atMs: number): void {

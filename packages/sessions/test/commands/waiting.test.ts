@@ -101,7 +101,7 @@ it('a run that waits behind a decision says so: its handle, its result after a t
   expect(await results[1]).toMatchObject({ runId: third.runId, status: 'queued' })
   await new Promise(setImmediate)
   expect(warnings).toEqual([
-    `The run ${second.runId} of the session room:1 waits behind the run ${first.runId}. It goes on when 1 approval and 0 answers are given. behind() of its handle tells the same. This warning comes once.`,
+    `The run ${second.runId} of the session room:1 waits behind the run ${first.runId}. It goes on when 1 approval and 0 answers are given. See behind(). This warning comes once.`,
   ])
   await session.approve(approval?.approvalId ?? '')
   expect(await results[0]).toMatchObject({ status: 'completed', text: 'second' })

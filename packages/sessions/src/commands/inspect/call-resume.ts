@@ -93,7 +93,7 @@ function ofStarted(call: ToolCallRecord, situation: CallSituation): Next {
   if (run.status === 'needs-recovery' && run.pendingToolCalls.some((each) => each.unknown && each.toolCallId === toolCallId)) {
     return to('waits-for-recovery', `Its effect may or may not have happened: it waits for resolveTool of ${toolCallId}.`)
   }
-  return to('asks-tool', 'Its effect may or may not have happened. The tool is asked if it has reconcile. If that does not tell, onUnknownOutcome decides: stop (the run waits as needs-recovery) or tell-model. The store does not know these two settings.')
+  return to('asks-tool', 'Its effect may or may not have happened. Its reconcile decides, else onUnknownOutcome. The store does not know these two settings.')
 }
 
 function to(resume: CallResume, next: string): Next {

@@ -85,12 +85,8 @@ function boundLease(held: HeldSession, run: RunRecord | undefined, latest: numbe
 }
 
 /** True if the run is queued, or running and lost by its owner, and its earliest start has passed. */
-function isClaimable(space: Space, run: RunRecord, request: ClaimRequest, now: number): boolean {
-  const { status } = run
-  return (status === 'queued' || (status === 'running' && isLost(space, run, request, now))) && claimableAt(run, now) <= now
-}
-
-function isLost({ loss }: Space, { id, owner, leaseUntil = -Infinity }: RunRecord, request: ClaimRequest, now: number): boolean {
-  if (owner === request.owner) return !request.holds.includes(id)
-  return loss === 'owner' || leaseUntil <= now
+function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
+  const { status, leaseUntil = -Infinity } = run
+  const isLost = run.owner === owner ? !holds.includes(run.id) : loss === 'owner' || leaseUntil <= now
+  return (status === 'queued' || (status === 'running' && isLost)) && claimableAt(run, now) <= now
 }

@@ -7,6 +7,7 @@ import type { Space } from './space.ts'
 /** Returns the work that is due by time alone, and when more becomes due. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
+  const [line] = index.notices.lines
   const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer): timer is DueTimer => timer.dueAt !== null && timer.dueAt <= now)
   const expired = sessions.map((held) => held.record).filter((record) => record.expiredAt === undefined && hasExpired(record, now))
   const nextAt = sessions.length > 0 ? now : Math.min(index.times.first, nextClaimAt(index, now))
@@ -15,7 +16,7 @@ export function dueIn({ index }: Space, now: number, limit: number): DueReport {
     expired: expired.sort(byEnd).slice(0, limit).map((record) => record.key),
     unread: [...index.unread.keys()].slice(0, limit),
     nextAt: nextAt === Infinity ? null : nextAt,
-    ...(index.notices.lines.first < Infinity && { noticesAt: index.notices.lines.first }),
+    ...(line && { noticesAt: line.sessions.first }),
   }
 }
 

@@ -4,39 +4,36 @@ import { TimeOrder } from './time-order.ts'
 
 /** Sessions with a due notice for one receiver, by the time of the first. */
 export interface NoticeLine {
+  readonly receiver: string
   readonly hook: string
   readonly sessions: TimeOrder<HeldSession>
 }
 
 /** Due notices by receiver, so that a claim does not pass over those of other receivers. */
 export class NoticeIndex {
-  /** By receiver, in the order of their first due time. */
-  readonly lines = new TimeOrder<NoticeLine>()
-  /** Receivers of each session. */
-  readonly #receivers = new Map<string, readonly string[]>()
+  readonly #lines = new Map<string, NoticeLine>()
+  /** The lines of each session. */
+  readonly #linesOf = new Map<string, readonly NoticeLine[]>()
+
+  /** The receivers in the order of their first due time. */
+  get lines(): readonly NoticeLine[] {
+    return [...this.#lines.values()].sort((a, b) => a.sessions.first - b.sessions.first)
+  }
 
   /** Must be called after each change of a session. Undefined means that the key has no session. */
   update(key: string, held: HeldSession | undefined): void {
-    const firsts = new Map<string, { readonly hook: string; readonly at: number }>()
+    const after = new Map<NoticeLine, number>()
     for (const { hook, dueAt = Infinity } of held?.dueNotices.values() ?? []) {
       const receiver = receiverOf(hook, held?.record.settings.notify)
-      firsts.set(receiver, { hook, at: Math.min(dueAt, firsts.get(receiver)?.at ?? Infinity) })
+      const line = this.#lines.get(receiver) ?? { receiver, hook, sessions: new TimeOrder() }
+      this.#lines.set(receiver, line)
+      after.set(line, Math.min(dueAt, after.get(line) ?? Infinity))
     }
-    for (const receiver of this.#receivers.get(key) ?? []) {
-      const line = this.lines.get(receiver)
-      if (line && !firsts.has(receiver)) line.sessions.delete(key)
-      if (line) this.lines.set(receiver, line.sessions.first, line)
+    for (const line of [...(this.#linesOf.get(key) ?? []), ...after.keys()]) {
+      line.sessions.set(key, after.get(line), held)
+      if (line.sessions.first === Infinity) this.#lines.delete(line.receiver)
     }
-    for (const [receiver, { hook, at }] of firsts) {
-      const line = this.lines.get(receiver) ?? { hook, sessions: new TimeOrder() }
-      if (held) line.sessions.set(key, at, held)
-      this.lines.set(receiver, line.sessions.first, line)
-    }
-    if (firsts.size > 0) this.#receivers.set(key, [...firsts.keys()])
-    else this.#receivers.delete(key)
-  }
-
-  *sessions(): Iterable<HeldSession> {
-    for (const { sessions } of this.lines.values()) yield* sessions.values()
+    if (after.size > 0) this.#linesOf.set(key, [...after.keys()])
+    else this.#linesOf.delete(key)
   }
 }

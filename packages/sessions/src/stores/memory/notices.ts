@@ -43,14 +43,17 @@ function setNotice(work: Work, held: HeldSession, notice: NoticeRecord): void {
 
 export function claimNotices(space: Space, request: NoticeClaimRequest, now: number): NoticeClaims {
   const { max, leaseMs } = request
-  const due: { readonly held: HeldSession; readonly notice: NoticeRecord }[] = []
+  const due: { readonly held: HeldSession; readonly notice: NoticeRecord; readonly dueAt: number }[] = []
   // The first `max` notices are in the first `max` sessions of the first `max` receivers.
-  for (const line of first(max, wantedLines(space, request))) {
-    for (const held of first(max, line.sessions.until(now))) {
-      for (const notice of held.dueNotices.values()) if (notice.hook === line.hook && dueAtOf(notice) <= now) due.push({ held, notice })
+  for (const { hook, sessions } of wantedLines(space, request).slice(0, max)) {
+    for (const held of sessions.until(now, max)) {
+      for (const notice of held.dueNotices.values()) {
+        const { dueAt = Infinity } = notice
+        if (notice.hook === hook && dueAt <= now) due.push({ held, notice, dueAt })
+      }
     }
   }
-  const taken = due.sort((a, b) => dueAtOf(a.notice) - dueAtOf(b.notice)).slice(0, max)
+  const taken = due.sort((a, b) => a.dueAt - b.dueAt).slice(0, max)
   const notices = taken.map(({ held, notice }) =>
     inOneStep(space, held.record.key, now, (work) => {
       work.isClaim = true
@@ -59,24 +62,12 @@ export function claimNotices(space: Space, request: NoticeClaimRequest, now: num
       return claimed
     }),
   )
-  const [next] = first(1, wantedLines(space, request))
-  return { notices, nextAt: next?.sessions.first ?? null }
+  return { notices, nextAt: wantedLines(space, request)[0]?.sessions.first ?? null }
 }
 
-function dueAtOf({ dueAt = Infinity }: NoticeRecord): number {
-  return dueAt
-}
-
-/** Yields the receivers whose notices the claim may take, in the order of their first due time. */
-function* wantedLines({ index: { notices } }: Space, { hooks, receiver, except = [] }: NoticeClaimRequest): Iterable<NoticeLine> {
-  const given = receiver === undefined ? notices.lines.entries() : [[receiver, notices.lines.get(receiver)] as const]
-  for (const [to, line] of given) if (line && hooks.includes(line.hook) && !except.includes(to)) yield line
-}
-
-function first<T>(most: number, items: Iterable<T>): readonly T[] {
-  const found: T[] = []
-  if (most > 0) for (const item of items) if (found.push(item) === most) break
-  return found
+/** Returns the receivers whose notices the claim may take, in the order of their first due time. */
+function wantedLines({ index }: Space, { hooks, receiver, except = [] }: NoticeClaimRequest): readonly NoticeLine[] {
+  return index.notices.lines.filter(({ hook, receiver: to }) => hooks.includes(hook) && (receiver ?? to) === to && !except.includes(to))
 }
 
 export function settleNotice(space: Space, { session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome, now: number): boolean {
@@ -130,7 +121,7 @@ export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefor
   const isOver = ({ settledAt, queuedAt }: NoticeRecord): boolean => (settledAt === undefined ? queuedAt < noticesQueuedBefore : settledAt < runsEndedBefore)
   const { settledNotices, notices } = space.index
   let touched = 0
-  for (const held of new Set([...settledNotices.until(runsEndedBefore), ...(noticesQueuedBefore === -Infinity ? [] : notices.sessions())])) {
+  for (const held of new Set([...settledNotices.until(runsEndedBefore), ...(noticesQueuedBefore === -Infinity ? [] : notices.lines.flatMap(({ sessions }) => [...sessions.values()]))])) {
     const gone = [...held.notices.values()].filter(isOver)
     if (gone.length === 0) continue
     if (touched++ === limit) break

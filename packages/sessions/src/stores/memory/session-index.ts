@@ -32,23 +32,18 @@ export class SessionIndex {
     const first = held && firstOpenRun(held)
     setOrDelete(this.running, key, first?.status === 'running' ? held : undefined)
     const waits = first?.status === 'queued'
-    setOrDeleteTime(this.queued, key, held, waits ? first.createdAt : undefined)
-    setOrDeleteTime(this.delayed, key, held, waits ? first.notBefore : undefined)
-    setOrDeleteTime(this.ended, key, held, held && oldestRun(held)?.endedAt)
-    setOrDeleteTime(this.times, key, held, held && nextTimeOf(held))
+    this.queued.set(key, waits ? first.createdAt : undefined, held)
+    this.delayed.set(key, waits ? first.notBefore : undefined, held)
+    this.ended.set(key, held && oldestRun(held)?.endedAt, held)
+    this.times.set(key, held && nextTimeOf(held), held)
     this.notices.update(key, held)
-    setOrDeleteTime(this.settledNotices, key, held, held && firstSettledAt(held))
+    this.settledNotices.set(key, held && firstSettledAt(held), held)
   }
 }
 
 function setOrDelete<V>(map: Map<string, V>, key: string, value: V | undefined): void {
   if (value === undefined) map.delete(key)
   else map.set(key, value)
-}
-
-function setOrDeleteTime(order: TimeOrder<HeldSession>, key: string, held: HeldSession | undefined, time = Infinity): void {
-  if (held) order.set(key, time, held)
-  else order.delete(key)
 }
 
 /** The oldest run. Runs are stored in the order of their numbers. */

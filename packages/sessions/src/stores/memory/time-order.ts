@@ -1,7 +1,6 @@
 import { SortedList } from './sorted-list.ts'
 
 interface Timed<V> {
-  readonly key: string
   readonly n: number
   readonly time: number
   readonly value: V
@@ -18,17 +17,13 @@ export class TimeOrder<V> {
     return this.#inOrder.items[0]?.time ?? Infinity
   }
 
-  get(key: string): V | undefined {
-    return this.#byKey.get(key)?.value
-  }
-
-  /** Sets the time of a key. Infinity removes it. */
-  set(key: string, time: number, value: V): void {
+  /** Sets the time of a key. Without a time, or with Infinity, or without a value, removes it. */
+  set(key: string, time = Infinity, value?: V): void {
     const before = this.#byKey.get(key)
     if (before?.time === time && before.value === value) return
     this.delete(key)
-    if (time === Infinity) return
-    const timed = { key, n: ++this.#last, time, value }
+    if (time === Infinity || value === undefined) return
+    const timed = { n: ++this.#last, time, value }
     this.#inOrder.add(timed)
     this.#byKey.set(key, timed)
   }
@@ -40,10 +35,6 @@ export class TimeOrder<V> {
     this.#byKey.delete(key)
   }
 
-  *entries(): Iterable<readonly [key: string, V]> {
-    for (const { key, value } of this.#inOrder.items) yield [key, value]
-  }
-
   *values(): Iterable<V> {
     for (const { value } of this.#inOrder.items) yield value
   }
@@ -53,10 +44,10 @@ export class TimeOrder<V> {
     return this.#inOrder.items[this.#inOrder.placeOf({ time, n: Infinity })]?.time ?? Infinity
   }
 
-  /** Yields the values with this time or an earlier one. */
-  *until(time: number): Iterable<V> {
+  /** Yields up to `most` values with this time or an earlier one. */
+  *until(time: number, most = Infinity): Iterable<V> {
     for (const timed of this.#inOrder.items) {
-      if (timed.time > time) return
+      if (timed.time > time || most-- <= 0) return
       yield timed.value
     }
   }
