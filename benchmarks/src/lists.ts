@@ -88,7 +88,7 @@ function copiesOf(size: number, start: string, numbers: string): string {
   const isFewth = (n: string): string => `(${n}) % ${size / few} = 0`
   const tenant = `case when ${isFewth('n')} then 'few' when ${isFewth('n + 1')} then null when n % 2 = 0 then 'large' else 'small-' || (n % 997) end`
   return `${start}
-    insert into session (namespace, key, id, agent, metadata, created_at, tenant, child, status, active_at)
+    insert into session (namespace, key, id, agent, metadata, created_at, tenant, section, status, active_at)
     select 'default', case when tenant is null then 'room:${size / few}:' || n else 'tenant:' || tenant || ':s:' || n end, 'id-' || n,
       case when ${isFewth('n')} then 'rare' else 'assistant' end, '{}', ${firstMs}, tenant, 0,
       case when ${isFewth('n')} then 'waiting-for-user' else 'completed' end, ${firstMs} + cast(n as bigint) * 1000

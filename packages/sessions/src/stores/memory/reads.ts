@@ -97,7 +97,8 @@ export function readsOf(space: () => Space, now: () => number): Reads {
     },
     async listSessions(query) {
       const most = pageLimit(query.limit)
-      return pageOf(copyJson(space().index.lists.find(query, now(), most + 1)), most, printSessionPosition)
+      const { lists, times } = space().index
+      return pageOf(copyJson(lists.find(query, now(), most + 1, times.until(now()))), most, printSessionPosition)
     },
     async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
       const order = newestFirst ? -1 : 1

@@ -9,7 +9,7 @@ import { askWaiting, inboxRecord } from './inbox.ts'
 import type { WaitingRow } from './inbox.ts'
 import { leaseColumns, progressColumns, runState, selectRuns, withInput } from './runs.ts'
 import type { RunLease, RunProgress } from './runs.ts'
-import { askSessionRows, sessionRecord } from './sessions.ts'
+import { askSessionRows, sessionRecord, updateStatus } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
 import { all, ask, columnsOf, execute, executeAll, statement, together } from './statement.ts'
 import type { Call, RowOf, Steps } from './statement.ts'
@@ -270,10 +270,6 @@ const updateRunState = statement((db, slots: RunProgressSlots & RunLease) =>
 )
 
 type RunProgressSlots = RunProgress & { readonly run: number }
-
-const updateStatus = statement((db, slots: Pick<SessionRow, 'row' | 'status'>) =>
-  db.updateTable('session').set({ status: slots.status }).where('row', '=', slots.row),
-)
 
 const updateVersion = statement((db, slots: Pick<SessionStateTable, 'session' | 'version'>) =>
   db.updateTable('session_state').set({ version: slots.version }).where('session', '=', slots.session),

@@ -10,17 +10,18 @@ export const usualStatus = 'completed'
 
 const unusual = `status <> '${usualStatus}'`
 /** Order of lists of sessions. A commit writes these indexes only if it moves its session in a list. */
-const activity = 'active_at desc, key'
+const listed = 'section, active_at desc, key'
 
 /** Most are partial, so that they hold a handful of rows however long the history is. */
 export const indexes: readonly Index[] = [
-  ['session_list', 'session', `namespace, child, ${activity}`],
-  ['session_agent', 'session', `namespace, agent, ${activity}`],
-  ['session_status', 'session', `namespace, status, ${activity}`, unusual],
-  ['session_parent', 'session', `namespace, parent, ${activity}`, 'parent is not null'],
-  ['session_tenant_child', 'session', `namespace, tenant, child, ${activity}`, 'tenant is not null'],
-  ['session_tenant_agent', 'session', `namespace, tenant, agent, ${activity}`, 'tenant is not null'],
-  ['session_tenant_status', 'session', `namespace, tenant, status, ${activity}`, `tenant is not null and ${unusual}`],
+  ['session_list', 'session', `namespace, ${listed}`],
+  ['session_agent', 'session', `namespace, agent, ${listed}`],
+  ['session_status', 'session', `namespace, status, ${listed}`, unusual],
+  ['session_unused', 'session', `namespace, ${listed}`, 'status is null'],
+  ['session_parent', 'session', `namespace, parent, ${listed}`, 'parent is not null'],
+  ['session_tenant', 'session', `namespace, tenant, ${listed}`, 'tenant is not null'],
+  ['session_tenant_agent', 'session', `namespace, tenant, agent, ${listed}`, 'tenant is not null'],
+  ['session_tenant_status', 'session', `namespace, tenant, status, ${listed}`, `tenant is not null and ${unusual}`],
   ['session_end', 'session_state', 'namespace, expires_at', 'expires_at is not null'],
   ['inbox_kind', 'inbox', 'kind, session'],
   ['run_open', 'run', 'session, status, place', 'ended_at is null'],
