@@ -123,6 +123,11 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     expect(claims.map(([, steps]) => steps[0]).sort()).toEqual(['SEARCH run USING INDEX run_queued (namespace=?)', 'SEARCH run USING INDEX run_running (namespace=?)'])
   })
 
+  it('S54: only lists use the indexes of lists: each holds all sessions of an agent or a tenant', async () => {
+    const uses = [...(await plansOfAll())].filter(([text, steps]) => !text.includes('order by "session"."active_at" desc') && steps.some((step) => /INDEX session_(?!end)/.test(step)))
+    expect(uses).toEqual([])
+  })
+
   it.each(sessionLists)('S54: a page of sessions %s is read in the order of an index', async (_title, index, query) => {
     const plans: Plans = new Map()
     const store = await plannedStore(plans)
