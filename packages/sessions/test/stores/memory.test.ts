@@ -1,9 +1,10 @@
 import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/memory.ts'
-import type { SessionRecord } from '@bowline/sessions'
+import type { NoticeQuery, NoticeRecord, SessionRecord } from '@bowline/sessions'
 import type { MemoryStore } from '../../src/memory.ts'
 import type { HeldSession } from '../../src/stores/memory/held-session.ts'
+import { NoticeLists } from '../../src/stores/memory/notice-lists.ts'
 import { SessionLists } from '../../src/stores/memory/session-lists.ts'
 import { firstNumbers, newSession } from '../../src/stores/rules.ts'
 import { sessionLists, tenant } from './session-lists.ts'
@@ -45,7 +46,34 @@ function listedSession(n: number): SessionRecord {
   return { ...newSession(key, session, firstNumbers), ...(n % 100 !== 2 && { status }), ...(n % 100 === 50 && { expiredAt: n }) }
 }
 
+const noticeQueries: readonly NoticeQuery[] = [{}, { state: 'failed' }, { hook: 'rare' }, { state: 'failed', hook: 'rare' }, { key: 'room:7' }]
+
+/** Few notices are of the hook, fewer of the session, and the oldest have failed. */
+function listedNotice(n: number): NoticeRecord {
+  const session = n % 60 === 7 ? 'room:7' : `room:${n}:x`
+  const state = n <= 1500 ? 'failed' : 'delivered'
+  return { id: `id-${session}.${n}`, session, n, hook: n % 30 === 7 ? 'rare' : 'usual', type: 'settled', at: n, body: {}, state, attempts: 1, queuedAt: n }
+}
+
 describe('lists in memory', () => {
+  it.each(noticeQueries)('S54: a page of notices by %j is read in the order of a list', (query) => {
+    const lists = new NoticeLists()
+    let reads = 0
+    for (let n = 1; n <= 3000; n++) {
+      const notice = listedNotice(n)
+      lists.replace(undefined, Object.defineProperty(notice, 'hook', { get: () => ((reads += 1), n % 30 === 7 ? 'rare' : 'usual') }))
+    }
+    for (const after of [undefined, { at: 1400, sessionId: '', n: 1 }]) {
+      reads = 0
+      const found: number[] = []
+      for (const { n } of lists.find(query, after)) if (found.push(n) === 10) break
+      const all = Array.from({ length: 3000 }, (_, index) => listedNotice(3000 - index))
+      const wanted = all.filter(({ session, state, hook, at }) => at < (after?.at ?? Infinity) && matches(query, { key: session, state, hook }))
+      expect(found).toEqual(wanted.slice(0, 10).map(({ n }) => n))
+      expect(reads).toBeLessThanOrEqual(2 * 10)
+    }
+  })
+
   it.each(sessionLists)('S54: a page of sessions %s is read in the order of a list', (_title, _index, query) => {
     const lists = new SessionLists()
     let reads = 0
@@ -68,3 +96,7 @@ describe('lists in memory', () => {
     }
   })
 })
+
+function matches(query: NoticeQuery, facts: NoticeQuery): boolean {
+  return Object.entries(query).every(([name, value]) => Reflect.get(facts, name) === value)
+}

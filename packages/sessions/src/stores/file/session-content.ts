@@ -107,7 +107,10 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     if (run.definition !== undefined) space.definitionUses.set(run.definition, (space.definitionUses.get(run.definition) ?? 0) + 1)
     addChild(space, run)
   }
-  for (const notice of held.notices.values()) if (notice.state === 'pending') held.pendingNotices.set(notice.id, notice)
+  for (const notice of held.notices.values()) {
+    if (notice.state === 'pending') held.pendingNotices.set(notice.id, notice)
+    space.notices.replace(undefined, notice)
+  }
   for (const calls of held.calls.values()) {
     for (const [id, { approval }] of calls) if (approval) space.approvals.set(approval.approvalId, { calls, id })
   }

@@ -7,12 +7,14 @@ import type { StoreHint } from '../../contract/session-store.ts'
 import type { Numbers } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
 import type { SortedList } from './sorted-list.ts'
+import { NoticeLists } from './notice-lists.ts'
 import { SessionIndex } from './session-index.ts'
 
 /** All data of one namespace. */
 export interface Space {
   readonly sessions: Map<string, HeldSession>
   readonly index: SessionIndex
+  readonly notices: NoticeLists
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
   /** Child runs of each run and of each session, in order of creation. */
@@ -48,6 +50,7 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
     ...options,
     sessions: new Map(),
     index: new SessionIndex(),
+    notices: new NoticeLists(),
     sessionOfRun: new Map(),
     children: new Map(),
     tombstones: new Map(),

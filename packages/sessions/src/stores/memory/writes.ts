@@ -6,7 +6,7 @@ import { expireSession, firstNumbers, newRun, newSession, patchRun, patchSession
 import { isHolding } from '../../contract/run-status.ts'
 import { addChild, removeChild, forgetRuns } from './children.ts'
 import { callId, callsTable, heldByOther, newHeld, Table } from './held-session.ts'
-import { putNotices } from './notices.ts'
+import { putNotices, relist } from './notices.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
 import type { Work } from './space.ts'
 
@@ -31,7 +31,8 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
-    const { record, runs, calls } = heldOf(work)
+    const { record, runs, calls, notices } = heldOf(work)
+    for (const notice of notices.values()) relist(work, notice, undefined)
     forgetRuns(work, [...runs.values()])
     const asked = [...calls.values()].flatMap((ofRun) => [...ofRun.values()].flatMap(({ approval }) => approval?.approvalId ?? []))
     remove(work, space.approvals, asked)
