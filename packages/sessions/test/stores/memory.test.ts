@@ -1,11 +1,14 @@
 import { manualClock } from '@bowline/llm/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../src/memory.ts'
 import type { NoticeQuery, NoticeRecord, SessionRecord } from '@bowline/sessions'
 import type { MemoryStore } from '../../src/memory.ts'
+import { newHeld } from '../../src/stores/memory/held-session.ts'
 import type { HeldSession } from '../../src/stores/memory/held-session.ts'
 import { NoticeLists } from '../../src/stores/memory/notice-lists.ts'
+import { readsOf } from '../../src/stores/memory/reads.ts'
 import { SessionLists } from '../../src/stores/memory/session-lists.ts'
+import { newSpace } from '../../src/stores/memory/space.ts'
 import { firstNumbers, newSession } from '../../src/stores/rules.ts'
 import { sessionLists, tenant } from './session-lists.ts'
 import { testWholeKit } from './whole-kit.ts'
@@ -56,6 +59,15 @@ function listedNotice(n: number): NoticeRecord {
 }
 
 describe('lists in memory', () => {
+  it('S54: the newest call with an id is found without a search', async () => {
+    const space = newSpace()
+    const held = newHeld(listedSession(1))
+    space.sessions.set('room:1', held)
+    const search = vi.spyOn(held.calls, 'values')
+    expect(await readsOf(() => space, () => 0).readCall('room:1', 'unknown')).toEqual({ status: 'missing' })
+    expect(search).not.toHaveBeenCalled()
+  })
+
   it.each(noticeQueries)('S54: a page of notices by %j is read in the order of a list', (query) => {
     const lists = new NoticeLists()
     let reads = 0

@@ -1,7 +1,7 @@
 import type { Delivery } from '../../contract/batch.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
 import { addChild } from '../memory/children.ts'
-import { callsTable, newHeld, Table } from '../memory/held-session.ts'
+import { callsTable, isNewestCall, newHeld, Table } from '../memory/held-session.ts'
 import type { HeldSession } from '../memory/held-session.ts'
 import type { Space, Tombstone } from '../memory/space.ts'
 import { isOpen } from '../../contract/run-status.ts'
@@ -112,7 +112,10 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     space.notices.replace(undefined, notice)
   }
   for (const calls of held.calls.values()) {
-    for (const [id, { approval }] of calls) if (approval) space.approvals.set(approval.approvalId, { calls, id })
+    for (const [id, call] of calls) {
+      if (call.approval) space.approvals.set(call.approval.approvalId, { calls, id })
+      if (isNewestCall(held, call)) held.newestCalls.set(call.toolCallId, call)
+    }
   }
   space.index.update(key, held)
 }

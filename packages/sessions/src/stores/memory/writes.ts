@@ -5,7 +5,7 @@ import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
 import { isHolding } from '../../contract/run-status.ts'
 import { addChild, removeChild, forgetRuns } from './children.ts'
-import { callId, callsTable, heldByOther, newHeld, Table } from './held-session.ts'
+import { callId, callsTable, heldByOther, isNewestCall, newHeld, Table } from './held-session.ts'
 import { putNotices, relist } from './notices.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
 import type { Work } from './space.ts'
@@ -89,6 +89,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
       refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
       put(work, held.calls, call.runId, ofRun)
       put(work, ofRun, callId(call), call)
+      if (isNewestCall(held, call)) put(work, held.newestCalls, call.toolCallId, call)
       if (call.approval) put(work, work.space.approvals, call.approval.approvalId, { calls: ofRun, id: callId(call) })
       work.changedRuns.add(call.runId)
     }
