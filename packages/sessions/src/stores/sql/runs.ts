@@ -78,9 +78,10 @@ const listOf = statementsFor((db, slots: ListSlots, { isOneOf }, names: readonly
   const has = (name: (typeof names)[number]): boolean => names.includes(name)
   // Open runs are few: they are sorted, instead of searched in the index of all runs by number.
   const n = has('open') ? sql<number>`coalesce(${sql.ref('run.n')}, 0)` : sql.ref<number>('run.n')
+  // One value, not a join: else the server may sort all runs of the session.
+  const ofKey = db.selectFrom('session as wanted').select('wanted.row').where('wanted.namespace', '=', slots.namespace).where('wanted.key', '=', slots.key)
   return selectRecords(db)
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
+    .where('run.session', '=', ofKey)
     .where(n, has('newestFirst') ? '<' : '>', slots.beyond)
     .$if(!has('ended'), (list) => list.where((where) => isOneOf(where.ref('run.status'), slots.statuses, 'text')))
     .$if(has('open'), (list) => list.where('run.ended_at', 'is', null))

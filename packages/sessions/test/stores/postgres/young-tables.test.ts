@@ -71,8 +71,8 @@ const fill = `
     select row, namespace, 1, 1, '{}', case when section > 1 then active_at end from lists.session`
 
 /**
- * Adds notices and timers to all sessions, and runs with calls to one. Few are wanted. Notices of one time are sorted by their sessions,
- * so the server must know that there are many: it would sort all with a state.
+ * Adds notices and timers to all sessions, and runs with calls to one. Few are wanted. The server must
+ * know how many there are: it sorts what it takes for a handful.
  */
 const fillOthers = `
   insert into lists.notice (namespace, session, n, hook, receiver, type, at, body, state, attempts, queued_at, settled_at)
@@ -89,7 +89,7 @@ const fillOthers = `
   insert into lists.run_input (run, body) select row, '"go"' from lists.run;
   insert into lists.tool_call (run, step, tool_call_id, session, state, index, name, effect, input_hash, attempt)
     select row, 1, case when n % 300 = 1 then 'wanted' else 'call-' || n end, 7, 'settled', 0, 'tool', 'read', 'hash', 1 from lists.run;
-  analyze lists.notice`
+  analyze lists.notice, lists.run, lists.run_state, lists.run_input, lists.tool_call`
 
 const otherReads: readonly ((store: SessionStore, key: string) => Promise<{ readonly items: readonly unknown[] } | { readonly status: string }>)[] = [
   (store) => store.listNotices({ limit: 10 }),
