@@ -23,7 +23,7 @@ async function failureWith(baseUrl: string, more: Partial<RemoteServerOptions> =
   return failureOf(await bridge.delegate({ prompt: 'Write.' }).result())
 }
 
-const host = (clock = systemClock) => ({ clock, logger: recordingLogger(), sessionFailed: () => {}, notify: () => {} })
+const host = (clock = systemClock) => ({ clock, logger: recordingLogger(), sessionFailed: () => {}, agentsChanged: () => {}, notify: () => {} })
 
 describe('refusals of a server', () => {
   const refusals = [
