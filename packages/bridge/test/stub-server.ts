@@ -20,7 +20,8 @@ export async function stubServer(
   const seen: string[] = []
   const server = createServer((request, response) => {
     seen.push(`${request.method} ${request.url} ${request.headers.authorization ?? ''}`.trim())
-    if (request.url === '/api/agents') response.setHeader('content-type', 'application/json').end(JSON.stringify({ agents: agentIds.map((id) => ({ ...summary, id })) }))
+    const agents = agentIds.map((id) => ({ ...summary, id }))
+    if (request.url === '/api/agents') response.setHeader('content-type', 'application/json').end(JSON.stringify({ agents }))
     else answer(request, response)
   })
   server.listen(0, '127.0.0.1')

@@ -14,7 +14,9 @@ export interface BridgeUser {
   readonly runtimeParams?: readonly string[]
 }
 
-type Plain = 'clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'onAgentsChanged' | 'createSession' | 'session' | 'sessions' | 'request' | 'requests' | 'cancel' | 'close'
+type Plain =
+  | ('clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'onAgentsChanged')
+  | ('createSession' | 'session' | 'sessions' | 'request' | 'requests' | 'cancel' | 'close')
 
 /** A bridge as one user sees it: each call is made as that user. It cannot start or stop the bridge. */
 export interface BridgeView extends Pick<Bridge, Plain> {

@@ -25,6 +25,8 @@ const userChecks: FieldChecks<BridgeUser> = {
   runtimeParams: check.listOf(check.checkName),
 }
 
+const bridgeMethods = ['health', 'discover', 'createSession', 'prompt', 'delegate', 'request', 'onAgentsChanged'] as const
+
 /**
  * Returns a server factory for the MCP SDK: `serveStdio(factory)` over stdio, `createBridgeMcpHandler(factory)` over HTTP. A
  * connection keeps no state of its own. Its instructions name the agents that exist when the connection starts; the description of
@@ -32,7 +34,7 @@ const userChecks: FieldChecks<BridgeUser> = {
  * connection, over HTTP on its streams of `subscriptions/listen`, which exist since the protocol of 2026.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
-  check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request', 'onAgentsChanged')('createBridgeMcpServer.bridge', bridge)
+  check.requiredMethods(...bridgeMethods)('createBridgeMcpServer.bridge', bridge)
   check.record(userChecks)('createBridgeMcpServer.user', user)
   check.checkFunction('createBridgeMcpServer.onerror', onerror)
   const served = { bridge: bridgeView(bridge, user), redaction: redactionOf(bridge), onerror }
@@ -41,7 +43,8 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
     // The server of one HTTP request cannot tell anything later. A stream of 2026 listens through the handler.
     const isConnection = requestInfo === undefined
     const listChanged = isConnection || (listensAs(served.bridge) && era === 'modern')
-    const server = new WatchingServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: { listChanged } }, instructions })
+    const capabilities = { tools: { listChanged } }
+    const server = new WatchingServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities, instructions })
     for (const each of advertised) {
       const registered = register(server, served, each)
       if (each.tool !== agentsDiscover) continue
@@ -116,7 +119,8 @@ const advertised = bridgeTools.map((tool) => {
   return { tool, config: { title, description, annotations, ...schemas } }
 })
 
-function register(server: WatchingServer, { bridge, redaction, onerror }: Served, { tool, config }: (typeof advertised)[number]): RegisteredTool {
+function register(server: WatchingServer, served: Served, { tool, config }: (typeof advertised)[number]): RegisteredTool {
+  const { bridge, redaction, onerror } = served
   return server.registerTool(tool.name, config, async (input, context) => {
     try {
       const call = { bridge, redaction, abortSignal: context.mcpReq.signal, sendProgress: progressSender(context) }

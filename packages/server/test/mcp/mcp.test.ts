@@ -86,7 +86,8 @@ it('V62, B125: a client of 2026 that listens is told of the agents that its call
     notices += 1
     told.resolve()
   })
-  for (const id of ['hidden', 'third']) executor.add(defineBridgeAgent({ specificationVersion: 'v1', info: { id }, onPrompt: () => ({ text: id, stopReason: 'end_turn' }) }))
+  const onPrompt = () => ({ text: 'hi', stopReason: 'end_turn' }) as const
+  for (const id of ['hidden', 'third']) executor.add(defineBridgeAgent({ specificationVersion: 'v1', info: { id }, onPrompt }))
   await told.promise
   expect(notices).toBe(1)
 })
