@@ -261,6 +261,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/writer/journal-inbox.ts #given
     sessions/writer/journal-inbox.ts #announced`,
   'the end of what each entry stands for, which is itself limited': `
+    bridge/agent-directory.ts #listeners
     bridge/agents/run-contexts.ts contexts
     bridge/executors/remote/remote-session.ts #runs
     bridge/requests/admission-queue.ts #queues

@@ -54,5 +54,5 @@ function parse(data: string): unknown {
 }
 
 function noEvent(cause?: unknown): ClientError {
-  return new ClientError('invalid-answer', 'A frame of the stream is not an event. Check baseUrl.', { cause })
+  return new ClientError('invalid-answer', 'The answer has a frame that is not an event. Check baseUrl.', { cause })
 }

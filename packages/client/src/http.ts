@@ -144,7 +144,7 @@ async function refusalOf(response: Response, nowMs: number): Promise<ClientError
   const { status } = response
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     await response.body?.cancel()
-    return new ClientError('redirect-refused', 'The server answered with a redirect, which is not followed. Check baseUrl.', { status })
+    return new ClientError('redirect-refused', 'The server answered with a redirect. Check baseUrl.', { status })
   }
   const problem = await problemOf(response)
   const retryAfterMs = retryAfterOf(response.headers, nowMs) ?? problem?.retryAfterMs

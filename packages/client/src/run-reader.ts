@@ -185,6 +185,7 @@ export class RunReader {
     if (event.type === 'turn-end') this.#end = event
     if (event.type === 'save-point') this.#atRest = this.#end !== undefined && !(this.#waits && this.#pending.length === 0)
     if (event.type === 'tool-execution-end') this.#tools.settle(event.toolCallId)
+    if (event.type === 'awaiting-tools' && event.continues) this.#tools.offer(this.#view.pendingToolCalls)
     return event
   }
 
@@ -201,7 +202,7 @@ export class RunReader {
 
   #result(): ExecuteResult {
     const end = this.#end
-    if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended before the end of the run.'))
+    if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended before the run.'))
     const { status, usage = this.#view.usage, cost, pendingApprovals = this.#view.pendingApprovals, heldRuns, reason, error } = end
     const open = this.#waits ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
     return this.#resultOf({

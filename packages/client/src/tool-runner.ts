@@ -92,7 +92,7 @@ export class ToolRunner {
 
   /** Aborts the running tools. */
   close(): void {
-    for (const toolCallId of [...this.#running.keys()]) this.settle(toolCallId)
+    for (const toolCallId of this.#running.keys()) this.settle(toolCallId)
   }
 
   #toolOf(call: PendingToolCall): ClientTool | undefined {

@@ -100,6 +100,22 @@ describe.each(stores)('the client against $name', ({ make }) => {
     expect(events.reduce(foldEvent, emptyView).messages).toEqual(messages.slice(0, 2))
   })
 
+  it('C11, S216: a remote tool runs in the client while a tool of the server still works, and its result is there when that ends', async () => {
+    const answered = gate()
+    const calls = ['where', 'clock'].map((name) => ({ name, input: {} }))
+    const tools = [remoteTool('where'), localTool('clock', () => answered.passed.then(() => '12:00'))]
+    const { url } = await bench({ store: make(), steps: [{ toolCalls: calls }, { text }], tools })
+    const send: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      if (new Request(input).url.endsWith('/tool-results')) answered.open()
+      return response
+    }
+    const run = connect(url, { fetch: send, tools: { where: { execute: () => 'at sea' } } }).session().send('hi')
+    const ends = (await collect(run)).filter((event) => event.type === 'turn-end')
+    expect(ends.map(({ status }) => status)).toEqual(['awaiting-tools', 'completed'])
+    expect(await run.result()).toMatchObject({ status: 'completed', text })
+  })
+
   it('C11: a remote tool runs in the client beside a tool of the server, and the same iteration goes on', async () => {
     const calls = ['where', 'clock'].map((name) => ({ name, input: {} }))
     const tools = [remoteTool('where'), localTool('clock', () => '12:00')]

@@ -51,6 +51,8 @@ interface MaybeBackground {
 export interface AwaitingToolsEvent extends StepEventBase, MaybeBackground {
   readonly type: 'awaiting-tools'
   readonly pendingToolCalls: readonly PendingToolCall[]
+  /** Set while other calls of the answer still run: the calls can be answered now. Without it, the segment ends. */
+  readonly continues?: true
 }
 
 /** A call waits for a decision. The fields are those of `ApprovalRequest`. */

@@ -7,7 +7,7 @@ import type { Outcome } from '../tools/outcome.ts'
 import { cutMiddle } from '../tools/output.ts'
 import { validate } from '../tools/tool.ts'
 import { endStep, failed, yieldRun } from './ask.ts'
-import { awaitsApproval, describeCall, isSettled, timesOf, writeRows } from './call.ts'
+import { awaitsApproval, describeCall, isSettled, pendingToolCalls, timesOf, writeRows } from './call.ts'
 import type { Call, Prepared, SideWork } from './call.ts'
 import { aborted, answeredOutcome, modelWouldStop, suspended } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
@@ -105,6 +105,7 @@ async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call
   }
   const arrivals = new Arrivals()
   const again = (call: Call): MaybePromise<void> => prepare(turn, answer, call)
+  let announced = ''
   for (;;) {
     if (turn.stop.stopped) await cancelOpenCalls(turn, calls)
     const starting = turn.stop.requested ? [] : startable(calls, turn.agent.toolConcurrency)
@@ -112,6 +113,7 @@ async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call
     for (const call of starting) start(turn, call)
     writeRows(turn, calls)
     if (!calls.some((call) => call.running)) break
+    if (calls.length > 1) announced = announce(turn, calls, announced)
     // Boundary: the intent is durable before the effect.
     await turn.commit()
     for (const call of starting) {
@@ -129,6 +131,19 @@ async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call
     await arrivals.take()
   }
   appendResults(turn, calls)
+}
+
+/**
+ * Drafts the calls that can be answered from outside while others run here, unless they are the `announced` ones. Returns their ids.
+ */
+function announce(turn: Turn, calls: readonly Call[], announced: string): string {
+  if (!calls.some(({ row, below }) => row.state === 'remote' || below)) return announced
+  const pending = pendingToolCalls(calls).filter(({ unknown }) => !unknown)
+  const ids = pending.map(({ path, toolCallId }) => [...path, toolCallId].join('/')).join(' ')
+  if (pending.length === 0 || ids === announced || turn.stop.requested) return announced
+  turn.log.record({ type: 'awaiting-tools', step: turn.step, pendingToolCalls: pending, continues: true })
+  turn.log.writeRun('running', { pendingToolCalls: pending })
+  return ids
 }
 
 function doThen(done: MaybePromise<void>, then: () => MaybePromise<void>): MaybePromise<void> {

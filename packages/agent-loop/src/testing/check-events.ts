@@ -103,9 +103,10 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
     return endUnbegun(log, event, must)
   }
   leaveLostCompaction(log, event)
+  const isLast = log.previous === 'awaiting-tools' && !log.continues
   const rule = rules[event.type] as Rule<DurableEvent>
   must(rule.at.includes(log.place), notAllowedHere(log))
-  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'is not allowed between awaiting-tools and turn-end')
+  must(!isLast || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'is not allowed between awaiting-tools and turn-end')
   if (!ofChildren.has(event.type)) checkPosition(log, event, must)
   rule.take(log, event, must, options)
   if (anywhere.has(event.type) || ofChildren.has(event.type)) return

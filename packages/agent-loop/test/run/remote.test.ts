@@ -29,14 +29,23 @@ describe('remote tools', () => {
     expect(talk.journal.commits).toHaveLength(2)
   })
 
-  it('A69: in a mixed answer the local calls are finished and committed before awaiting-tools', async () => {
+  it('A69: in a mixed answer the local calls are finished and committed before the segment ends as awaiting-tools', async () => {
     const { talk, near, result } = await suspended([call('a', 'far'), call('b', 'near')], [])
     expect(near.calls).toHaveLength(1)
     expect(result.pendingToolCalls.map(({ toolCallId }) => toolCallId)).toEqual(['a'])
     const types = talk.journal.events.map((event) => event.type)
-    expect(types.indexOf('tool-execution-end')).toBeLessThan(types.indexOf('awaiting-tools'))
+    expect(types.indexOf('tool-execution-end')).toBeLessThan(types.lastIndexOf('awaiting-tools'))
     expect((await talk.memory.load()).open?.calls.map(({ state }) => state)).toEqual(['remote', 'result'])
     expect((await talk.memory.load()).messages).toHaveLength(2)
+  })
+
+  it('A69: a remote call is announced in the commit that starts the local call beside it', async () => {
+    const { talk } = await suspended([call('a', 'far'), call('b', 'near'), call('c', 'far')], [])
+    const told = (talk.journal.commits[1] ?? []).flatMap((record) => (record.type === 'event' ? record.event : []))
+    expect(told.map(({ type }) => type)).toEqual(['message-end', 'tool-execution-start', 'awaiting-tools'])
+    const pending = [expect.objectContaining({ toolCallId: 'a' }), expect.objectContaining({ toolCallId: 'c' })]
+    expect(told.at(-1)).toMatchObject({ pendingToolCalls: pending, continues: true })
+    expect(talk.journal.commits.flat().filter(({ type }) => type === 'run')).toMatchObject([{ run: { state: 'running' } }, { run: { state: 'running', pendingToolCalls: pending } }, { run: { state: 'suspended' } }])
   })
 
   it('A70: submitting all results leads to exactly one model call, with results in call order', async () => {

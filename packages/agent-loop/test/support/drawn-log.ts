@@ -132,7 +132,7 @@ class Pen {
       case 'tool-execution-end':
         return { ...base, executed: second === '' ? 'here' : second, durationMs: 5, message: this.#result(toolCallId, second === 'no' ? 'cancelled' : 'result') }
       case 'awaiting-tools':
-        return { type: name, step: this.#step, pendingToolCalls: args.map((path) => ({ ...placeOf(path), toolName: 'tool', input: {}, agent: [] })) }
+        return { type: name, step: this.#step, ...(args.includes('continues') && { continues: true }), pendingToolCalls: args.filter((arg) => arg !== 'continues').map((path) => ({ ...placeOf(path), toolName: 'tool', input: {}, agent: [] })) }
       case 'approval-requested':
         return { ...base, ...placeOf(toolCallId), approvalId: `approval_${toolCallId}`, toolName: 'tool', input: { a: 1 }, inputHash: 'hash' }
       case 'approval-resolved':

@@ -64,7 +64,8 @@ function restingStatus(info: RunInfo | null): TurnStatus {
  * them is held.
  */
 export function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals, heldRuns }: RunInfo): boolean {
-  return heldRuns === undefined && status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
+  if (heldRuns !== undefined || status === 'needs-recovery' || endedAt !== undefined) return false
+  return status === 'running' || pendingToolCalls.length + pendingApprovals.length === 0
 }
 
 async function hasMore(runtime: Runtime, { session, runId }: RunInfo, cursor: string | undefined): Promise<boolean> {

@@ -24,7 +24,8 @@ interface Answer {
 }
 
 type Verdict =
-  | { readonly kind: 'accepted'; readonly runId: string }
+  /** `later`: only once no process executes the run, because that may settle the call itself. */
+  | { readonly kind: 'accepted'; readonly runId: string; readonly later: boolean }
   | { readonly kind: 'repeated'; readonly runId: string }
   | { readonly kind: 'refused'; readonly code: SessionErrorCode }
 
@@ -52,6 +53,7 @@ export async function submitAnswers(
     const runId = runOf(verdicts)
     const run = await readRun(context.store, runId)
     const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
+    if ([...verdicts.values()].some((verdict) => verdict.kind === 'accepted' && verdict.later) && (await waitedForRelease(context, run))) return tryAgain
     const rows = fresh.map((answer) => inboxRow(context, runId, answer))
     const open = isTerminal(run.status) ? nothingOpen : openQuestions(run, [...inbox, ...rows])
     const above = await answeredAbove(context, run, fresh)
@@ -162,13 +164,14 @@ async function judge(
     return given === answer.hash ? { kind: 'repeated', runId: call.runId } : { kind: 'refused', code: 'tool-result-conflict' }
   }
   if (call.state === 'settled') return { kind: 'refused', code: 'tool-result-conflict' }
+  const isRemote = call.state === 'remote'
   // The run is being stopped: its call will be cancelled.
-  if (run?.stop && pending) return { kind: 'refused', code: 'tool-result-conflict' }
+  if (run?.stop && (pending || isRemote)) return { kind: 'refused', code: 'tool-result-conflict' }
   // A call that the runtime executes takes no answer. Only a call with an unknown outcome can be set to `unknown`.
-  if (!run || !pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
-  if (pending.unknown && !unknownOutcomes) return { kind: 'refused', code: 'unknown-tool-call' }
-  if ('unknown' in answer.body && !pending.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
-  return { kind: 'accepted', runId: call.runId }
+  if (!run || !(pending || isRemote) || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
+  if (pending?.unknown && !unknownOutcomes) return { kind: 'refused', code: 'unknown-tool-call' }
+  if ('unknown' in answer.body && !pending?.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
+  return { kind: 'accepted', runId: call.runId, later: !isRemote }
 }
 
 function refuseAny(verdicts: ReadonlyMap<string, Verdict>): void {

@@ -9,7 +9,7 @@ import { SessionError } from '../errors.ts'
 import { checkedCopy } from '../json.ts'
 import { checkDecisionOptions, checkGrantOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
-import { readSession, storeAnswers } from './inbox.ts'
+import { readSession, storeAnswers, waitedForRelease } from './inbox.ts'
 import { answeredAbove, isBelow, runAbove } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions, GrantOptions } from './types.ts'
 import { readRun } from './rest-watch.ts'
@@ -42,6 +42,7 @@ export async function decideApproval(context: SessionContext, key: string, given
     await checkEdited(context, session, run, call, body)
     const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
     const all = [...inbox, row]
+    if (await waitedForRelease(context, run)) return tryAgain
     const above = await answeredAbove(context, run, [given])
     if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return { receipt: receiptOf(row, run, all, false), runId }
     return tryAgain

@@ -4,8 +4,12 @@ import type { InboxRecord, RunRecord, SessionRecord } from '../contract/records.
 import type { SessionContext } from './context.ts'
 import { waitForRest } from './wait-for-rest.ts'
 import { waitingStatuses } from '../contract/records.ts'
+import { isWaiting } from '../contract/run-status.ts'
 
-/** Stores answers in the inbox of the run; the last one queues it. Returns false if something changed in between. */
+/**
+ * Stores answers in the inbox of the run; the last one queues it, if it waits. A run that goes on takes them before it would wait.
+ * Returns false if something changed in between.
+ */
 export async function storeAnswers(
   context: SessionContext,
   session: SessionRecord,
@@ -14,20 +18,20 @@ export async function storeAnswers(
   last: boolean,
   deliver: readonly Delivery[] = [],
 ): Promise<boolean> {
-  if (await waitedForRelease(context, run)) return false
+  const waits = isWaiting(run.status)
   const writes: Write[] = [{ op: 'inbox.put', rows }]
-  if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
+  if (waits && last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
+  const { id, version } = session
   const result = await context.store.commit({
     id: context.ids.next('batch'),
     key: session.key,
-    expect: [
-      { that: 'session', id: session.id, version: session.version, alive: true },
-      { that: 'run', runId: run.id, status: waitingStatuses },
-    ],
+    expect: waits
+      ? [{ that: 'session', id, version, alive: true }, { that: 'run', runId: run.id, status: waitingStatuses }]
+      : [{ that: 'session', id, alive: true }, { that: 'run', runId: run.id, status: [run.status], notStopping: true }],
     writes,
     deliver,
   })
-  if (result.ok && last) context.wake(session.key)
+  if (result.ok && waits && last) context.wake(session.key)
   if (result.ok) for (const { to } of deliver) context.live.announce(to)
   return result.ok
 }

@@ -23,7 +23,7 @@ export async function toRunInfo(store: SessionStore, stored: RunRecord): Promise
     attempts,
     cursor: printCursor(run.firstSeq - 1),
     ...(run.inputId === undefined ? {} : { inputId: run.inputId }),
-    ...(isWaiting(status) ? openQuestions(run, await readAnswers(store, session)) : { pendingToolCalls: [], pendingApprovals: [] }),
+    ...(asks(run) ? openQuestions(run, await readAnswers(store, session)) : { pendingToolCalls: [], pendingApprovals: [] }),
     ...(await heldIn(store, run)),
     stopping: stop !== undefined && !isTerminal(stored.status),
     ...(error === undefined ? {} : { error }),
@@ -36,6 +36,11 @@ export async function toRunInfo(store: SessionStore, stored: RunRecord): Promise
     ...(endedAt === undefined ? {} : { endedAt }),
     ...(stored.rest && { holdsSession: true }),
   }
+}
+
+/** Returns whether the run waits, or lists calls that can be answered while it goes on. */
+function asks({ status, pendingToolCalls }: RunRecord): boolean {
+  return isWaiting(status) || (status === 'running' && pendingToolCalls.length > 0)
 }
 
 async function heldIn(store: SessionStore, run: RunRecord): Promise<Pick<RunInfo, 'heldRuns'>> {

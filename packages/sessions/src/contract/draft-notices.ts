@@ -35,7 +35,10 @@ export function noticesOfRun(session: SessionRecord, before: RunState, after: Ru
   }
   if (after.status === 'needs-recovery') return hasMoved ? [draft('needs-recovery', questionsIn(after))] : []
   const waits = after.status === 'awaiting-tools' || after.status === 'awaiting-approval'
-  if (!waits || (!hasMoved && !asksMore(before, after))) return []
+  if (!waits && after.status !== 'running') return []
+  // What a run asks while it goes on is told then.
+  const isTold = !hasMoved || !waits || (before.status === 'running' && before.pendingToolCalls.length > 0)
+  if (isTold && !asksMore(before, after)) return []
   const asked = new Set(namesOf(before))
   const asksForMore = after.pendingApprovals.some(({ about, approvalId }) => about === 'budget' && !asked.has(approvalId))
   return [...(asksForMore ? [draft('budget')] : []), draft('awaiting-answer', questionsIn(after))]

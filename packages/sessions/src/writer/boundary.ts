@@ -1,4 +1,5 @@
 import type { CommitExpectation, JournalRecord } from '@bowline/agent-loop'
+import type { OpenQuestions } from '../contract/answers.ts'
 import { isTerminal, isWaiting } from '../contract/run-status.ts'
 import type { Expect, Write } from '../contract/batch.ts'
 
@@ -17,7 +18,16 @@ export function goingOn(writes: readonly Write[]): readonly Write[] {
   })
 }
 
-export const nothingNew: readonly Expect[] = [{ that: 'inbox-empty', kinds: ['child-changed'] }]
+/** Expects that nothing came that a waiting run would be woken for. `known`: number of answers that leave something open. */
+export function nothingNew(known: number): readonly Expect[] {
+  return [{ that: 'inbox-empty', kinds: ['child-changed'] }, { that: 'inbox-below', kind: 'answer', max: known + 1 }]
+}
+
+/** Returns what the run asks for in this commit. */
+export function questionsIn(records: readonly JournalRecord[]): OpenQuestions {
+  const { pendingToolCalls = [], pendingApprovals = [] } = records.findLast((record) => record.type === 'run')?.run ?? {}
+  return { pendingToolCalls, pendingApprovals }
+}
 
 /** True if the run starts to wait in this commit. With `followed`, it does so in a later commit. */
 export function isSuspension(records: readonly JournalRecord[]): boolean {
@@ -73,11 +83,12 @@ function isKeptByExtension(record: JournalRecord): boolean {
 }
 
 /**
- * True if the outside world or a waiting client depends on the record: a call that is not pure, or the end of a segment. Also true
- * for consumed inputs, which would otherwise be found in the inbox again.
+ * True if the outside world or a waiting client depends on the record: a call that is not pure or that waits for an answer, or the
+ * end of a segment. Also true for consumed inputs, which would otherwise be found in the inbox again.
  */
 function mustBeStored(record: JournalRecord): boolean {
   if (record.type === 'inputs-taken') return true
+  if (record.type === 'event') return record.event.type === 'awaiting-tools'
   if (record.type === 'run') return record.run.state !== 'running'
   return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
 }

@@ -1,9 +1,10 @@
 import { AgentError, type AbortCause, type ChildStartEvent, type IdSource, type JournalRecord } from '@bowline/agent-loop'
 import type { CommitResult, Delivery, Expect, Write } from '../contract/batch.ts'
+import { isAllAnswered, openQuestions, readAnswers } from '../contract/answers.ts'
 import type { RunSpending } from '../contract/records.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { endsRun, goesOn, goingOn, isEnd, isFirstStart, isSuspension, nothingNew } from './boundary.ts'
+import { endsRun, goesOn, goingOn, isEnd, isFirstStart, isSuspension, nothingNew, questionsIn } from './boundary.ts'
 import { newEvent, numbered } from './new-event.ts'
 import { notifyParent } from './notify-parent.ts'
 
@@ -45,15 +46,18 @@ export class CommitWriter {
     this.#notStopping = { that: 'run', runId: run.id, status: ['running'], notStopping: true }
   }
 
-  /** Commits a draft. If a stop request or an input was stored before it, queues the run instead of letting it wait. */
-  async write(draft: CommitDraft): Promise<Written> {
+  /** Commits a draft. If a stop request, an input or the last answer was stored before it, queues the run instead of letting it wait. */
+  async write(draft: CommitDraft, known = 0): Promise<Written> {
     const { records, writes, expect } = draft
     const suspends = isSuspension(records)
-    const result = await this.#commit({ ...draft, expect: [...expect, ...this.#guard(records), ...(suspends ? nothingNew : [])] })
+    const result = await this.#commit({ ...draft, expect: [...expect, ...this.#guard(records), ...(suspends ? nothingNew(known) : [])] })
     if (result.ok) return result
     if (result.reason === 'stopping') return this.#commit({ ...draft, writes: this.#meetStop(records, writes) }, true)
-    if (result.reason === 'inputs-waiting' && suspends) return this.#commit({ ...draft, writes: goingOn(writes) }, false)
-    return result
+    if (!suspends || (result.reason !== 'inputs-waiting' && result.reason !== 'queue-full')) return result
+    const { run, session } = this.#options.claim
+    const answers = await readAnswers(this.#options.store, session.key)
+    const waits = result.reason === 'queue-full' && !isAllAnswered(openQuestions({ id: run.id, ...questionsIn(records) }, answers))
+    return waits ? this.write(draft, answers.length) : this.#commit({ ...draft, writes: goingOn(writes) }, false)
   }
 
   /** Commits the start of a subagent, unless the run is being stopped. */

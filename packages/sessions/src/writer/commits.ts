@@ -167,7 +167,7 @@ const progress: RunPatch = { attempts: 0 }
 function runPatchOf(event: DurableEvent): RunPatch {
   switch (event.type) {
     case 'turn-start':
-      return event.resumed ? {} : { turn: event.turn, startedAt: event.at, ...progress }
+      return event.resumed ? { pendingToolCalls: [], pendingApprovals: [] } : { turn: event.turn, startedAt: event.at, ...progress }
     case 'tool-execution-end':
       return progress
     case 'step-start':

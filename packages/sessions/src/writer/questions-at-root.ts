@@ -1,4 +1,4 @@
-import type { ChildDecision, DurableEvent } from '@bowline/agent-loop'
+import { isSuspended, type ChildDecision, type DurableEvent } from '@bowline/agent-loop'
 import { newEvent } from './new-event.ts'
 import type { OpenQuestions } from '../contract/answers.ts'
 import type { Delivery } from '../contract/batch.ts'
@@ -26,8 +26,11 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
   const origin = originOf(task)
   if (!origin || (task.parent && task.parent.taskId === undefined)) return []
   const begins = events.some((event) => event.type === 'turn-start')
+  // A run that ends may have listed calls since it was claimed.
+  const listed = events.some((event) => event.type === 'turn-end' && !isSuspended(event.status)) ? await store.readRun(task.id) : undefined
+  const asked = task.pendingToolCalls.length > 0 || task.answeredBelow === true || (listed?.status === 'found' && listed.value.pendingToolCalls.length > 0)
   const own = events.filter((event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools')
-  const answered = (begins || ends) && (task.pendingToolCalls.length > 0 || task.answeredBelow === true) && !own.some((event) => event.type === 'awaiting-tools')
+  const answered = (begins || ends || listed) && asked && !own.some((event) => event.type === 'awaiting-tools')
   const left = ends ? await approvalsLeft(store, task, origin) : []
   if (own.length === 0 && !answered && left.length === 0) return []
   const above = await callsAbove(store, task)

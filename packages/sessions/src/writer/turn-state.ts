@@ -26,10 +26,13 @@ export function turnStateOf(run: RunRow, before: TurnState): TurnState | undefin
   return { ...turnState, ...(stepState ? { stepState } : {}), ...(overlays ? { overlays } : {}) }
 }
 
-/** Returns the patch that brings a run to rest, waiting or ended. While its owner has more to store, the run keeps the session. */
+/**
+ * Returns the patch that brings a run to rest, waiting or ended. While its owner has more to store, the run keeps the session. A run
+ * that goes on may list calls that can be answered meanwhile.
+ */
 export function restPatchOf(run: RunRow): RunPatch {
   const { state, status, reason, error, cost, followed, pendingToolCalls = [], pendingApprovals = [] } = run
-  if (state === 'running' || status === undefined) return {}
+  if (state === 'running' || status === undefined) return run.pendingToolCalls ? { pendingToolCalls } : {}
   const lists = { pendingToolCalls, pendingApprovals, ...(cost && { cost }) }
   const rest = { status, ...(reason !== undefined && { reason }), ...(error !== undefined && { error }) } as unknown as RunRest
   return followed ? { ...lists, rest } : { ...lists, ...patchOf(rest) }

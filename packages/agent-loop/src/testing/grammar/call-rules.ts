@@ -109,7 +109,8 @@ function askAboutStep(log: LogState, { approvalId, toolCallId }: { readonly appr
   log.approvals.set(approvalId, toolCallId)
 }
 
-function awaitTools(log: LogState, { pendingToolCalls }: AwaitingToolsEvent, must: Must): void {
+function awaitTools(log: LogState, { pendingToolCalls, continues }: AwaitingToolsEvent, must: Must): void {
+  log.continues = continues === true
   const listed = pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/'))
   must(listed.length > 0, 'pendingToolCalls is empty')
   const repeated = listed.find((id, index) => listed.indexOf(id) < index)

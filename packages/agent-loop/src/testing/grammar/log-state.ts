@@ -17,6 +17,8 @@ export interface LogState {
   previous: DurableEvent['type'] | undefined
   /** True while a turn is suspended. */
   waits: boolean
+  /** True if the segment goes on after the latest `awaiting-tools`. */
+  continues: boolean
   /** Place of a turn that waits for a decision about its definition or its budget. */
   heldAt: Place | undefined
   runId: string | undefined
@@ -85,7 +87,7 @@ export interface ChildState {
 
 export function startOfLog(): LogState {
   return {
-    ...{ place: 'outside', previous: undefined, waits: false, runId: undefined, settledBy: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
+    ...{ place: 'outside', previous: undefined, waits: false, continues: false, runId: undefined, settledBy: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
     ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, children: new Map(), owed: [], isPartial: false },
     ...{ calls: new Map(), approvals: new Map(), asked: new Set(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
   }

@@ -115,7 +115,7 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   must(waits === (log.place === 'calls' || asksBefore), waits ? `has status "${status}", but no step is open` : `has status "${status}", but step ${log.step} has no step-end`)
   must(!waits || !log.spent || asksBefore || [...log.calls.values()].some((call) => !call.ended), `has status "${status}", but no call is open`)
   const handedOn = [...log.children.values()].some(({ toolCallId }) => log.calls.get(toolCallId)?.ended === false)
-  must(lists === (log.previous === 'awaiting-tools'), `has status "${status}" ${lists ? 'without an awaiting-tools event directly' : 'with an awaiting-tools event'} before it`)
+  must(lists === (log.previous === 'awaiting-tools' && !log.continues), `has status "${status}" ${lists ? 'without an awaiting-tools event directly' : 'with an awaiting-tools event'} before it`)
   must(status !== 'awaiting-subagent' || handedOn, 'has status "awaiting-subagent", but no open call has started a subagent')
   must(status !== 'awaiting-approval' || log.approvals.size > 0, 'has status "awaiting-approval", but no approval is open')
   must(!waits || overlaysExpired === 0, `overlaysExpired is ${overlaysExpired}, expected 0 for a suspended turn`)
