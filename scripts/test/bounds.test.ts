@@ -312,11 +312,11 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/definition-files.ts #damaged
     sessions/stores/file/session-folder.ts #files
     sessions/stores/file/session-folder.ts #damaged
-    sessions/stores/memory/notice-lists.ts #lists
     sessions/stores/memory/session-index.ts running
     sessions/stores/memory/session-index.ts unread
     sessions/stores/memory/session-lists.ts #listed
     sessions/stores/memory/session-lists.ts #lists
+    sessions/stores/memory/sorted-lists.ts #lists
     sessions/stores/memory/time-order.ts #byKey`,
 }
 

@@ -5,7 +5,7 @@ import type { NoticeQuery, NoticeRecord, SessionRecord } from '@bowline/sessions
 import type { MemoryStore } from '../../src/memory.ts'
 import { newHeld } from '../../src/stores/memory/held-session.ts'
 import type { HeldSession } from '../../src/stores/memory/held-session.ts'
-import { NoticeLists } from '../../src/stores/memory/notice-lists.ts'
+import { findNotices, noticeLists } from '../../src/stores/memory/notice-lists.ts'
 import { readsOf } from '../../src/stores/memory/reads.ts'
 import { SessionLists } from '../../src/stores/memory/session-lists.ts'
 import { newSpace } from '../../src/stores/memory/space.ts'
@@ -69,16 +69,16 @@ describe('lists in memory', () => {
   })
 
   it.each(noticeQueries)('S54: a page of notices by %j is read in the order of a list', (query) => {
-    const lists = new NoticeLists()
+    const lists = noticeLists()
     let reads = 0
     for (let n = 1; n <= 3000; n++) {
       const notice = listedNotice(n)
-      lists.replace(undefined, Object.defineProperty(notice, 'hook', { get: () => ((reads += 1), n % 30 === 7 ? 'rare' : 'usual') }))
+      lists.add(Object.defineProperty(notice, 'hook', { get: () => ((reads += 1), n % 30 === 7 ? 'rare' : 'usual') }))
     }
     for (const after of [undefined, { at: 1400, sessionId: '', n: 1 }]) {
       reads = 0
       const found: number[] = []
-      for (const { n } of lists.find(query, after)) if (found.push(n) === 10) break
+      for (const { n } of findNotices(lists, query, after)) if (found.push(n) === 10) break
       const all = Array.from({ length: 3000 }, (_, index) => listedNotice(3000 - index))
       const wanted = all.filter(({ session, state, hook, at }) => at < (after?.at ?? Infinity) && matches(query, { key: session, state, hook }))
       expect(found).toEqual(wanted.slice(0, 10).map(({ n }) => n))

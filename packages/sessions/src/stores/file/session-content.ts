@@ -1,6 +1,5 @@
 import type { Delivery } from '../../contract/batch.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
-import { addChild } from '../memory/children.ts'
 import { callsTable, isNewestCall, newHeld, Table } from '../memory/held-session.ts'
 import type { HeldSession } from '../memory/held-session.ts'
 import type { Space, Tombstone } from '../memory/space.ts'
@@ -105,11 +104,11 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     if (isOpen(run.status)) held.openRuns.set(run.id, run)
     if (run.inputId !== undefined) held.inputs.set(run.inputId, run.id)
     if (run.definition !== undefined) space.definitionUses.set(run.definition, (space.definitionUses.get(run.definition) ?? 0) + 1)
-    addChild(space, run)
+    space.children.add(run)
   }
   for (const notice of held.notices.values()) {
     if (notice.state === 'pending') held.pendingNotices.set(notice.id, notice)
-    space.notices.replace(undefined, notice)
+    space.notices.add(notice)
   }
   for (const calls of held.calls.values()) {
     for (const [id, call] of calls) {

@@ -7,6 +7,7 @@ import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
 import { settledNotice } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
+import { findNotices } from './notice-lists.ts'
 import { firstNoticeAt } from './session-index.ts'
 import type { Space, Work } from './space.ts'
 import { heldOf, inOneStep, put, remove, setRecord } from './work.ts'
@@ -104,16 +105,20 @@ export function resendNotice(space: Space, key: string, id: string, now: number)
 export function listNotices({ notices }: Space, { limit, page, ...query }: NoticeQuery): Page<NoticeRecord> {
   const most = pageLimit(limit)
   const found: NoticeRecord[] = []
-  for (const notice of notices.find(query, page === undefined ? undefined : parseNoticePosition(page))) {
+  for (const notice of findNotices(notices, query, page === undefined ? undefined : parseNoticePosition(page))) {
     if (found.push(notice) > most) break
   }
   return pageOf(found, most, printNoticePosition)
 }
 
 /** Replaces a notice in the lists of all sessions. */
-export function relist({ space: { notices }, undo }: Work, before: NoticeRecord | undefined, after: NoticeRecord | undefined): void {
-  notices.replace(before, after)
-  undo.push(() => notices.replace(after, before))
+export function relist({ space: { notices }, undo }: Work, before: NoticeRecord | undefined, after?: NoticeRecord): void {
+  if (before) notices.remove(before)
+  if (after) notices.add(after)
+  undo.push(() => {
+    if (after) notices.remove(after)
+    if (before) notices.add(before)
+  })
 }
 
 /** Removes old notices from at most `limit` sessions. Returns true if there may be more. */
@@ -129,7 +134,7 @@ export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefor
       const ids = gone.map(({ id }) => id)
       remove(work, held.notices, ids)
       remove(work, held.pendingNotices, ids)
-      for (const notice of gone) relist(work, notice, undefined)
+      for (const notice of gone) relist(work, notice)
       for (const hook of new Set(gone.flatMap((notice) => (notice.state === 'pending' ? [notice.hook] : [])))) callNext(work, held, hook)
     })
   }

@@ -2,12 +2,13 @@ import type { JSONObject } from '@bowline/llm'
 import type { Delivery, NewEvent } from '../../contract/batch.ts'
 import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
-import type { CreationPosition } from '../../contract/paging.ts'
 import type { StoreHint } from '../../contract/session-store.ts'
 import type { Numbers } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
-import type { SortedList } from './sorted-list.ts'
-import { NoticeLists } from './notice-lists.ts'
+import { childLists } from './child-lists.ts'
+import type { ChildLists } from './child-lists.ts'
+import { noticeLists } from './notice-lists.ts'
+import type { NoticeLists } from './notice-lists.ts'
 import { SessionIndex } from './session-index.ts'
 
 /** All data of one namespace. */
@@ -18,7 +19,7 @@ export interface Space {
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
   /** Child runs of each run and of each session, in order of creation. */
-  readonly children: Map<string, SortedList<CreationPosition>>
+  readonly children: ChildLists
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
   /** Number of runs that refer to each definition. */
@@ -50,9 +51,9 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
     ...options,
     sessions: new Map(),
     index: new SessionIndex(),
-    notices: new NoticeLists(),
+    notices: noticeLists(),
     sessionOfRun: new Map(),
-    children: new Map(),
+    children: childLists(),
     tombstones: new Map(),
     definitions: new Map(),
     definitionUses: new Map(),
