@@ -21,7 +21,8 @@ const executor = workerExecutor({ workers: [{ id: 'flood', entry: join(import.me
 
 /** Reads the executor directly, like the bridge does: nothing is buffered, and the worker must wait for the reader. */
 async function* readExecutor(): AsyncGenerator<BridgeEvent> {
-  await executor.start({ clock: systemClock, logger: quiet, sessionFailed: () => undefined, notify: () => undefined })
+  const nothing = (): void => undefined
+  await executor.start({ clock: systemClock, logger: quiet, sessionFailed: nothing, agentsChanged: nothing, notify: nothing })
   const session = { sessionId: 's', conversationId: 's', agentId: 'flood', owner: 'local', metadata: {}, createdAt: 0, depth: 0, path: [] }
   await executor.open(session, 'create')
   yield* executor.prompt({ session, requestId: 'r', prompt, runtimeParams: {}, abortSignal: new AbortController().signal })

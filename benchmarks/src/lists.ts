@@ -24,6 +24,7 @@ export function listsOf(size: number): Readonly<Record<string, SessionQuery>> {
     [`of a prefix of ${few}`]: { keyPrefix: `room:${size / few}` },
     'waiting for a person': { status: ['waiting-for-user'], expired: false },
     'of an agent': { agent: 'rare' },
+    'that have expired': { expired: true },
   }
 }
 
@@ -34,6 +35,8 @@ function keyOf(n: number, size: number): string {
   if (isFew(n + 1, size)) return `room:${size / few}:${n}`
   return `tenant:${n % 2 === 0 ? 'large' : `small-${n % 997}`}:s:${n}`
 }
+
+const hasExpired = (n: number, size: number): boolean => isFew(n + 2, size)
 
 /** Opens a store of this kind with so many sessions. Times are those of the sessions. */
 export type WithSessions = <T>(size: number, work: (store: SessionStore) => Promise<T>) => Promise<T>
@@ -88,13 +91,14 @@ function copiesOf(size: number, start: string, numbers: string): string {
   const isFewth = (n: string): string => `(${n}) % ${size / few} = 0`
   const tenant = `case when ${isFewth('n')} then 'few' when ${isFewth('n + 1')} then null when n % 2 = 0 then 'large' else 'small-' || (n % 997) end`
   return `${start}
-    insert into session (namespace, key, id, agent, metadata, created_at, tenant, child, status, active_at)
+    insert into session (namespace, key, id, agent, metadata, created_at, tenant, section, status, active_at)
     select 'default', case when tenant is null then 'room:${size / few}:' || n else 'tenant:' || tenant || ':s:' || n end, 'id-' || n,
-      case when ${isFewth('n')} then 'rare' else 'assistant' end, '{}', ${firstMs}, tenant, 0,
+      case when ${isFewth('n')} then 'rare' else 'assistant' end, '{}', ${firstMs}, tenant,
+      case when ${isFewth('n + 2')} then 2 else 0 end,
       case when ${isFewth('n')} then 'waiting-for-user' else 'completed' end, ${firstMs} + cast(n as bigint) * 1000
     from (select n, ${tenant} as tenant from ${numbers}) as copies;
-    insert into session_state (session, namespace, version, next_entry, body)
-    select "row", 'default', 1, 1, (select body from session_state) from session where key <> 'first'`
+    insert into session_state (session, namespace, version, next_entry, body, expired_at)
+    select "row", 'default', 1, 1, (select body from session_state), case when section = 2 then active_at end from session where key <> 'first'`
 }
 
 let batches = 0
@@ -110,7 +114,7 @@ function ensure(key: string, agent: string): Write {
 
 async function addSession(store: SessionStore, n: number, size: number, at: number): Promise<void> {
   const key = keyOf(n, size)
-  if (!isFew(n, size)) return commit(store, key, [ensure(key, 'assistant')])
+  if (!isFew(n, size)) return commit(store, key, [ensure(key, 'assistant'), ...(hasExpired(n, size) ? [{ op: 'session.expire' } as const] : [])])
   const runId = `run-${n}`
   await commit(store, key, [ensure(key, 'rare'), { op: 'run.insert', run: { id: runId, kind: 'user', inputHash: 'hash', input: 'go', at } }])
   const [claim] = await store.claim({ owner: 'bench', max: 1, leaseMs: 1000, agents: ['rare'], holds: [], runId })

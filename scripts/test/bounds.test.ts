@@ -268,6 +268,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/writer/journal-inbox.ts #given
     sessions/writer/journal-inbox.ts #announced`,
   'the end of what each entry stands for, which is itself limited': `
+    bridge/agent-directory.ts #listeners
     bridge/agents/run-contexts.ts contexts
     bridge/executors/remote/remote-session.ts #runs
     bridge/requests/admission-queue.ts #queues
@@ -325,6 +326,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/memory/session-index.ts unread
     sessions/stores/memory/session-lists.ts #listed
     sessions/stores/memory/session-lists.ts #lists
+    sessions/stores/memory/sorted-lists.ts #lists
     sessions/stores/memory/time-order.ts #byKey`,
 }
 

@@ -32,6 +32,8 @@ export class AgentDirectory {
   readonly #logger: BridgeLogger
   readonly #maxTold: number
   readonly #told = new Set<string>()
+  readonly #listeners = new Set<() => void>()
+  #compared = ''
 
   constructor({ executors, defaultAgentId, authorize, logger, maxTold = usualMaxTold }: DirectoryOptions) {
     this.#executors = executors
@@ -45,6 +47,30 @@ export class AgentDirectory {
     const found = this.#found()
     const chosen = this.#chosen(found)
     return found.map((each) => ({ ...each.agent, executor: each.executor.kind, default: each === chosen }))
+  }
+
+  /** Calls `listener` after a comparison has found other agents than before. Returns a function that removes the listener. */
+  onChange(listener: () => void): () => void {
+    // Without listeners nothing is compared, so the last comparison may be old.
+    if (this.#listeners.size === 0) this.#compared = agentsKey(this.list())
+    const added = (): void => listener()
+    this.#listeners.add(added)
+    return () => void this.#listeners.delete(added)
+  }
+
+  /** Calls the listeners if the agents differ from those of the last comparison. Never throws. */
+  compare(): void {
+    if (this.#listeners.size === 0) return
+    const key = agentsKey(this.list())
+    if (key === this.#compared) return
+    this.#compared = key
+    for (const listener of this.#listeners) {
+      try {
+        listener()
+      } catch (error) {
+        this.#logger.error({ cause: error }, 'a listener of the agent list failed')
+      }
+    }
   }
 
   /**
@@ -148,6 +174,11 @@ export class AgentDirectory {
   #chosen(found: readonly FoundAgent[]): FoundAgent | undefined {
     return this.#defaultAgentId === undefined ? found[0] : byId(found, this.#defaultAgentId)
   }
+}
+
+/** Returns equal keys for equal lists. Ignores the status, which changes with each process and each session. */
+export function agentsKey(agents: readonly ListedAgent[]): string {
+  return JSON.stringify(agents, (name, value: unknown) => (name === 'status' || name === 'reason' ? undefined : value))
 }
 
 function byId(found: readonly FoundAgent[], id: string): FoundAgent | undefined {

@@ -33,6 +33,11 @@ export interface Bridge {
    * starting. Rejects only for wrong options.
    */
   refresh(options?: { readonly waitMs?: number }): Promise<void>
+  /**
+   * Calls `listener` after agents were added, removed or described differently. A change of `status` is not reported. Returns a
+   * function that removes the listener.
+   */
+  onAgentsChanged(listener: () => void): () => void
   /** Opens a session with an agent. Rejects with a `BridgeError`; then no session remains. */
   createSession(input?: CreateSessionInput): Promise<BridgeSession>
   /** Sends one prompt to a session, or `answers` to its waiting request. The result reports a refusal. */

@@ -124,6 +124,7 @@ class ExecutorBridge implements Bridge {
     return {
       ...{ clock, logger },
       notify: (notice) => observer.notify(notice),
+      agentsChanged: () => this.#directory.compare(),
       sessionFailed: (sessionId, error) => {
         void this.#core.attempt('the session was not marked as failed', () => this.#context.sessions.fail(sessionId, error))
       },
@@ -226,6 +227,13 @@ class ExecutorBridge implements Bridge {
     this.#refreshedAt = now
     const looking = this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.(givenFields(options))))
     await this.#calls.during(Promise.all(looking))
+    // An executor may not report changes by itself.
+    this.#directory.compare()
+  }
+
+  onAgentsChanged(listener: () => void): () => void {
+    callChecks.requiredFunction('onAgentsChanged.listener', listener)
+    return this.#directory.onChange(listener)
   }
 
   createSession(input: CreateSessionInput = {}): Promise<BridgeSession> {

@@ -238,6 +238,7 @@ export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[]
     row('refresh', { path: 'refresh.options', valid: {}, fields: { waitMs: whole } }),
     row('health', { path: 'health.options', valid: {}, fields: owner }),
     row('discover', { path: 'discover.query', valid: {}, fields: { ...owner, capability: text } }),
+    row('onAgentsChanged', { path: 'onAgentsChanged.listener', valid: () => {}, kinds: must('function') }),
     row('createSession', input('createSession.input', {}, { ...owner, ...depth, agentId: text, metadata: ['object'], resumeSessionId: text, idempotencyKey: text } satisfies Fields<root.CreateSessionInput>, [])),
     row('prompt', input('prompt.input', { sessionId, prompt: 'hi' }, { ...request, sessionId: must('text'), prompt: must('text') })),
     row('prompt', input('prompt.input', { sessionId, answers: [{ id: 'q', output: 1 }] }, { answers: must() })),

@@ -23,7 +23,8 @@ async function failureWith(baseUrl: string, more: Partial<RemoteServerOptions> =
   return failureOf(await bridge.delegate({ prompt: 'Write.' }).result())
 }
 
-const host = (clock = systemClock) => ({ clock, logger: recordingLogger(), sessionFailed: () => {}, notify: () => {} })
+const nothing = (): void => {}
+const host = (clock = systemClock) => ({ clock, logger: recordingLogger(), sessionFailed: nothing, agentsChanged: nothing, notify: nothing })
 
 describe('refusals of a server', () => {
   const refusals = [

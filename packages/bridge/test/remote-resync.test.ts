@@ -42,7 +42,7 @@ async function overCutLog(routes: Routes): Promise<BridgeExecutor> {
     else response.writeHead(404).end()
   })
   const executor = remoteExecutor({ servers: [{ id: 'far', baseUrl: url, reconnect: { baseMs: 1, maxMs: 1 } }] })
-  await executor.start({ clock: systemClock, logger: recordingLogger(), sessionFailed: () => {}, notify: () => {} })
+  await executor.start({ clock: systemClock, logger: recordingLogger(), sessionFailed: () => {}, agentsChanged: () => {}, notify: () => {} })
   later(() => executor.stop({ deadlineMs: 0 }))
   return executor
 }

@@ -12,12 +12,16 @@ export interface StubServer {
 
 const summary = { id: 'writer', capabilities: ['text'], clientTools: 'none', models: [], default: true }
 
-/** Starts a server that lists the agent `writer`. `answer` handles all other requests. */
-export async function stubServer(answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}): Promise<StubServer> {
+/** Starts a server that lists these agents. `answer` handles all other requests. */
+export async function stubServer(
+  answer: (request: IncomingMessage, response: ServerResponse) => void = () => {},
+  agentIds: readonly string[] = ['writer'],
+): Promise<StubServer> {
   const seen: string[] = []
   const server = createServer((request, response) => {
     seen.push(`${request.method} ${request.url} ${request.headers.authorization ?? ''}`.trim())
-    if (request.url === '/api/agents') response.setHeader('content-type', 'application/json').end(JSON.stringify({ agents: [summary] }))
+    const agents = agentIds.map((id) => ({ ...summary, id }))
+    if (request.url === '/api/agents') response.setHeader('content-type', 'application/json').end(JSON.stringify({ agents }))
     else answer(request, response)
   })
   server.listen(0, '127.0.0.1')

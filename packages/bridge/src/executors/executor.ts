@@ -82,6 +82,8 @@ export interface ExecutorHost {
    * false`.
    */
   sessionFailed(sessionId: string, error: BridgeError): void
+  /** Reports that `agents()` may return other agents than before. The bridge compares, and tells its listeners of a change. */
+  agentsChanged(): void
   /** Reports a transition, drop or restart that only the executor can see. The bridge logs, counts and emits it. */
   notify(notice: NoticeBody): void
 }

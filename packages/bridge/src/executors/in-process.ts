@@ -4,7 +4,7 @@ import { checkAgent } from '../check-agent.ts'
 import type { AgentInfo, AgentProvider, BridgeAgent, BridgeEvent, PromptResult, SessionContext } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
 import { givenFields } from '../given-fields.ts'
-import type { BridgeExecutor, DiscoveredAgent } from './executor.ts'
+import type { BridgeExecutor, DiscoveredAgent, ExecutorHost } from './executor.ts'
 
 /** Agents and session limits of an in-process executor. Times are in milliseconds. */
 export interface InProcessExecutorOptions {
@@ -41,12 +41,14 @@ export function inProcessExecutor(options: InProcessExecutorOptions): InProcessE
   // A session keeps the agent with which it was opened.
   const sessions = new Map<string, BridgeAgent>()
   let running = false
+  let host: ExecutorHost | undefined
 
   function add(agent: BridgeAgent): void {
     checkAgent('add.agent', agent)
     const { id } = agent.info
     if (agents.has(id)) throw new BridgeError('CONFIG', `Two agents have the id ${id}: rename one of them`, { details: { agentId: id } })
     agents.set(id, { agent, listed: describe(agent) })
+    host?.agentsChanged()
   }
 
   function agentOf({ sessionId }: SessionContext): BridgeAgent {
@@ -64,7 +66,10 @@ export function inProcessExecutor(options: InProcessExecutorOptions): InProcessE
       return [...agents.values()].find(({ agent }) => agent.stateStore)?.agent.stateStore
     },
     add,
-    start: async () => void (running = true),
+    start: async (given) => {
+      host = given
+      running = true
+    },
     stop: async () => {
       running = false
       sessions.clear()

@@ -1,4 +1,5 @@
 import type { JSONObject, RuntimeParams } from '@bowline/llm'
+import { agentsKey } from '../agent-directory.ts'
 import type { Bridge, BridgeRun, CancelInput, DelegateInput, OwnerOption, PromptInput } from '../bridge-contract.ts'
 import { invalidInput } from '../input/issues.ts'
 import { Reach } from './reach.ts'
@@ -13,7 +14,9 @@ export interface BridgeUser {
   readonly runtimeParams?: readonly string[]
 }
 
-type Plain = 'clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'createSession' | 'session' | 'sessions' | 'request' | 'requests' | 'cancel' | 'close'
+type Plain =
+  | ('clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'onAgentsChanged')
+  | ('createSession' | 'session' | 'sessions' | 'request' | 'requests' | 'cancel' | 'close')
 
 /** A bridge as one user sees it: each call is made as that user. It cannot start or stop the bridge. */
 export interface BridgeView extends Pick<Bridge, Plain> {
@@ -26,12 +29,23 @@ export function bridgeView(bridge: Bridge, user: BridgeUser): BridgeView {
   const reach = user.mayUse && new Reach(bridge, mine, user.mayUse)
   const ownerFor = async (input: CancelInput): Promise<OwnerOption> => (reach ? reach.ownerFor(input) : mine)
   const chosen = <T extends AgentChoice>(input: T): T => (reach ? { ...input, agentId: reach.chosen(input.agentId) } : input)
+  const discover: BridgeView['discover'] = (query) => (reach ?? bridge).discover({ ...query, ...mine })
   return {
     clock: bridge.clock,
     limits: bridge.limits,
     health: () => (reach ? reach.health() : bridge.health(mine)),
-    discover: (query) => (reach ?? bridge).discover({ ...query, ...mine }),
+    discover,
     refresh: () => bridge.refresh(),
+    /** Calls the listener only if this user sees the change. */
+    onAgentsChanged(listener) {
+      let seen = agentsKey(discover())
+      return bridge.onAgentsChanged(() => {
+        const now = agentsKey(discover())
+        if (now === seen) return
+        seen = now
+        listener()
+      })
+    },
     async createSession(input = {}) {
       checkParams(input, user)
       const { resumeSessionId, agentId } = input

@@ -1,4 +1,5 @@
 import type { ListedAgent } from '../bridge-contract.ts'
+import { namesOf } from '../missing-agent.ts'
 import type { BridgeRedaction } from '../redact.ts'
 import type { BridgeView } from './bridge-view.ts'
 
@@ -13,6 +14,12 @@ export async function instructionsOf(bridge: BridgeView, redaction: BridgeRedact
   const more = agents.length > maxAgents ? [`- and ${agents.length - maxAgents} more: see agents_discover`] : []
   const lines = agents.slice(0, maxAgents).map((agent) => redaction.text(lineOf(agent)))
   return [...opening(agents.length), ...lines, ...more, '', ...order].join('\n')
+}
+
+/** Returns the ids of the current agents, as a sentence for the description of a tool. */
+export function agentsNow(bridge: BridgeView, redaction: BridgeRedaction): string {
+  const ids = bridge.discover().map(({ id }) => id)
+  return ids.length === 0 ? 'There are none now.' : redaction.text(`There are now: ${namesOf(ids)}.`)
 }
 
 function opening(count: number): readonly string[] {

@@ -1,6 +1,6 @@
 import type { FieldChecks } from '@bowline/llm/arguments'
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
-import type { McpHttpHandler, McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import type { McpHttpHandler, McpServerFactory, RegisteredTool, ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../../package.json' with { type: 'json' }
 import { configChecks as check } from '../arguments.ts'
 import type { Bridge, BridgeLimits } from '../bridge-contract.ts'
@@ -11,7 +11,9 @@ import type { BridgeRedaction } from '../redact.ts'
 import { advertisedSchema } from './advertised-schema.ts'
 import { bridgeView, type BridgeUser, type BridgeView } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
-import { instructionsOf } from './instructions.ts'
+import { agentsDiscover } from './agent-tools.ts'
+import { agentsNow, instructionsOf } from './instructions.ts'
+import { AgentEventBus, inExchange, listensAs, WatchingServer } from './listeners.ts'
 import type { ProgressSender } from './report-progress.ts'
 import type { BridgeTool } from './tool.ts'
 import { withCallFacts } from './told-error.ts'
@@ -23,21 +25,42 @@ const userChecks: FieldChecks<BridgeUser> = {
   runtimeParams: check.listOf(check.checkName),
 }
 
+const bridgeMethods = ['health', 'discover', 'createSession', 'prompt', 'delegate', 'request', 'onAgentsChanged'] as const
+
 /**
  * Returns a server factory for the MCP SDK: `serveStdio(factory)` over stdio, `createBridgeMcpHandler(factory)` over HTTP. A
- * connection keeps no state of its own. Its instructions name the agents that exist when the connection starts.
+ * connection keeps no state of its own. Its instructions name the agents that exist when the connection starts; the description of
+ * `agents_discover` names the current ones. If they change, a client gets `notifications/tools/list_changed`: over stdio on its
+ * connection, over HTTP on its streams of `subscriptions/listen`, which exist since the protocol of 2026.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
-  check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
+  check.requiredMethods(...bridgeMethods)('createBridgeMcpServer.bridge', bridge)
   check.record(userChecks)('createBridgeMcpServer.user', user)
   check.checkFunction('createBridgeMcpServer.onerror', onerror)
   const served = { bridge: bridgeView(bridge, user), redaction: redactionOf(bridge), onerror }
-  return async () => {
+  return async ({ era, requestInfo }) => {
     const instructions = await instructionsOf(served.bridge, served.redaction)
-    const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} }, instructions })
-    for (const each of advertised) register(server, served, each)
+    // The server of one HTTP request cannot tell anything later. A stream of 2026 listens through the handler.
+    const isConnection = requestInfo === undefined
+    const listChanged = isConnection || (listensAs(served.bridge) && era === 'modern')
+    const capabilities = { tools: { listChanged } }
+    const server = new WatchingServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities, instructions })
+    for (const each of advertised) {
+      const registered = register(server, served, each)
+      if (each.tool !== agentsDiscover) continue
+      const nameAgents = agentNamer(registered, served)
+      server.watch = () => {
+        nameAgents()
+        return isConnection ? served.bridge.onAgentsChanged(nameAgents) : () => {}
+      }
+    }
     return server
   }
+}
+
+/** Returns a function that writes the agents of now into the description of this tool. A connected server then tells its client. */
+function agentNamer(listing: RegisteredTool, { bridge, redaction }: Served): () => void {
+  return () => listing.update({ description: `${agentsDiscover.description} ${agentsNow(bridge, redaction)}` })
 }
 
 /** Keep-alive time (ms) and error callback of an MCP handler. */
@@ -51,15 +74,15 @@ export interface BridgeMcpHandlerOptions {
 const handlerChecks: FieldChecks<BridgeMcpHandlerOptions> = { keepAliveMs: check.whole(1), onerror: check.checkFunction }
 
 /**
- * Creates an HTTP handler for the factory, with the SDK's `createMcpHandler`. Each stream starts immediately with a comment, so
- * that no proxy or client times out while an agent works.
+ * Creates an HTTP handler for the factory, with the SDK's `createMcpHandler`. Each stream starts immediately with a comment and
+ * `retry`, so that no proxy or client times out while an agent works.
  */
 export function createBridgeMcpHandler(factory: McpServerFactory, options: BridgeMcpHandlerOptions = {}): McpHttpHandler {
   check.requiredFunction('createBridgeMcpHandler.factory', factory)
   check.record(handlerChecks)('createBridgeMcpHandler.options', options)
   const { keepAliveMs = 15_000, onerror = () => {} } = options
-  const handler = createMcpHandler(factory, { keepAliveMs, onerror, responseMode: 'sse' })
-  return { ...handler, fetch: async (request, context) => opened(await handler.fetch(ownRequest(request), context)) }
+  const handler = createMcpHandler(factory, { keepAliveMs, onerror, responseMode: 'sse', bus: new AgentEventBus(onerror) })
+  return { ...handler, fetch: async (request, context) => opened(await inExchange(() => handler.fetch(ownRequest(request), context))) }
 }
 
 /**
@@ -72,7 +95,8 @@ function ownRequest({ url, method, headers, signal, body, bodyUsed }: Request): 
   return new Request(url, { method, headers, signal, ...unread })
 }
 
-const opening = new TextEncoder().encode(': open\n\n')
+// No id: streams cannot be resumed, so a client must not ask for it.
+const opening = new TextEncoder().encode('retry: 2000\n: open\n\n')
 
 function opened(response: Response): Response {
   const { body, headers } = response
@@ -95,8 +119,9 @@ const advertised = bridgeTools.map((tool) => {
   return { tool, config: { title, description, annotations, ...schemas } }
 })
 
-function register(server: McpServer, { bridge, redaction, onerror }: Served, { tool, config }: (typeof advertised)[number]): void {
-  server.registerTool(tool.name, config, async (input, context) => {
+function register(server: WatchingServer, served: Served, { tool, config }: (typeof advertised)[number]): RegisteredTool {
+  const { bridge, redaction, onerror } = served
+  return server.registerTool(tool.name, config, async (input, context) => {
     try {
       const call = { bridge, redaction, abortSignal: context.mcpReq.signal, sendProgress: progressSender(context) }
       return success(checkedOutput(tool, await tool.run(call, checkedInput(tool, input, bridge.limits))))

@@ -151,7 +151,7 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
     const client = await connect(options, {}, fetch)
     const calling = client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi' } })
     await began
-    expect(await first).toBe(': open\n\n')
+    expect(await first).toBe('retry: 2000\n: open\n\n')
     finish('done')
     expect(contentOf(await calling)).toMatchObject({ status: 'completed', text: 'done' })
   })

@@ -79,6 +79,7 @@ async function launchWorkers(workers: readonly WorkerOptions[], { clock = system
   await executor.start({
     clock,
     logger,
+    agentsChanged: () => {},
     sessionFailed: (sessionId, error) => void failed.push({ sessionId, error }),
     notify(notice) {
       notices.push(notice)

@@ -29,7 +29,8 @@ async function bridged(options: BenchOptions = {}) {
       },
     }),
   )
-  const bridge = createBridge({ executors: [inProcessExecutor({ agents })] })
+  const executor = inProcessExecutor({ agents })
+  const bridge = createBridge({ executors: [executor] })
   await bridge.start()
   onTestFinished(() => bridge.stop())
   const { token, config } = await createToken({ id: 'ci', tenant: 'acme', scopes: ['mcp'] })
@@ -41,7 +42,7 @@ async function bridged(options: BenchOptions = {}) {
     onTestFinished(() => client.close())
     return client
   }
-  return { ...started, bridge, owners, authorization, connect }
+  return { ...started, bridge, executor, owners, authorization, connect }
 }
 
 setFlagsFromString('--expose-gc')
@@ -75,12 +76,28 @@ it.each(eras)('V53: nothing of an answered request $era stays in memory', async 
   await expect.poll(() => (collect(), servers.filter((server) => server.deref()).length)).toBeLessThan(3)
 })
 
+it('V62, B125: a client of 2026 that listens is told of the agents that its caller may use', async () => {
+  const { executor, connect } = await bridged({ mayUse: (_principal, agentId) => agentId !== 'hidden' })
+  const client = await connect({ versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  await client.listen({ toolsListChanged: true })
+  let notices = 0
+  const told = Promise.withResolvers<void>()
+  client.setNotificationHandler('notifications/tools/list_changed', () => {
+    notices += 1
+    told.resolve()
+  })
+  const onPrompt = () => ({ text: 'hi', stopReason: 'end_turn' }) as const
+  for (const id of ['hidden', 'third']) executor.add(defineBridgeAgent({ specificationVersion: 'v1', info: { id }, onPrompt }))
+  await told.promise
+  expect(notices).toBe(1)
+})
+
 it('V105: the answer begins before the agent does', async () => {
   const { post, authorization } = await bridged({ make: createNodeServer, heartbeatMs: 1000 })
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'tasks_delegate', arguments: { prompt: 'wait' } } }
   const reader = (await post('/mcp', call, { ...accept, ...authorization })).body!.getReader()
   const { value } = await reader.read()
-  expect(new TextDecoder().decode(value as Uint8Array)).toMatch(/^: open\n\n/)
+  expect(new TextDecoder().decode(value as Uint8Array)).toMatch(/^retry: 2000\n: open\n\n/)
   await reader.cancel()
 })
 

@@ -7,22 +7,39 @@ export interface ListPart {
   readonly tenant?: string
   readonly parent?: string
   readonly agent?: string
-  readonly status?: Status
-  /** 1: sessions with a parent. */
-  readonly child?: number
+  /** Null: no run yet. */
+  readonly status?: Status | null
+  readonly section: number
 }
 
 /** If no more sessions than these have the prefix, they are read and sorted. Otherwise a part of the list is searched for them. */
 export const mostSorted = 500
 
-/** Returns parts that do not overlap. Every session that matches is in one of them. */
-export function partsOf({ keyPrefix = '', parent, status, agent }: SessionQuery): readonly ListPart[] {
-  if (typeof parent === 'string') return [{ parent }]
+/** Sections of each list: without and with a parent, and the same for sessions that are marked as expired. */
+const sections = [0, 1, 2, 3]
+
+export function sectionOf({ parent, expiredAt }: Pick<SessionRecord, 'parent' | 'expiredAt'>): number {
+  return (parent === undefined ? 0 : 1) + (expiredAt === undefined ? 0 : 2)
+}
+
+/**
+ * Returns parts that do not overlap. Every session that matches is in one of them, except one that has expired and is not marked yet,
+ * if only expired ones are wanted.
+ */
+export function partsOf({ keyPrefix = '', parent, status, agent, expired }: SessionQuery): readonly ListPart[] {
   const tenant = tenantOf(keyPrefix)
   const common = tenant === undefined ? {} : { tenant }
-  if (status) return [...new Set(status)].map((word) => ({ ...common, status: word }))
-  if (agent !== undefined) return [{ ...common, agent }]
-  return (parent === null ? [0] : [0, 1]).map((child) => ({ ...common, child }))
+  const wanted = sections
+    .filter((section) => parent === undefined || section % 2 === (parent === null ? 0 : 1))
+    .filter((section) => expired === undefined || section > 1 === expired)
+  return headsOf().flatMap((head) => wanted.map((section) => ({ ...head, section })))
+
+  function headsOf(): readonly Omit<ListPart, 'section'>[] {
+    if (typeof parent === 'string') return [{ parent }]
+    if (status === null) return [{ status }]
+    if (status) return [...new Set(status)].map((word) => ({ ...common, status: word }))
+    return [agent === undefined ? common : { ...common, agent }]
+  }
 }
 
 /** Returns true if the sessions of this query are those with its prefix, unless these are too many. */
@@ -31,9 +48,23 @@ export function isByPrefix({ keyPrefix = '', parent }: SessionQuery): boolean {
 }
 
 /** Returns all parts that hold this session. */
-export function partsWith({ key, parent, agent, status }: SessionRecord): readonly ListPart[] {
+export function partsWith(record: SessionRecord): readonly ListPart[] {
+  const { key, parent, agent, status = null } = record
   const tenant = tenantOf(key)
-  const common = [{ child: parent === undefined ? 0 : 1 }, { agent }, ...(status === undefined ? [] : [{ status }])]
+  const common = [{}, { agent }, { status }]
   const ofTenant = tenant === undefined ? [] : common.map((part) => ({ tenant, ...part }))
-  return [...common, ...ofTenant, ...(parent === undefined ? [] : [{ parent }])]
+  const section = sectionOf(record)
+  return [...common, ...ofTenant, ...(parent === undefined ? [] : [{ parent }])].map((part) => ({ ...part, section }))
+}
+
+/** True if the session matches all filters. `record` is as it can be read now. */
+export function isListed(record: SessionRecord, { agent, status, expired, keyPrefix = '', parent, activeSince = 0 }: SessionQuery): boolean {
+  return (
+    record.activeAt >= activeSince &&
+    (agent === undefined || record.agent === agent) &&
+    (status === undefined || (status === null ? record.status === undefined : status.some((word) => word === record.status))) &&
+    (expired === undefined || (record.expiredAt !== undefined) === expired) &&
+    record.key.startsWith(keyPrefix) &&
+    (parent === undefined || (record.parent ?? null) === parent)
+  )
 }

@@ -120,6 +120,7 @@ export class RemoteServer {
     try {
       this.#listed = await this.#lookout.agents()
       this.#notice(true)
+      this.#host.agentsChanged()
     } catch (error) {
       this.#away = awayBecause(error)
       this.#notice(false, ClientError.isInstance(error) ? { reason: error.code } : { cause: error })

@@ -74,6 +74,8 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     else started.resolve()
     const about = { workerId: settings.id, instance, generation, to, restarts: window.total }
     host.notify({ type: 'worker-changed', ...about, ...(reason !== undefined && { reason }) })
+    // A new process may describe itself differently.
+    host.agentsChanged()
   }
 
   /** Rejects all callers that wait for a process. */

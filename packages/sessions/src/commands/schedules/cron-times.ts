@@ -1,5 +1,3 @@
-import { Cron } from 'croner'
-
 /** Returns the first time after `afterMs`, or null if there is none. Both are epoch milliseconds. */
 export type NextTime = (afterMs: number) => number | null
 
@@ -10,9 +8,10 @@ const dayMs = 86_400_000
  * change has 23 or 25 such hours. Every other rule names wall-clock times, each of which comes once. A time that the clocks skip
  * comes later by the skipped amount; of a time that they show twice, the first counts.
  *
- * Throws if the rule or the time zone is invalid.
+ * Rejects if the rule or the time zone is invalid. The library is loaded with the first rule, since most sessions have none.
  */
-export function cronTimes(cron: string, timeZone: string): NextTime {
+export async function cronTimes(cron: string, timeZone: string): Promise<NextTime> {
+  const { Cron } = await import('croner')
   const offsetAt = zoneOffset(timeZone)
   const times = (zone: string): NextTime => {
     const rule = new Cron(cron, { timezone: zone, mode: '5-part' })

@@ -29,7 +29,7 @@ export async function fireSchedule(context: FiringContext, timer: TimerRecord): 
   const passed = onMissed === 'all' ? dueAt : now
   const isMissed = now - dueAt > onTimeMs
   const sent = onMissed === 'skip' && isMissed ? undefined : await send(context, timer, schedule, passed)
-  return sent ?? put(context, timer, nextTimer(timer, schedule, passed))
+  return sent ?? put(context, timer, await nextTimer(timer, schedule, passed))
 }
 
 /** Returns undefined if no input is to be sent this time. With `version`, the session is known to be free if it has that version. */
@@ -43,7 +43,7 @@ async function send(context: FiringContext, timer: TimerRecord, schedule: Schedu
     id: ids.next('batch'),
     key,
     expect: [unmoved(timer), { that: 'session', id: sessionId, alive: true, ...(version !== undefined && { version }) }, isFree],
-    writes: [...nextTimer(timer, { ...schedule, last: { dueAt, runId: run.id } }, passed), ...insertion(run)],
+    writes: [...(await nextTimer(timer, { ...schedule, last: { dueAt, runId: run.id } }, passed)), ...insertion(run)],
   })
   if (result.ok) {
     // The id is used by another input.
@@ -91,7 +91,7 @@ function unmoved({ id, dueAt }: TimerRecord): Expect {
 }
 
 /** Moves the schedule to its next time, or removes it if there is none. */
-function nextTimer(timer: TimerRecord, schedule: ScheduleRecord, passed: number): readonly Write[] {
-  const nextAt = timesOf(schedule.rule, schedule.createdAt)(passed)
+async function nextTimer(timer: TimerRecord, schedule: ScheduleRecord, passed: number): Promise<readonly Write[]> {
+  const nextAt = (await timesOf(schedule.rule, schedule.createdAt))(passed)
   return [nextAt === null ? { op: 'timer.drop', ids: [timer.id] } : { op: 'timer.put', timers: [scheduleTimer({ ...schedule, nextAt }, nextAt)] }]
 }

@@ -53,7 +53,7 @@ function isId(value: unknown): boolean {
 /** Options of a schedule, checked and copied. */
 export type GivenSchedule = Omit<ScheduleRecord, 'id' | 'sessionId' | 'createdAt' | 'nextAt'>
 
-/** Throws `invalid-input` with the name of the option. */
+/** Throws `invalid-input` with the name of the option. The cron rule is checked by `firstTime`. */
 export function givenSchedule(options: ScheduleOptions): GivenSchedule {
   checkOptions('schedule.options', options)
   const { cron, timeZone, every, at, input, onMissed = 'once', onBusy = 'queue' } = options
@@ -65,20 +65,19 @@ export function givenSchedule(options: ScheduleOptions): GivenSchedule {
   if (timeZone !== undefined && cron === undefined) throw invalid('timeZone', 'timeZone is allowed only with cron.')
   if (input === undefined) checkRequired('input', input, 'an input, as send takes it', () => false)
   const rule: ScheduleRule = cron !== undefined ? { cron, timeZone: timeZone ?? 'UTC' } : every !== undefined ? { every } : { at: at ?? 0 }
-  if (cron !== undefined) checkCron(cron, timeZone ?? 'UTC')
   const runtimeParams = runtimeParamsOf('runtimeParams', options.runtimeParams)
   const given = { rule, input: messageOf(input) as unknown as JSONValue, ...(runtimeParams && { runtimeParams }), onMissed, onBusy }
   return { ...given, hash: hashJson(given as unknown as JSONObject) }
 }
 
-function checkCron(cron: string, timeZone: string): void {
+async function checkCron(cron: string, timeZone: string): Promise<void> {
   try {
     new Intl.DateTimeFormat('en-US', { timeZone })
   } catch (error) {
     throw invalid('timeZone', 'timeZone must be the IANA name of a time zone, such as Europe/Berlin.', error)
   }
   try {
-    cronTimes(cron, timeZone)
+    await cronTimes(cron, timeZone)
   } catch (error) {
     const fault = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : ''
     throw invalid('cron', `cron must be a rule of five fields, such as "30 7 * * 1-5": ${fault.replace(/\.$/, '')}.`, error)
@@ -91,15 +90,16 @@ export function invalid(path: string, message: string, cause?: unknown): Session
   return new SessionError('invalid-input', message, { issues: [{ path, message: fault }], cause })
 }
 
-/** Returns the first time of a rule. Throws `invalid-input` if there is none after `createdAt`. */
-export function firstTime(rule: ScheduleRule, createdAt: number): number {
-  const first = timesOf(rule, createdAt)(createdAt)
+/** Returns the first time of a rule. Rejects with `invalid-input` for a wrong cron rule, and if no time is after `createdAt`. */
+export async function firstTime(rule: ScheduleRule, createdAt: number): Promise<number> {
+  if (rule.cron !== undefined) await checkCron(rule.cron, rule.timeZone ?? 'UTC')
+  const first = (await timesOf(rule, createdAt))(createdAt)
   if (first !== null) return first
   throw rule.at === undefined ? invalid('cron', 'cron has no next time: no date matches it.') : invalid('at', 'at must be a time in the future.')
 }
 
 /** Returns the times of a rule whose schedule was created at `createdAt`. */
-export function timesOf({ cron, timeZone = 'UTC', every, at = 0 }: ScheduleRule, createdAt: number): NextTime {
+export async function timesOf({ cron, timeZone = 'UTC', every, at = 0 }: ScheduleRule, createdAt: number): Promise<NextTime> {
   if (cron !== undefined) return cronTimes(cron, timeZone)
   if (every !== undefined) return (afterMs) => createdAt + (Math.floor(Math.max(0, afterMs - createdAt) / every) + 1) * every
   return (afterMs) => (at > afterMs ? at : null)

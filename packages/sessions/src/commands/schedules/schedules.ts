@@ -24,7 +24,7 @@ export async function createSchedule(context: SessionContext, access: SessionAcc
     if (same && scheduleOf(same).hash === given.hash) return toScheduleInfo(same)
     if (same) throw new SessionError('id-reused', `The session ${key} has another schedule under this id. Delete it first, or choose another id.`)
     const createdAt = context.clock.now()
-    const nextAt = firstTime(given.rule, createdAt)
+    const nextAt = await firstTime(given.rule, createdAt)
     if (existing.length >= mostSchedules) throw invalid('', `The limit of ${mostSchedules} schedules of a session is reached. Delete one first.`)
     const session = access.checkAlive(found ?? (await openSession(context, access)))
     const schedule: ScheduleRecord = { ...given, id, sessionId: session.id, createdAt, nextAt }
@@ -38,13 +38,13 @@ export async function createSchedule(context: SessionContext, access: SessionAcc
 export function sessionSchedules(context: SessionContext, access: SessionAccess): SessionSchedules {
   const { key } = access
   /** Applies a change to the stored schedule. Writes nothing if `next` returns it unchanged. */
-  const changed = (id: string, next: (schedule: ScheduleRecord) => ScheduleRecord): Promise<ScheduleInfo> => {
+  const changed = (id: string, next: (schedule: ScheduleRecord) => ScheduleRecord | Promise<ScheduleRecord>): Promise<ScheduleInfo> => {
     inputChecks.checkName('id', id)
     return retryOnConflict(async () => {
       const session = await access.writable()
       const timer = (await schedulesIn(context.store, key)).find((each) => scheduleOf(each).id === id)
       if (!timer) throw new SessionError('unknown-schedule', `The session ${key} has no schedule with this id: ${JSON.stringify(id)}.`)
-      const schedule = next(scheduleOf(timer))
+      const schedule = await next(scheduleOf(timer))
       if (schedule === scheduleOf(timer)) return toScheduleInfo(timer)
       const put = scheduleTimer(schedule, schedule.paused ? null : schedule.nextAt)
       if (!(await change(context, session, [{ op: 'timer.put', timers: [put] }], timer))) return tryAgain
@@ -59,12 +59,12 @@ export function sessionSchedules(context: SessionContext, access: SessionAccess)
     },
     pause: (id) => changed(id, (schedule) => (schedule.paused ? schedule : { ...schedule, paused: true })),
     resume: (id) =>
-      changed(id, (schedule) => {
+      changed(id, async (schedule) => {
         const { paused, ...rest } = schedule
         if (!paused) return schedule
         const { rule, createdAt, nextAt } = schedule
         // If a time has passed meanwhile, it is late: `onMissed` decides about it.
-        return { ...rest, nextAt: timesOf(rule, createdAt)(Math.max(context.clock.now(), nextAt - 1)) ?? nextAt }
+        return { ...rest, nextAt: (await timesOf(rule, createdAt))(Math.max(context.clock.now(), nextAt - 1)) ?? nextAt }
       }),
     async delete(id) {
       inputChecks.checkName('id', id)

@@ -1,7 +1,6 @@
 import type { Delivery } from '../../contract/batch.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
-import { addChild } from '../memory/children.ts'
-import { callsTable, newHeld, Table } from '../memory/held-session.ts'
+import { callsTable, isNewestCall, newHeld, Table } from '../memory/held-session.ts'
 import type { HeldSession } from '../memory/held-session.ts'
 import type { Space, Tombstone } from '../memory/space.ts'
 import { isOpen } from '../../contract/run-status.ts'
@@ -105,14 +104,18 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     if (isOpen(run.status)) held.openRuns.set(run.id, run)
     if (run.inputId !== undefined) held.inputs.set(run.inputId, run.id)
     if (run.definition !== undefined) space.definitionUses.set(run.definition, (space.definitionUses.get(run.definition) ?? 0) + 1)
-    addChild(space, run)
+    space.children.add(run)
   }
   for (const notice of held.notices.values()) {
     if (notice.state === 'pending') held.pendingNotices.set(notice.id, notice)
     if (notice.dueAt !== undefined) held.dueNotices.set(notice.id, notice)
+    space.notices.add(notice)
   }
   for (const calls of held.calls.values()) {
-    for (const [id, { approval }] of calls) if (approval) space.approvals.set(approval.approvalId, { calls, id })
+    for (const [id, call] of calls) {
+      if (call.approval) space.approvals.set(call.approval.approvalId, { calls, id })
+      if (isNewestCall(held, call)) held.newestCalls.set(call.toolCallId, call)
+    }
   }
   space.index.update(key, held)
 }

@@ -19,6 +19,8 @@ export interface HeldSession {
   readonly inputs: Map<string, string>
   /** By run id. */
   readonly calls: Map<string, Table<string, ToolCallRecord>>
+  /** By call id. */
+  readonly newestCalls: Map<string, ToolCallRecord>
   readonly inbox: Table<string, InboxRecord>
   readonly timers: Table<string, TimerRecord>
   readonly notices: Table<string, NoticeRecord>
@@ -39,6 +41,7 @@ export function newHeld(record: SessionRecord): HeldSession {
     openRuns: new Map(),
     inputs: new Map(),
     calls: new Map(),
+    newestCalls: new Map(),
     inbox: new Table('inbox'),
     timers: new Table('timers'),
     notices: new Table('notices'),
@@ -62,6 +65,13 @@ export function wholeEntry(held: HeldSession, entry: HeldEntry): EntryRecord {
 
 export function callId({ step, toolCallId }: Omit<CallKey, 'runId'>): string {
   return `${step} ${toolCallId}`
+}
+
+/** True if the session has no later call with this id. */
+export function isNewestCall({ newestCalls, runs }: HeldSession, call: ToolCallRecord): boolean {
+  const newest = newestCalls.get(call.toolCallId)
+  const turnOf = ({ runId }: ToolCallRecord): number => runs.get(runId)?.n ?? 0
+  return !newest || (turnOf(call) - turnOf(newest) || call.step - newest.step) >= 0
 }
 
 /** Returns the name of the table with the calls of a run. */

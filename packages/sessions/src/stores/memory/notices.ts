@@ -2,12 +2,13 @@ import type { Page } from '../../contract/paging.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
 import { hooksOf } from '../../contract/draft-notices.ts'
 import { noticeId, parseNoticePosition, printNoticePosition } from '../../contract/notices.ts'
-import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticePosition, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
+import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
 import { settledNotice } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
 import type { NoticeLine } from './notice-index.ts'
+import { findNotices } from './notice-lists.ts'
 import type { Space, Work } from './space.ts'
 import { heldOf, inOneStep, put, remove, setRecord } from './work.ts'
 
@@ -34,6 +35,7 @@ function isWaitedFor({ pendingNotices }: HeldSession, hook: string): boolean {
 }
 
 function setNotice(work: Work, held: HeldSession, notice: NoticeRecord): void {
+  relist(work, held.notices.get(notice.id), notice)
   put(work, held.notices, notice.id, notice)
   if (notice.state === 'pending') put(work, held.pendingNotices, notice.id, notice)
   else remove(work, held.pendingNotices, [notice.id])
@@ -99,21 +101,23 @@ export function resendNotice(space: Space, key: string, id: string, now: number)
   return { status: 'found', value }
 }
 
-export function listNotices(space: Space, { key, state, hook, limit, page }: NoticeQuery): Page<NoticeRecord> {
-  const after = page === undefined ? undefined : parseNoticePosition(page)
+export function listNotices({ notices }: Space, { limit, page, ...query }: NoticeQuery): Page<NoticeRecord> {
   const most = pageLimit(limit)
-  const sessions = key === undefined ? [...space.sessions.values()] : [space.sessions.get(key)].filter((held) => held !== undefined)
-  const found = sessions
-    .flatMap((held) => [...held.notices.values()].map((notice) => ({ notice, place: { at: notice.at, sessionId: held.record.id, n: notice.n } })))
-    .filter(({ notice }) => (state === undefined || notice.state === state) && (hook === undefined || notice.hook === hook))
-    .filter(({ place }) => after === undefined || newestFirst(after, place) < 0)
-    .sort((a, b) => newestFirst(a.place, b.place))
-    .slice(0, most + 1)
-  return pageOf(found.map(({ notice }) => notice), most, printNoticePosition)
+  const found: NoticeRecord[] = []
+  for (const notice of findNotices(notices, query, page === undefined ? undefined : parseNoticePosition(page))) {
+    if (found.push(notice) > most) break
+  }
+  return pageOf(found, most, printNoticePosition)
 }
 
-function newestFirst(a: NoticePosition, b: NoticePosition): number {
-  return b.at - a.at || (a.sessionId === b.sessionId ? b.n - a.n : a.sessionId > b.sessionId ? -1 : 1)
+/** Replaces a notice in the lists of all sessions. */
+export function relist({ space: { notices }, undo }: Work, before: NoticeRecord | undefined, after?: NoticeRecord): void {
+  if (before) notices.remove(before)
+  if (after) notices.add(after)
+  undo.push(() => {
+    if (after) notices.remove(after)
+    if (before) notices.add(before)
+  })
 }
 
 /** Removes old notices from at most `limit` sessions. Returns true if there may be more. */
@@ -130,6 +134,7 @@ export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefor
       remove(work, held.notices, ids)
       remove(work, held.pendingNotices, ids)
       remove(work, held.dueNotices, ids)
+      for (const notice of gone) relist(work, notice)
       for (const hook of new Set(gone.flatMap((notice) => (notice.state === 'pending' ? [notice.hook] : [])))) callNext(work, held, hook)
     })
   }

@@ -1,5 +1,5 @@
 import type { EventPage, Found, SessionStore } from '../../contract/session-store.ts'
-import type { EntryRecord, RunRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
+import type { EntryRecord, RunRecord, TimerRecord } from '../../contract/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../../json.ts'
 import { compareIds, pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
@@ -77,11 +77,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       return copyJson(wanted.sort((a, b) => a.step - b.step || a.index - b.index))
     },
     async readCall(key, toolCallId) {
-      const held = session(key)
-      const calls = [...(held?.calls.values() ?? [])].flatMap((ofRun) => [...ofRun.values()])
-      const turnOf = (call: ToolCallRecord): number => held?.runs.get(call.runId)?.n ?? 0
-      const same = calls.filter((call) => call.toolCallId === toolCallId)
-      return found(same.sort((a, b) => turnOf(a) - turnOf(b) || a.step - b.step).at(-1))
+      return found(session(key)?.newestCalls.get(toolCallId))
     },
     async readApproval(approvalId) {
       const place = space().approvals.get(approvalId)
@@ -97,7 +93,8 @@ export function readsOf(space: () => Space, now: () => number): Reads {
     },
     async listSessions(query) {
       const most = pageLimit(query.limit)
-      return pageOf(copyJson(space().index.lists.find(query, now(), most + 1)), most, printSessionPosition)
+      const { lists, times } = space().index
+      return pageOf(copyJson(lists.find(query, now(), most + 1, times.until(now()))), most, printSessionPosition)
     },
     async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
       const order = newestFirst ? -1 : 1

@@ -3,7 +3,7 @@ import type { SessionPosition } from '../../contract/paging.ts'
 import type { SessionQuery } from '../../contract/session-store.ts'
 import type { SessionRecord, TimerKind } from '../../contract/records.ts'
 import { readableRecord } from '../rules.ts'
-import { isByPrefix, mostSorted, partsOf, partsWith } from '../session-lists.ts'
+import { isByPrefix, isListed, mostSorted, partsOf, partsWith } from '../session-lists.ts'
 import type { HeldSession } from './held-session.ts'
 import { SortedList } from './sorted-list.ts'
 
@@ -42,10 +42,13 @@ export class SessionLists {
     }
   }
 
-  /** Returns the first sessions that match, in the order of the list. */
-  find(query: SessionQuery, now: number, most: number): readonly SessionRecord[] {
+  /** Returns the first sessions that match, in the order of the list. `due` must yield all that have expired and are not marked yet. */
+  find(query: SessionQuery, now: number, most: number, due: Iterable<HeldSession>): readonly SessionRecord[] {
     const after = query.page === undefined ? undefined : parseSessionPosition(query.page)
-    const parts = this.#ofPrefix(query) ?? partsOf(query).map((part) => this.#lists.get(JSON.stringify(part))?.before(after) ?? [])
+    const parts = this.#ofPrefix(query) ?? [
+      ...partsOf(query).map((part) => this.#lists.get(JSON.stringify(part))?.before(after) ?? []),
+      ...(query.expired ? [unmarked(due)] : []),
+    ]
     return parts.flatMap((sessions) => firstMatches(sessions, { ...query, after, now, most })).sort(byActivity).slice(0, most)
   }
 
@@ -72,6 +75,11 @@ function namesOf({ record, timers }: HeldSession): readonly string[] {
   return ['', ...kinds, ...partsWith(record).map((part) => JSON.stringify(part))]
 }
 
+function unmarked(due: Iterable<HeldSession>): readonly Pick<Listed, 'held'>[] {
+  const all = [...due].filter(({ record }) => record.expiredAt === undefined)
+  return all.sort((a, b) => byActivity(a.record, b.record)).map((held) => ({ held }))
+}
+
 interface Wanted extends SessionQuery {
   readonly after: SessionPosition | undefined
   readonly now: number
@@ -79,20 +87,13 @@ interface Wanted extends SessionQuery {
 }
 
 /** Returns the first of these sessions that match. They are in the order of the list. */
-function firstMatches(sessions: Iterable<Listed>, wanted: Wanted): readonly SessionRecord[] {
-  const { agent, status, expired, keyPrefix = '', parent, activeSince = 0, after, now, most } = wanted
+function firstMatches(sessions: Iterable<Pick<Listed, 'held'>>, wanted: Wanted): readonly SessionRecord[] {
+  const { activeSince = 0, after, now, most } = wanted
   const found: SessionRecord[] = []
-  for (const { held, activeAt } of sessions) {
-    if (found.length >= most || activeAt < activeSince) break
+  for (const { held } of sessions) {
     const record = readableRecord(held.record, now)
-    const matches =
-      (!after || byActivity(after, record) < 0) &&
-      (agent === undefined || record.agent === agent) &&
-      (status === undefined || (status === null ? record.status === undefined : status.some((word) => word === record.status))) &&
-      (expired === undefined || (record.expiredAt !== undefined) === expired) &&
-      record.key.startsWith(keyPrefix) &&
-      (parent === undefined || (record.parent ?? null) === parent)
-    if (matches) found.push(record)
+    if (found.length >= most || record.activeAt < activeSince) break
+    if ((!after || byActivity(after, record) < 0) && isListed(record, wanted)) found.push(record)
   }
   return found
 }

@@ -2,21 +2,24 @@ import type { JSONObject } from '@bowline/llm'
 import type { Delivery, NewEvent } from '../../contract/batch.ts'
 import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
-import type { CreationPosition } from '../../contract/paging.ts'
 import type { StoreHint } from '../../contract/session-store.ts'
 import type { Numbers } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
-import type { SortedList } from './sorted-list.ts'
+import { childLists } from './child-lists.ts'
+import type { ChildLists } from './child-lists.ts'
+import { noticeLists } from './notice-lists.ts'
+import type { NoticeLists } from './notice-lists.ts'
 import { SessionIndex } from './session-index.ts'
 
 /** All data of one namespace. */
 export interface Space {
   readonly sessions: Map<string, HeldSession>
   readonly index: SessionIndex
+  readonly notices: NoticeLists
   /** The session of each run. */
   readonly sessionOfRun: Map<string, HeldSession>
   /** Child runs of each run and of each session, in order of creation. */
-  readonly children: Map<string, SortedList<CreationPosition>>
+  readonly children: ChildLists
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
   /** Number of runs that refer to each definition. */
@@ -48,8 +51,9 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
     ...options,
     sessions: new Map(),
     index: new SessionIndex(),
+    notices: noticeLists(),
     sessionOfRun: new Map(),
-    children: new Map(),
+    children: childLists(),
     tombstones: new Map(),
     definitions: new Map(),
     definitionUses: new Map(),

@@ -4,9 +4,9 @@ import type { ToolCallRecord } from '../../contract/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
 import { isHolding } from '../../contract/run-status.ts'
-import { addChild, removeChild, forgetRuns } from './children.ts'
-import { callId, callsTable, heldByOther, newHeld, Table } from './held-session.ts'
-import { putNotices } from './notices.ts'
+import { forgetRuns } from './children.ts'
+import { callId, callsTable, heldByOther, isNewestCall, newHeld, Table } from './held-session.ts'
+import { putNotices, relist } from './notices.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
 import type { Work } from './space.ts'
 
@@ -31,7 +31,8 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
   },
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
-    const { record, runs, calls } = heldOf(work)
+    const { record, runs, calls, notices } = heldOf(work)
+    for (const notice of notices.values()) relist(work, notice)
     forgetRuns(work, [...runs.values()])
     const asked = [...calls.values()].flatMap((ofRun) => [...ofRun.values()].flatMap(({ approval }) => approval?.approvalId ?? []))
     remove(work, space.approvals, asked)
@@ -68,8 +69,8 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     setRun(work, inserted)
     put(work, work.space.sessionOfRun, run.id, held)
     if (inputId !== undefined) put(work, held.inputs, inputId, run.id)
-    addChild(work.space, inserted)
-    work.undo.push(() => removeChild(work.space, inserted))
+    work.space.children.add(inserted)
+    work.undo.push(() => work.space.children.remove(inserted))
     setRecord(work, { ...held.record, nextRun: held.record.nextRun + 1 })
   },
   'run.patch'(work, { runId, patch }) {
@@ -88,6 +89,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
       refuseUnless(held.runs.has(call.runId) && ofRun.get(callId(call))?.state !== 'settled', 'conflict')
       put(work, held.calls, call.runId, ofRun)
       put(work, ofRun, callId(call), call)
+      if (isNewestCall(held, call)) put(work, held.newestCalls, call.toolCallId, call)
       if (call.approval) put(work, work.space.approvals, call.approval.approvalId, { calls: ofRun, id: callId(call) })
       work.changedRuns.add(call.runId)
     }

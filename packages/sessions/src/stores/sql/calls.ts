@@ -68,9 +68,9 @@ const ofRun = statement((db, slots: { readonly namespace: string; readonly runId
     .orderBy('tool_call.index'),
 )
 
-/** Searches the runs of the session backwards: an answer usually belongs to one of the newest calls. */
 const newestOfSession = statement((db, slots: { readonly namespace: string; readonly key: string; readonly toolCallId: string }) =>
   selectCalls(db, slots.namespace)
+    .whereRef('tool_call.session', '=', 'session.row')
     .where('session.key', '=', slots.key)
     .where('tool_call.tool_call_id', '=', slots.toolCallId)
     .orderBy('run.n', 'desc')

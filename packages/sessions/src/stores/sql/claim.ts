@@ -9,7 +9,7 @@ import { askWaiting, inboxRecord } from './inbox.ts'
 import type { WaitingRow } from './inbox.ts'
 import { leaseColumns, progressColumns, runState, selectRuns, withInput } from './runs.ts'
 import type { RunLease, RunProgress } from './runs.ts'
-import { askSessionRows, sessionRecord } from './sessions.ts'
+import { askSessionRows, sessionRecord, updateStatus } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
 import { all, ask, columnsOf, execute, executeAll, statement, together } from './statement.ts'
 import type { Call, RowOf, Steps } from './statement.ts'
@@ -99,16 +99,22 @@ const namedSessions = {
   skip: statement((db, slots: NamedSlots, dialect) => dialect.lock(selectNamed(db, slots, dialect), 'session_state', 'skip')),
 } as const
 
-function selectNamed(db: Database, { namespace, agents, keys }: NamedSlots, { isOneOf }: SqlDialect) {
+/** Starts from the keys, whatever the number of sessions: the order of cross joins is kept. */
+function selectNamed(db: Database, { namespace, agents, keys }: NamedSlots, { isOneOf, rowsOf }: SqlDialect) {
   return db
-    .selectFrom('session')
-    .innerJoin('session_state', 'session_state.session', 'session.row')
+    .selectFrom(rowsOf(keys).as('wanted'))
+    .crossJoin('session')
+    .crossJoin('session_state')
     .select('session.row as session')
     .where('session.namespace', '=', namespace)
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-    .where((where) => isOneOf(where.ref('session.agent'), agents, 'text'))
+    .whereRef('session.key', '=', 'wanted.value')
+    .whereRef('session_state.session', '=', 'session.row')
+    .where(isOneOf(agentOfSession, agents, 'text'))
     .orderBy('session.row')
 }
+
+/** No column: the index of the lists of an agent holds all of its sessions. */
+const agentOfSession = sql<string>`coalesce(${sql.ref('session.agent')}, '')`
 
 /** Selects sessions that have not expired and are not locked by others, those with the oldest runs first. */
 function selectCandidates(db: Database, { namespace, runId, agents, now, max }: CandidateSlots, { isOneOf, lock, time }: SqlDialect) {
@@ -121,7 +127,7 @@ function selectCandidates(db: Database, { namespace, runId, agents, now, max }: 
     .where('session_state.expired_at', 'is', null)
     .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', time(now))]))
     .where('run.namespace', '=', namespace)
-    .where((where) => isOneOf(where.ref('session.agent'), agents, 'text'))
+    .where(isOneOf(agentOfSession, agents, 'text'))
     .where('run.id', '=', (where) => where.fn.coalesce(textValue(runId), 'run.id'))
     .orderBy('run.created_at')
     .orderBy('run.row')
@@ -270,10 +276,6 @@ const updateRunState = statement((db, slots: RunProgressSlots & RunLease) =>
 )
 
 type RunProgressSlots = RunProgress & { readonly run: number }
-
-const updateStatus = statement((db, slots: Pick<SessionRow, 'row' | 'status'>) =>
-  db.updateTable('session').set({ status: slots.status }).where('row', '=', slots.row),
-)
 
 const updateVersion = statement((db, slots: Pick<SessionStateTable, 'session' | 'version'>) =>
   db.updateTable('session_state').set({ version: slots.version }).where('session', '=', slots.session),

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { ColumnDefinitionBuilder, CreateTableBuilder, Expression, RawBuilder, SelectQueryBuilder, SqlBool } from 'kysely'
 import type { StateSearch } from '../../contract/state-store.ts'
-import type { Tables } from './tables.ts'
 
 type DataType = 'text' | 'integer' | RawBuilder<unknown>
 type RowTable = 'session' | 'run'
@@ -36,11 +35,11 @@ export interface SqlDialect {
   /** True if a state record matches a search query of this database. */
   readonly matches: (query: string) => RawBuilder<SqlBool>
   /** Locks these rows against other writers. `skip` leaves out rows that another transaction has locked. */
-  readonly lock: <From extends keyof Tables, Row>(
-    query: SelectQueryBuilder<Tables, From, Row>,
-    table: From,
+  readonly lock: <Database, From extends keyof Database, Row>(
+    query: SelectQueryBuilder<Database, From, Row>,
+    table: From & string,
     others?: 'wait' | 'skip',
-  ) => SelectQueryBuilder<Tables, From, Row>
+  ) => SelectQueryBuilder<Database, From, Row>
   /** Waits while definitions with this hash are being removed. */
   readonly keepDefinition: (hash: string) => RawBuilder<unknown>
   /** True if no commit in progress adds this definition. Commits that add it later wait. */

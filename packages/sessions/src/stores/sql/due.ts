@@ -37,7 +37,8 @@ const firstTimer = statement((db, { namespace }: DueSlots) =>
     .limit(sql.lit(1)),
 )
 
-const livesOver = statement((db, { namespace, now, limit }: DueSlots, { time }) =>
+/** Sessions that have expired and are not marked. */
+export const livesOver = statement((db, { namespace, now, limit }: DueSlots, { time }) =>
   db
     .selectFrom('session_state')
     .innerJoin('session', 'session.row', 'session_state.session')

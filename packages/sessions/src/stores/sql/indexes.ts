@@ -5,25 +5,27 @@ import type { Connection } from './tables.ts'
 /** Name, table and columns of an index, and which rows it holds. Default: all. A name in `unique` names a unique index. */
 type Index = readonly [name: string, table: string, columns: string, where?: string]
 
-/** Status of most sessions. The indexes by status leave it out: they are small, since each turn writes them. */
+/** Status of most sessions, and of most runs that have ended. The indexes by status leave it out: they are small, since each turn writes them. */
 export const usualStatus = 'completed'
 
 const unusual = `status <> '${usualStatus}'`
 /** Order of lists of sessions. A commit writes these indexes only if it moves its session in a list. */
-const activity = 'active_at desc, key'
+const listed = 'section, active_at desc, key'
 
 /** Most are partial, so that they hold a handful of rows however long the history is. */
 export const indexes: readonly Index[] = [
-  ['session_list', 'session', `namespace, child, ${activity}`],
-  ['session_agent', 'session', `namespace, agent, ${activity}`],
-  ['session_status', 'session', `namespace, status, ${activity}`, unusual],
-  ['session_parent', 'session', `namespace, parent, ${activity}`, 'parent is not null'],
-  ['session_tenant_child', 'session', `namespace, tenant, child, ${activity}`, 'tenant is not null'],
-  ['session_tenant_agent', 'session', `namespace, tenant, agent, ${activity}`, 'tenant is not null'],
-  ['session_tenant_status', 'session', `namespace, tenant, status, ${activity}`, `tenant is not null and ${unusual}`],
+  ['session_list', 'session', `namespace, ${listed}`],
+  ['session_agent', 'session', `namespace, agent, ${listed}`],
+  ['session_status', 'session', `namespace, status, ${listed}`, unusual],
+  ['session_unused', 'session', `namespace, ${listed}`, 'status is null'],
+  ['session_parent', 'session', `namespace, parent, ${listed}`, 'parent is not null'],
+  ['session_tenant', 'session', `namespace, tenant, ${listed}`, 'tenant is not null'],
+  ['session_tenant_agent', 'session', `namespace, tenant, agent, ${listed}`, 'tenant is not null'],
+  ['session_tenant_status', 'session', `namespace, tenant, status, ${listed}`, `tenant is not null and ${unusual}`],
   ['session_end', 'session_state', 'namespace, expires_at', 'expires_at is not null'],
   ['inbox_kind', 'inbox', 'kind, session'],
   ['run_open', 'run', 'session, status, place', 'ended_at is null'],
+  ['run_ended', 'run', 'session, status, n', `ended_at is not null and ${unusual}`],
   ['run_queued', 'run', 'namespace, created_at, row', "status = 'queued'"],
   ['run_running', 'run', 'namespace, created_at, row', "status = 'running'"],
   ['run_held', 'run', 'namespace, not_before', "status = 'queued' and not_before is not null"],
@@ -31,6 +33,7 @@ export const indexes: readonly Index[] = [
   ['run_parent_run', 'run', 'namespace, parent_run, created_at, id', 'parent_run is not null'],
   ['run_parent_session', 'run', 'namespace, parent_session, created_at, id', 'parent_session is not null'],
   ['run_input_id', 'run', 'session, input_id', 'input_id is not null'],
+  ['tool_call_id', 'tool_call', 'session, tool_call_id'],
   ['tool_call_approval', 'tool_call', 'approval_id', 'approval_id is not null'],
   ['timer_due', 'timer', 'namespace, due_at', 'due_at is not null'],
   ['timer_list', 'timer', 'namespace, kind, key, id'],

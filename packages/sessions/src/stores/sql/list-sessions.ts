@@ -6,13 +6,14 @@ import type { Page } from '../../contract/paging.ts'
 import type { SessionRecord, Status } from '../../contract/records.ts'
 import type { SessionQuery } from '../../contract/session-store.ts'
 import { readableRecord } from '../rules.ts'
-import { isByPrefix, mostSorted, partsOf } from '../session-lists.ts'
+import { isByPrefix, isListed, mostSorted, partsOf } from '../session-lists.ts'
 import type { ListPart } from '../session-lists.ts'
 import type { SqlDialect } from './dialect.ts'
+import { livesOver } from './due.ts'
 import { usualStatus } from './indexes.ts'
-import { selectSessions, sessionRecord } from './sessions.ts'
+import { askPlaces, placesOf, selectSessions, sessionRecord } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
-import { ask, first, statement, statementsFor, together } from './statement.ts'
+import { all, ask, first, statement, statementsFor, together } from './statement.ts'
 import type { Call, Steps } from './statement.ts'
 import type { SessionRow, Tables } from './tables.ts'
 import { atMost, numberValue } from './values.ts'
@@ -35,7 +36,8 @@ const keyBeyond = statement((db, { namespace, prefix, prefixEnd }: PrefixSlots) 
     .offset(sql.lit(mostSorted)),
 )
 
-interface ListSlots extends PrefixSlots, Required<ListPart> {
+interface ListSlots extends PrefixSlots, Required<Omit<ListPart, 'status'>> {
+  readonly status: Status
   readonly prefixLength: number
   readonly statuses: readonly Status[]
   readonly expired: number
@@ -54,10 +56,10 @@ const conditions = {
   keys: (list: List, { prefix, prefixEnd }: ListSlots) => list.where('session.key', '>=', prefix).where('session.key', '<', prefixEnd),
   tenant: (list: List, { tenant }: ListSlots) => list.where('session.tenant', '=', tenant),
   parent: (list: List, { parent }: ListSlots) => list.where('session.parent', '=', parent),
-  child: (list: List, { child }: ListSlots) => list.where('session.child', '=', child),
+  section: (list: List, { section }: ListSlots) => list.where('session.section', '=', section),
   status: (list: List, { status }: ListSlots) => list.where('session.status', '=', status).where('session.status', '<>', sql.lit(usualStatus)),
   agent: (list: List, { agent }: ListSlots) => list.where('session.agent', '=', agent),
-  noRuns: (list: List) => list.where('session.status', 'is', null),
+  unused: (list: List) => list.where('session.status', 'is', null),
   noParent: (list: List) => list.where('session.parent', 'is', null),
   statuses: (list: List, { statuses }: ListSlots, { isOneOf }: SqlDialect) =>
     list.where((where) => isOneOf(where.ref('session.status').$notNull(), statuses, 'text')),
@@ -85,7 +87,7 @@ function hasExpired({ time }: SqlDialect, now: number | null) {
 
 type CommonSlots = PrefixSlots & Pick<ListSlots, 'prefixLength' | 'activeAt' | 'key' | 'now' | 'limit'>
 
-const unused = { tenant: '', parent: '', agent: '', status: 'queued', child: 0 } as const
+const unset = { tenant: '', parent: '', agent: '', status: 'queued', section: 0 } as const
 
 /** Returns the reads whose rows are the first ones of the list. */
 function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): readonly Call<ListedRow>[] {
@@ -94,21 +96,29 @@ function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): rea
   // Sessions with the usual status are in no index by status.
   const { status: _status, ...others } = query
   const parts = partsOf(status?.includes(usualStatus) ? others : query)
-  return (isSmall ? [{}] : parts).map((part: ListPart) => {
+  return (isSmall ? [{}] : parts).map((part: Partial<ListPart>) => {
     const list = listOf({
       ...Object.fromEntries(Object.keys(part).map((name) => [name, true])),
       keys: isSmall,
       agent: query.agent !== undefined,
-      noRuns: status === null,
-      noParent: parent === null && part.child === undefined,
+      status: typeof part.status === 'string',
+      unused: status === null,
+      noParent: parent === null && isSmall,
       statuses: Array.isArray(status) && part.status === undefined,
       expired: expired !== undefined,
       activeSince: query.activeSince !== undefined,
       prefix: slots.prefix !== '' && !isSmall,
       after: page !== undefined,
     })
-    return ask(list, { ...unused, ...filters, ...slots, ...part })
+    return ask(list, { ...unset, ...filters, ...slots, ...part })
   })
+}
+
+/** Returns the sessions that have expired and are not marked yet: few, because they are marked as soon as a process finds them. */
+function* unmarkedSessions(view: StoreView): Steps<readonly ListedRow[]> {
+  const over = yield* all(livesOver, { ...view, limit: Number.MAX_SAFE_INTEGER })
+  const { places } = yield* together({ places: over.length > 0 ? askPlaces(view, over.map(({ key }) => key)) : undefined })
+  return [...placesOf(places).values()].flatMap(({ session, now }) => (session ? [{ ...session, now }] : []))
 }
 
 export function* listSessions({ namespace, now }: StoreView, query: SessionQuery): Steps<Page<SessionRecord>> {
@@ -119,6 +129,12 @@ export function* listSessions({ namespace, now }: StoreView, query: SessionQuery
   const position = page === undefined ? { activeAt: 0, key: '' } : parseSessionPosition(page)
   const sizes = { prefixLength: [...prefix].length, limit: isSmall ? mostSorted : limit + 1 }
   const { rows } = yield* together({ rows: readsOf(query, isSmall, { ...prefixes, ...position, ...sizes, now }) })
-  const inOrder = rows.map((row) => ({ row, key: row.key, activeAt: row.active_at })).sort(byActivity)
-  return pageOf(inOrder.slice(0, limit + 1).map(({ row }) => readableRecord(sessionRecord(row), row.now)), limit, printSessionPosition)
+  const unmarked = query.expired && !isSmall ? yield* unmarkedSessions({ namespace, now }) : []
+  const further = unmarked.filter((row) => isListed(recordOf(row), query) && (page === undefined || byActivity(position, recordOf(row)) < 0))
+  const inOrder = [...rows, ...further].map((row) => ({ row, key: row.key, activeAt: row.active_at })).sort(byActivity)
+  return pageOf(inOrder.slice(0, limit + 1).map(({ row }) => recordOf(row)), limit, printSessionPosition)
+}
+
+function recordOf(row: ListedRow): SessionRecord {
+  return readableRecord(sessionRecord(row), row.now)
 }

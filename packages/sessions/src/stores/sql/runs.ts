@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { JSONValue } from '@bowline/llm'
 import type { ChildQuery, Found, RunQuery } from '../../contract/session-store.ts'
 import type { Page } from '../../contract/paging.ts'
@@ -7,7 +8,8 @@ import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreati
 import { everyStatus, isOpen } from '../../contract/run-status.ts'
 import type { RunState } from '../rules.ts'
 import type { SqlDialect } from './dialect.ts'
-import { all, first, statement } from './statement.ts'
+import { usualStatus } from './indexes.ts'
+import { all, ask, first, statement, statementsFor, together } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, RunRow, RunStateTable } from './tables.ts'
 import { atMost } from './values.ts'
@@ -67,25 +69,28 @@ interface ListSlots {
   readonly key: string
   readonly beyond: number
   readonly statuses: readonly RunStatus[]
+  readonly status: RunStatus
   readonly limit: number
 }
 
-const listOldest = statement((db, slots: ListSlots, dialect) => selectOf(db, slots, dialect).where('run.n', '>', slots.beyond).orderBy('run.n'))
-
-const listNewest = statement((db, slots: ListSlots, dialect) => selectOf(db, slots, dialect).where('run.n', '<', slots.beyond).orderBy('run.n', 'desc'))
-
-/** Uses an index of open runs only. */
-const listOpen = statement((db, slots: ListSlots, dialect) =>
-  selectOf(db, slots, dialect).where('run.ended_at', 'is', null).where('run.n', '>', slots.beyond).orderBy('run.n'),
-)
-
-function selectOf(db: Database, slots: ListSlots, { isOneOf }: SqlDialect) {
+/** `open` and `ended` use indexes of open runs, and of runs that ended otherwise than usual. */
+const listOf = statementsFor((db, slots: ListSlots, { isOneOf }, names: readonly ('newestFirst' | 'open' | 'ended')[]) => {
+  const has = (name: (typeof names)[number]): boolean => names.includes(name)
+  // Open runs are few: they are sorted, instead of searched in the index of all runs by number.
+  const n = has('open') ? sql<number>`coalesce(${sql.ref('run.n')}, 0)` : sql.ref<number>('run.n')
+  // One value, not a join: else the server may sort all runs of the session.
+  const ofKey = db.selectFrom('session as wanted').select('wanted.row').where('wanted.namespace', '=', slots.namespace).where('wanted.key', '=', slots.key)
   return selectRecords(db)
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
-    .where((where) => isOneOf(where.ref('run.status'), slots.statuses, 'text'))
+    .where('run.session', '=', ofKey)
+    .where(n, has('newestFirst') ? '<' : '>', slots.beyond)
+    .$if(!has('ended'), (list) => list.where((where) => isOneOf(where.ref('run.status'), slots.statuses, 'text')))
+    .$if(has('open'), (list) => list.where('run.ended_at', 'is', null))
+    .$if(has('ended'), (list) =>
+      list.where('run.status', '=', slots.status).where('run.status', '<>', sql.lit(usualStatus)).where('run.ended_at', 'is not', null),
+    )
+    .orderBy(n, has('newestFirst') ? 'desc' : 'asc')
     .limit(atMost(slots.limit))
-}
+})
 
 /** Columns by name: a column that a later version adds must not change the result of a prepared statement. */
 export const runColumns = [
@@ -127,10 +132,17 @@ export function* listRuns(namespace: string, key: string, query: RunQuery): Step
   const limit = pageLimit(query.limit)
   const start = newestFirst ? Number.MAX_SAFE_INTEGER : 0
   const beyond = page === undefined ? start : parseRunPosition(page)
-  const slots = { namespace, key, beyond, statuses: status, limit: limit + 1 }
-  const oldestFirst = status.every(isOpen) ? listOpen : listOldest
-  const rows = yield* all(newestFirst ? listNewest : oldestFirst, slots)
-  return pageOf(rows.map(runRecord), limit, (last) => String(last.n))
+  const slots = { namespace, key, beyond, statuses: status, status: usualStatus, limit: limit + 1 } as const
+  const [open, ended] = [status.filter(isOpen), status.filter((each) => !isOpen(each))]
+  const parts = [
+    ...(open.length > 0 ? [ask(listOf({ newestFirst, open: true }), slots)] : []),
+    ...[...new Set(ended)].map((each) => ask(listOf({ newestFirst, ended: true }), { ...slots, status: each })),
+  ]
+  const { rows } = yield* together({ rows: status.includes(usualStatus) ? [ask(listOf({ newestFirst }), slots)] : parts })
+  // A run that has ended between two reads is in both.
+  const found = [...new Map(rows.map((row) => [row.row, row])).values()]
+  const inOrder = found.sort((a, b) => (newestFirst ? b.n - a.n : a.n - b.n)).slice(0, limit + 1)
+  return pageOf(inOrder.map(runRecord), limit, (last) => String(last.n))
 }
 
 interface ChildrenSlots {

@@ -31,7 +31,7 @@ const tables: readonly Table[] = [
     unique: { session_key: 'namespace, key' },
     columns: `
       row row, namespace text, key text, id text, agent text, owner text?, created_at number, metadata text, parent text?,
-      tenant text?, child number, status text?, active_at number
+      tenant text?, section number, status text?, active_at number
     `,
   },
   {

@@ -3,6 +3,7 @@ import type { SessionRecord } from '../../contract/records.ts'
 import { bodyText, parseStored } from '../../json.ts'
 import { readOfSession } from '../rules.ts'
 import type { Numbers } from '../rules.ts'
+import { sectionOf } from '../session-lists.ts'
 import { ask, statement, together } from './statement.ts'
 import type { Call, RowOf, Steps } from './statement.ts'
 import type { Database, SessionRow, SessionStateTable, SessionTable } from './tables.ts'
@@ -28,7 +29,7 @@ export function sessionRecord(row: SessionRow): SessionRecord {
 }
 
 export type SessionState = Omit<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
-export type ListedColumns = Pick<SessionTable, 'status' | 'active_at'>
+export type ListedColumns = Pick<SessionTable, 'section' | 'status' | 'active_at'>
 
 /** Fields of the record with a column in `session` or `session_state`. */
 const columnFields: ReadonlySet<string> = new Set<keyof SessionRecord>([
@@ -42,14 +43,14 @@ export function sessionState(record: SessionRecord): SessionState {
 }
 
 /** Returns the columns that a commit writes if they have changed. */
-export function listedColumns({ status, activeAt }: SessionRecord): ListedColumns {
-  return { status: status ?? null, active_at: activeAt }
+export function listedColumns(record: SessionRecord): ListedColumns {
+  return { section: sectionOf(record), status: record.status ?? null, active_at: record.activeAt }
 }
 
 /** Columns by name: a column that a later version adds must not change the result of a prepared statement. */
 const columns = [
   ...(['session.row', 'session.namespace', 'session.key', 'session.id', 'session.agent', 'session.owner', 'session.metadata'] as const),
-  ...(['session.parent', 'session.created_at', 'session.tenant', 'session.child', 'session.status', 'session.active_at'] as const),
+  ...(['session.parent', 'session.created_at', 'session.tenant', 'session.section', 'session.status', 'session.active_at'] as const),
   ...(['session_state.version', 'session_state.expires_at', 'session_state.expired_at', 'session_state.next_entry', 'session_state.body'] as const),
   ...(['session_state.batch_id', 'session_state.batch'] as const),
 ]
@@ -113,6 +114,10 @@ export function onlyPlace(rows: readonly PlaceRow[]): Place {
 
 const byRow = statement((db, slots: { readonly row: number; readonly now: number | null }, dialect) =>
   selectSessions(db).select(dialect.time(slots.now).as('now')).where('session.row', '=', slots.row),
+)
+
+export const updateStatus = statement((db, slots: Pick<SessionRow, 'row' | 'status'>) =>
+  db.updateTable('session').set({ status: slots.status }).where('row', '=', slots.row),
 )
 
 /** Reads rows one by one: for a list, the server may scan the whole table while it has no statistics. */

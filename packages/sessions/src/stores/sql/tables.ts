@@ -44,8 +44,8 @@ interface SessionTable {
   readonly created_at: number
   /** Tenant that the key names. */
   readonly tenant: string | null
-  /** 1: it has a parent. */
-  readonly child: number
+  /** Section of its lists. */
+  readonly section: number
   readonly status: Status | null
   readonly active_at: number
 }

@@ -10,7 +10,7 @@ import type { Known, KnownContext } from './known.ts'
 import { nameIn } from './known.ts'
 import { leaseColumns, progressColumns, runState } from './runs.ts'
 import type { RunLease, RunProgress } from './runs.ts'
-import { listedColumns, sessionRecord, sessionState } from './sessions.ts'
+import { listedColumns, sessionRecord, sessionState, updateStatus } from './sessions.ts'
 import type { ListedColumns, SessionState } from './sessions.ts'
 import { ask, columnsOf, statement } from './statement.ts'
 import type { Call, Statement } from './statement.ts'
@@ -171,9 +171,9 @@ const insertSessionState = statement((db, slots: SavedSession) =>
   db.insertInto('session_state').values(columnsOf(slots, ['session', 'namespace', ...sessionStateColumns])),
 )
 
-/** Moves the session in lists. */
+/** Moves the session in lists: SQLite writes each index with one of these columns, also if its value stays. */
 const updateListed = statement((db, slots: ListedColumns & { readonly row: number }) =>
-  db.updateTable('session').set(columnsOf(slots, ['status', 'active_at'])).where('row', '=', slots.row),
+  db.updateTable('session').set(columnsOf(slots, ['section', 'status', 'active_at'])).where('row', '=', slots.row),
 )
 
 const progress = ['stop', 'attempts', 'definition', 'open_calls', 'body', 'batch_id', 'batch'] as const
@@ -200,7 +200,8 @@ export function endWork(work: Work, result: Applied, named: readonly HeldRun[]):
   const { namespace } = work.context
   const listed = listedColumns(record)
   if (newRow) Object.assign(newRow, listed)
-  else if (before?.status !== record.status || before?.activeAt !== record.activeAt) write(work, updateListed, { row: session, ...listed })
+  else if (before?.activeAt !== record.activeAt || before.expiredAt !== record.expiredAt) write(work, updateListed, { row: session, ...listed })
+  else if (before.status !== record.status) write(work, updateStatus, { row: session, status: listed.status })
   write(work, newRow ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace, next_entry: nextEntry, ...applied })
   const changed = [...work.runs.values()].filter((run) => run !== undefined).filter((run) => run.changed || named.includes(run))
   // In the order in which leases are renewed.

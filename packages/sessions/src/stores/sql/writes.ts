@@ -113,7 +113,7 @@ const insertSessionRow = statement((db, slots: NewSessionRow) =>
     .values(
       columnsOf(slots, [
         ...(['row', 'namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'] as const),
-        ...(['tenant', 'child', 'status', 'active_at'] as const),
+        ...(['tenant', 'section', 'status', 'active_at'] as const),
       ]),
     ),
 )
@@ -131,7 +131,7 @@ function insertSession(work: Work, session: NewSession): void {
   const { key, id, agent, owner = null, parent = null, createdAt } = record
   const row = takeRow(work.known.newSessions)
   const fixed = { row, namespace, key, id, agent, owner, metadata: JSON.stringify(record.metadata), parent, created_at: createdAt }
-  const newRow = { ...fixed, tenant: tenantOf(key) ?? null, child: parent === null ? 0 : 1, ...listedColumns(record) }
+  const newRow = { ...fixed, tenant: tenantOf(key) ?? null, ...listedColumns(record) }
   write(work, insertSessionRow, newRow)
   work.session = { row, newRow, before: undefined, record, nextEntry: 1, batchId: null, lastResult: null }
 }

@@ -70,4 +70,31 @@ export const listing: Topic = ({ it }) => {
     const numbers = [1, 3, 5, 7, 9, 11].map((index) => `${room}~a~${index + 10}`)
     assert.deepEqual(found.map((session) => session.key).sort(), numbers)
   })
+
+  it('S163: expired sessions are listed in one order, marked or not, on each page and with each filter', async (bench) => {
+    for (let index = 0; index < 8; index++) {
+      const key = `tenant:acme:s:${index}`
+      const fields = { ...(index !== 3 && { ttl: { idleMs: 100 } }), ...(index % 4 === 1 && { parent: room }), agent: index > 5 ? 'other' : 'assistant' }
+      await bench.commit([ensure(key, fields), insertRun(`run-${index}`)], { key })
+      await bench.clock.advance(1)
+    }
+    await bench.clock.advance(200)
+    for (const index of [0, 1, 6]) await bench.commit([{ op: 'session.expire' }], { key: `tenant:acme:s:${index}` })
+    const numbers = async (query: SessionQuery) => {
+      const found = await readAll((page) => bench.store.listSessions({ ...query, ...page }), 2, async () => undefined)
+      return found.map(({ key, expiredAt }) => Number(key.at(-1)) * (expiredAt === undefined ? -1 : 1))
+    }
+    const keyPrefix = 'tenant:acme:s:'
+    for (const prefix of [{}, { keyPrefix }, { keyPrefix: 'tenant:acme' }]) {
+      assert.deepEqual(await numbers({ ...prefix, expired: true }), [7, 6, 5, 4, 2, 1, 0])
+      assert.deepEqual(await numbers({ ...prefix, expired: false }), [-3])
+      assert.deepEqual(await numbers(prefix), [7, 6, 5, 4, -3, 2, 1, 0])
+      assert.deepEqual(await numbers({ ...prefix, expired: true, parent: null }), [7, 6, 4, 2, 0])
+      assert.deepEqual(await numbers({ ...prefix, expired: true, parent: room }), [5, 1])
+      assert.deepEqual(await numbers({ ...prefix, expired: true, agent: 'other' }), [7, 6])
+      assert.deepEqual(await numbers({ ...prefix, expired: true, status: ['queued'] }), [7, 6, 5, 4, 2, 1, 0])
+      assert.deepEqual(await numbers({ ...prefix, expired: true, status: null }), [])
+      assert.deepEqual(await numbers({ ...prefix, expired: true, activeSince: startMs + 5 }), [7, 6, 5])
+    }
+  })
 }
