@@ -26,7 +26,7 @@ export interface HeldSession {
   readonly notices: Table<string, NoticeRecord>
   /** Notices that are not settled. */
   readonly pendingNotices: Map<string, NoticeRecord>
-  /** Those of them that do not wait for an earlier one: one for each hook, and those that are sent again. */
+  /** The part of them that waits for no earlier one: one for each hook, and those that are sent again. */
   readonly dueNotices: Map<string, NoticeRecord>
   /** The last batch of the session (key '') and of each run. */
   readonly applied: Table<string, Applied>
