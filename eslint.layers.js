@@ -116,7 +116,14 @@ const special = [
   // Parts that the tests of all packages share: argument tables, bundled programs, browser, Postgres, Redis, and the size of tests.
   {
     from: { file: { categories: 'test' } },
-    allow: { to: { element: { type: 'top', fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'test-length.ts'] } } },
+    allow: {
+      to: {
+        element: {
+          type: 'top',
+          fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'test-length.ts'],
+        },
+      },
+    },
   },
   // All packages share the argument checks, so that file must not import other code of its package.
   {
@@ -206,7 +213,10 @@ export const layerConfigs = packageNames.map((name) => ({
         // Files outside packages match no policy. A separate rule for them would resolve each import once more.
         checkUnknownLocals: true,
         message: '{{from.element.types.[0]}} must not import {{dependency.source}} here: see the table in eslint.layers.js',
-        policies: [...policiesOf(name, /** @type {Layer} */ (layers[name])), ...special.filter(({ from }) => !('element' in from) || from.element.type === name)],
+        policies: [
+          ...policiesOf(name, /** @type {Layer} */ (layers[name])),
+          ...special.filter(({ from }) => !('element' in from) || from.element.type === name),
+        ],
       },
     ],
   },

@@ -12,7 +12,9 @@ const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-programs.mjs', import.meta.url)) }
 
 /** Setup that also starts a Postgres server when the first test asks for a database. */
-const usesPostgres = { globalSetup: [startsPrograms.globalSetup, fileURLToPath(new URL('scripts/postgres/test-setup.ts', import.meta.url))] }
+const usesPostgres = {
+  globalSetup: [startsPrograms.globalSetup, fileURLToPath(new URL('scripts/postgres/test-setup.ts', import.meta.url))],
+}
 
 /** Workers that a bridge test starts in its own process also run bundled programs. */
 const bundledWorkers = {
@@ -37,7 +39,13 @@ function project(name: string, root: string, options: object = {}) {
 export default defineConfig({
   test: {
     projects: [
-      ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers), ...(['sessions', 'server'].includes(name) && usesPostgres) })),
+      ...packages.map((name) =>
+        project(name, `packages/${name}`, {
+          ...startsPrograms,
+          ...(name === 'bridge' && bundledWorkers),
+          ...(['sessions', 'server'].includes(name) && usesPostgres),
+        }),
+      ),
       project('scripts', 'scripts', usesPostgres),
       project('benchmarks', 'benchmarks'),
       project('examples', 'examples', usesPostgres),

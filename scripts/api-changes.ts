@@ -19,7 +19,10 @@ export function missingChangesets(folder: string, base: string): readonly string
   const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' }).split('\n').filter(Boolean)
   // The first report of a package is not a change.
   const reports = git('diff', '--name-only', '--diff-filter=M', base, '--', 'packages/*/api.md')
-  const changesets = [...git('diff', '--name-only', '--diff-filter=AM', base, '--', '.changeset/*.md'), ...git('ls-files', '--others', '--exclude-standard', '.changeset/*.md')]
+  const changesets = [
+    ...git('diff', '--name-only', '--diff-filter=AM', base, '--', '.changeset/*.md'),
+    ...git('ls-files', '--others', '--exclude-standard', '.changeset/*.md'),
+  ]
   const named = new Set(changesets.flatMap((file) => packagesOf(readFileSync(join(folder, file), 'utf8'))))
   return reports.map((file) => nameOf(join(folder, dirname(file)))).filter((name) => !named.has(name))
 }

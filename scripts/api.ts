@@ -32,7 +32,10 @@ const printer = ts.createPrinter({ removeComments: true })
 
 /** Reads the exports of packages from their declarations. Other packages that they import are not read. */
 export function readApis<Name extends string>(files: Files, packages: ReadonlyMap<Name, Entries>): ReadonlyMap<Name, PackageApi> {
-  const program = programOf(files, [...packages.values()].flatMap((entries) => [...entries.values()]))
+  const program = programOf(
+    files,
+    [...packages.values()].flatMap((entries) => [...entries.values()]),
+  )
   return new Map([...packages].map(([name, entries]) => [name, readApi(program, entries)]))
 }
 
@@ -67,7 +70,13 @@ function readApi(program: ts.Program, files: Entries): PackageApi {
     const file = program.getSourceFile(path)
     const module = file && checker.getSymbolAtLocation(file)
     if (!module) throw new Error(`${entry} exports nothing: ${path}.`)
-    entries.set(entry, checker.getExportsOfModule(module).map((symbol) => readExport(checker, symbol, seen)).sort(byName))
+    entries.set(
+      entry,
+      checker
+        .getExportsOfModule(module)
+        .map((symbol) => readExport(checker, symbol, seen))
+        .sort(byName),
+    )
   }
   return { entries, internals: readInternals(checker, seen) }
 }
@@ -75,7 +84,8 @@ function readApi(program: ts.Program, files: Entries): PackageApi {
 function readExport(checker: ts.TypeChecker, symbol: ts.Symbol, seen: Set<ts.Symbol>): PublicExport {
   const { name } = symbol
   const { target, module } = follow(checker, symbol)
-  if (module !== undefined) return { name, text: `export { ${name === target.name ? name : `${target.name} as ${name}`} } from '${module}'`, comment: undefined }
+  if (module !== undefined)
+    return { name, text: `export { ${name === target.name ? name : `${target.name} as ${name}`} } from '${module}'`, comment: undefined }
   const comment = ts.displayPartsToString(target.getDocumentationComment(checker)).trim()
   if (seen.has(target)) return { name, text: `export { ${name} } // as above`, comment }
   seen.add(target)
@@ -98,11 +108,16 @@ function moduleOf(declaration: ts.Node): string | undefined {
 }
 
 function textOf(symbol: ts.Symbol): string {
-  return statementsOf(symbol).map((statement) => printer.printNode(ts.EmitHint.Unspecified, statement, statement.getSourceFile())).join('\n')
+  return statementsOf(symbol)
+    .map((statement) => printer.printNode(ts.EmitHint.Unspecified, statement, statement.getSourceFile()))
+    .join('\n')
 }
 
 function statementsOf({ declarations = [] }: ts.Symbol): readonly ts.Statement[] {
-  return declarations.flatMap((declaration) => ts.findAncestor(declaration, (node) => ts.isStatement(node) && ts.isSourceFile(node.parent)) as ts.Statement | undefined ?? [])
+  return declarations.flatMap(
+    (declaration) =>
+      (ts.findAncestor(declaration, (node) => ts.isStatement(node) && ts.isSourceFile(node.parent)) as ts.Statement | undefined) ?? [],
+  )
 }
 
 /** Returns all declarations to which the exports refer, directly or indirectly. */
@@ -111,7 +126,8 @@ function readInternals(checker: ts.TypeChecker, exported: ReadonlySet<ts.Symbol>
   const visit = (node: ts.Node): void => {
     const symbol = ts.isIdentifier(node) ? checker.getSymbolAtLocation(node) : undefined
     const target = symbol && follow(checker, symbol)
-    if (target && target.module === undefined && target.target.declarations?.some((declaration) => isTopLevel(declaration))) found.add(target.target)
+    if (target && target.module === undefined && target.target.declarations?.some((declaration) => isTopLevel(declaration)))
+      found.add(target.target)
     ts.forEachChild(node, visit)
   }
   // The loop also visits items that are added to the set during it.
@@ -130,13 +146,20 @@ function byName(a: PublicExport, b: PublicExport): number {
 
 /** Returns the exports of this package whose comment is not a sentence: fewer than three words before its first tag. */
 export function bareExports({ entries }: PackageApi): readonly string[] {
-  const bare = [...entries].flatMap(([entry, exports]) => exports.filter(({ comment }) => comment !== undefined && comment.split(/\s+/).length < 3).map(({ name }) => `${entry} ${name}`))
+  const bare = [...entries].flatMap(([entry, exports]) =>
+    exports.filter(({ comment }) => comment !== undefined && comment.split(/\s+/).length < 3).map(({ name }) => `${entry} ${name}`),
+  )
   return bare.sort()
 }
 
 /** Returns a report as Markdown: one block per entry, with all its declarations. */
 export function reportOf({ entries, internals }: PackageApi): string {
-  const blocks = [...entries].map(([entry, exports]) => section(entry, exports.map(({ text }) => text)))
+  const blocks = [...entries].map(([entry, exports]) =>
+    section(
+      entry,
+      exports.map(({ text }) => text),
+    ),
+  )
   if (internals.length > 0) blocks.push(section('Referred to, not exported', internals))
   return `Written by \`npm run api\`. Do not edit.\n\n${blocks.join('\n')}`
 }
@@ -157,12 +180,20 @@ export function readWorkspace(): ReadonlyMap<string, PackageApi> {
     const packages = publishedPackages().map((published) => ({ ...published, sources: sourcesOf(published.folder) }))
     writeFileSync(join(work, 'tsconfig.json'), JSON.stringify(configOf(work, packages)))
     // Several checkers would compute the same types. One takes two thirds of the CPU time.
-    if (!compile(['--checkers', '1', '-p', join(work, 'tsconfig.json')])) throw new Error('The declarations of the packages cannot be written.')
-    const paths = readdirSync(work, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.d.ts')).map((path) => join(work, path))
+    if (!compile(['--checkers', '1', '-p', join(work, 'tsconfig.json')]))
+      throw new Error('The declarations of the packages cannot be written.')
+    const paths = readdirSync(work, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.d.ts'))
+      .map((path) => join(work, path))
     const declared = (source: string) => join(work, relative(join(root, 'packages'), source)).replace(/\.tsx?$/, '.d.ts')
     return readApis(
       new Map(paths.map((path) => [path, readFileSync(path, 'utf8')])),
-      new Map(packages.map(({ folder, entries, sources }) => [relative(join(root, 'packages'), folder), new Map(entries.map((entry, index) => [entry, declared(sources[index] ?? '')]))])),
+      new Map(
+        packages.map(({ folder, entries, sources }) => [
+          relative(join(root, 'packages'), folder),
+          new Map(entries.map((entry, index) => [entry, declared(sources[index] ?? '')])),
+        ]),
+      ),
     )
   } finally {
     rmSync(work, { recursive: true })
@@ -170,7 +201,9 @@ export function readWorkspace(): ReadonlyMap<string, PackageApi> {
 }
 
 function sourcesOf(folder: string): readonly string[] {
-  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly exports: Readonly<Record<string, string>> }
+  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string>>
+  }
   return Object.values(exports).map((source) => join(folder, source))
 }
 
@@ -182,7 +215,15 @@ function configOf(work: string, packages: readonly { readonly entries: readonly 
   const paths = Object.fromEntries(packages.flatMap(({ entries, sources }) => entries.map((entry, index) => [entry, [sources[index]]])))
   return {
     extends: join(root, 'packages/client/tsconfig.json'),
-    compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, noCheck: true, rootDir: join(root, 'packages'), outDir: work, paths },
+    compilerOptions: {
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      noCheck: true,
+      rootDir: join(root, 'packages'),
+      outDir: work,
+      paths,
+    },
     files: packages.flatMap(({ sources }) => sources),
     include: [],
   }

@@ -90,7 +90,8 @@ export async function refusedProblems(row: ArgumentRow, options: TableOptions): 
   const problems: string[] = []
   for (const path of pathsOf(row)) {
     problems.push(...(await refusedValueProblems(row, path, options)))
-    if (isTakenApart(row, path) && row.open?.includes(pathText(row, path)) !== true) problems.push(...(await unknownOptionProblems(row, path, options)))
+    if (isTakenApart(row, path) && row.open?.includes(pathText(row, path)) !== true)
+      problems.push(...(await unknownOptionProblems(row, path, options)))
   }
   return problems
 }
@@ -176,11 +177,16 @@ async function unknownOptionProblems(row: ArgumentRow, path: Path, options: Tabl
 
 /** Checks that undefined has the same effect as an absent value. */
 async function absenceProblems(row: ArgumentRow, path: Path, options: TableOptions): Promise<readonly string[]> {
-  const [left, empty] = [await outcomeOf(row, without(row.good(), path), options), await outcomeOf(row, replaced(row.good(), path, undefined), options)]
+  const [left, empty] = [
+    await outcomeOf(row, without(row.good(), path), options),
+    await outcomeOf(row, replaced(row.good(), path, undefined), options),
+  ]
   const text = pathText(row, path)
   if (left.taken !== empty.taken) return [`${text}: undefined is not as absent (${said(empty)}; ${said(left)})`]
   const takes = row.takes?.[text]
-  return typeof takes !== 'function' || takes(undefined) === empty.taken ? [] : [`${text}: undefined is not as the row says (${said(empty)})`]
+  return typeof takes !== 'function' || takes(undefined) === empty.taken
+    ? []
+    : [`${text}: undefined is not as the row says (${said(empty)})`]
 }
 
 /** Returns the exports without a row, and the rows without an export. */
@@ -229,7 +235,9 @@ function keyText(key: string | number): string {
 function shownPath(row: ArgumentRow, path: Path): string {
   if (row.shown) return row.shown(pathText(row, path))
   const [, first, ...keys] = path
-  return first === undefined ? pathText(row, path) : keys.reduce<string>((text, key) => text + keyText(key), typeof first === 'number' ? `[${first}]` : first)
+  return first === undefined
+    ? pathText(row, path)
+    : keys.reduce<string>((text, key) => text + keyText(key), typeof first === 'number' ? `[${first}]` : first)
 }
 
 function kindOf(value: unknown): Kind {
@@ -286,7 +294,9 @@ export interface ValueShape {
 }
 
 /** Shape of an argument: one value, or options by name. */
-export type Shape = ValueShape | { readonly options: Readonly<Record<string, Shape>>; readonly mayBeAbsent: boolean; readonly or: (value: unknown) => boolean }
+export type Shape =
+  | ValueShape
+  | { readonly options: Readonly<Record<string, Shape>>; readonly mayBeAbsent: boolean; readonly or: (value: unknown) => boolean }
 
 /** Row of the table that defines its arguments by shape. */
 export interface ShapedRow extends Pick<ArgumentRow, 'shown'> {
@@ -302,15 +312,22 @@ export interface ShapedRow extends Pick<ArgumentRow, 'shown'> {
 }
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
-const isWhole = (least: number, most: number) => (value: unknown) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
+const isWhole = (least: number, most: number) => (value: unknown) =>
+  Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 export const text: ValueShape = { good: 'a text', accepts: isText }
 export const someText = (good = 'a-name'): ValueShape => ({ good, accepts: (value) => isText(value) && value !== '' })
-export const whole = (least = 0, good = Math.max(least, 1), most = Number.MAX_SAFE_INTEGER): ValueShape => ({ good, accepts: isWhole(least, most) })
+export const whole = (least = 0, good = Math.max(least, 1), most = Number.MAX_SAFE_INTEGER): ValueShape => ({
+  good,
+  accepts: isWhole(least, most),
+})
 /** Returns the shape of a time or duration in milliseconds. */
 export const ms = (least = 0, good = Math.max(least, 1)): ValueShape => whole(least, good, 4_000_000_000_000_000)
-export const number = (least: number, most = Infinity): ValueShape => ({ good: least, accepts: (value) => Number.isFinite(value) && Number(value) >= least && Number(value) <= most })
+export const number = (least: number, most = Infinity): ValueShape => ({
+  good: least,
+  accepts: (value) => Number.isFinite(value) && Number(value) >= least && Number(value) <= most,
+})
 export const needed = (shape: ValueShape): ValueShape => ({ ...shape, needed: true })
 export const boolean: ValueShape = { good: false, accepts: (value) => typeof value === 'boolean' }
 export const oneOf = (...names: readonly unknown[]): ValueShape => ({ good: names[0], accepts: (value) => names.includes(value) })
@@ -318,14 +335,21 @@ export const func = (good: unknown = () => undefined): ValueShape => ({ good, ac
 export const object = (good: unknown): ValueShape => ({ good, accepts: isObject })
 /** Returns the shape of an object that needs its own methods. */
 export const made = (good: unknown): ValueShape => ({ good, accepts: (value) => value === good })
-export const list = (good: readonly unknown[], accepts: (item: unknown) => boolean): ValueShape => ({ good, accepts: (value) => Array.isArray(value) && value.every(accepts) })
+export const list = (good: readonly unknown[], accepts: (item: unknown) => boolean): ValueShape => ({
+  good,
+  accepts: (value) => Array.isArray(value) && value.every(accepts),
+})
 export const names: ValueShape = list(['a-name'], (item) => isText(item) && item !== '')
 export const orNull = (shape: ValueShape): ValueShape => ({ good: shape.good, accepts: (value) => value === null || shape.accepts(value) })
 export const json: ValueShape = { good: { any: ['JSON'] }, accepts: isJson }
 export const jsonObject: ValueShape = { good: { any: 'JSON' }, accepts: (value) => isObject(value) && isJson(value) }
 export const anything: ValueShape = { good: 'anything', accepts: () => true }
 /** Returns the shape of options. `or` returns true for values that are accepted instead of them. */
-export const options = (shapes: Readonly<Record<string, Shape>>, mayBeAbsent = true, or: (value: unknown) => boolean = () => false): Shape => ({ options: shapes, mayBeAbsent, or })
+export const options = (
+  shapes: Readonly<Record<string, Shape>>,
+  mayBeAbsent = true,
+  or: (value: unknown) => boolean = () => false,
+): Shape => ({ options: shapes, mayBeAbsent, or })
 
 function isJson(value: unknown): boolean {
   if (value === null || isText(value) || typeof value === 'boolean') return true
@@ -367,7 +391,10 @@ interface Place {
 function placesOf(path: string, shape: Shape): readonly Place[] {
   if (!('options' in shape)) return [{ path, takes: shape.accepts, isWhole: true }]
   const known = Object.keys(shape.options)
-  const takes = (value: unknown): boolean => (value === undefined && shape.mayBeAbsent) || shape.or(value) || (isObject(value) && Object.keys(value as object).every((key) => known.includes(key)))
+  const takes = (value: unknown): boolean =>
+    (value === undefined && shape.mayBeAbsent) ||
+    shape.or(value) ||
+    (isObject(value) && Object.keys(value as object).every((key) => known.includes(key)))
   const inner = Object.entries(shape.options).flatMap(([key, each]) => placesOf(`${path}.${key}`, optionOf(each)))
   return [{ path, takes, isWhole: false }, ...inner]
 }

@@ -66,15 +66,31 @@ function badFiles(unpacked) {
   const manifest = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8'))
   const files = globSync('**/*.*', { cwd: unpacked }).map((file) => file.replaceAll('\\', '/'))
   // A package gets its CHANGELOG with its first version.
-  const wanted = ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'docs/llms.txt', 'docs/quick-start.md', 'src/index.ts', ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md'])]
+  const wanted = [
+    'LICENSE',
+    'README.md',
+    'dist/index.js',
+    'dist/index.d.ts',
+    'docs/llms.txt',
+    'docs/quick-start.md',
+    'src/index.ts',
+    ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md']),
+  ]
   return [
     ...wanted.filter((file) => !existsSync(join(unpacked, file))).map((file) => `${file} is missing`),
     ...files.filter((file) => /\.test(-d)?\.|(^|\/)(test|fixtures|node_modules)\//.test(file)).map((file) => `${file} is for tests only`),
-    ...['keywords', 'homepage', 'bugs', 'repository', 'license', 'engines'].filter((field) => manifest[field] === undefined).map((field) => `package.json has no ${field}`),
-    ...['preinstall', 'install', 'postinstall'].filter((script) => manifest.scripts?.[script]).map((script) => `its install runs the script ${script}`),
+    ...['keywords', 'homepage', 'bugs', 'repository', 'license', 'engines']
+      .filter((field) => manifest[field] === undefined)
+      .map((field) => `package.json has no ${field}`),
+    ...['preinstall', 'install', 'postinstall']
+      .filter((script) => manifest.scripts?.[script])
+      .map((script) => `its install runs the script ${script}`),
     ...(/"(workspace|catalog):/.test(JSON.stringify(manifest)) ? ['package.json has a workspace or catalog range'] : []),
     ...files.filter((file) => file.endsWith('.map')).flatMap((file) => badMap(unpacked, file)),
-    ...badDocs(unpacked, files.filter((file) => file.startsWith('docs/'))),
+    ...badDocs(
+      unpacked,
+      files.filter((file) => file.startsWith('docs/')),
+    ),
   ]
 }
 
@@ -87,9 +103,16 @@ function badFiles(unpacked) {
 function badDocs(unpacked, files) {
   const texts = files.map((file) => ({ file, text: readFileSync(join(unpacked, file), 'utf8') }))
   const size = texts.reduce((sum, { text }) => sum + text.length, 0)
-  const links = texts.flatMap(({ file, text }) => [...text.replaceAll(/^```[\s\S]*?^```|`[^`\n]*`/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => ({ file, href })))
-  const dead = links.filter(({ file, href }) => !/^[a-z]+:|^#/.test(href) && !existsSync(join(unpacked, dirname(file), href.replace(/#.*/, ''))))
-  return [...(size > maxDocs ? [`docs have ${size} characters, more than ${maxDocs}`] : []), ...dead.map(({ file, href }) => `${file} links to ${href}`)]
+  const links = texts.flatMap(({ file, text }) =>
+    [...text.replaceAll(/^```[\s\S]*?^```|`[^`\n]*`/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => ({ file, href })),
+  )
+  const dead = links.filter(
+    ({ file, href }) => !/^[a-z]+:|^#/.test(href) && !existsSync(join(unpacked, dirname(file), href.replace(/#.*/, ''))),
+  )
+  return [
+    ...(size > maxDocs ? [`docs have ${size} characters, more than ${maxDocs}`] : []),
+    ...dead.map(({ file, href }) => `${file} links to ${href}`),
+  ]
 }
 
 /**
@@ -103,7 +126,9 @@ function badMap(unpacked, file) {
   const sources = map.sources.map((/** @type {string} */ source) => posix.join(dirname(file), source))
   return [
     ...(map.sourcesContent === undefined ? [] : [`${file} repeats the text of its sources`]),
-    ...sources.filter((/** @type {string} */ source) => !existsSync(join(unpacked, source))).map((/** @type {string} */ source) => `${file} names ${source}, which the tarball does not hold`),
+    ...sources
+      .filter((/** @type {string} */ source) => !existsSync(join(unpacked, source)))
+      .map((/** @type {string} */ source) => `${file} names ${source}, which the tarball does not hold`),
   ]
 }
 
@@ -111,6 +136,12 @@ function badMap(unpacked, file) {
 function badLicences() {
   const listed = JSON.parse(run('pnpm', ['licenses', 'list', '--prod', '--json', '--filter', './packages/*'], { cwd: root }))
   return Object.entries(listed)
-    .filter(([licence]) => !licence.replace(/[()]/g, '').split(' OR ').some((one) => licences.has(one)))
+    .filter(
+      ([licence]) =>
+        !licence
+          .replace(/[()]/g, '')
+          .split(' OR ')
+          .some((one) => licences.has(one)),
+    )
     .flatMap(([licence, found]) => found.map((/** @type {{ name: string }} */ { name }) => `${name} has the licence ${licence}`))
 }

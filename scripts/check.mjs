@@ -21,6 +21,7 @@ const gates = [
   { name: 'types', command: 'node scripts/types.mjs' },
   // Rules that need types run in the native compiler, which takes a fifth of the time of eslint.
   { name: 'lint-types', command: 'oxlint --type-aware --deny-warnings' },
+  { name: 'format', command: 'oxfmt --check' },
   // Checks the imports inside each package: 2 CPU seconds.
   { name: 'structure', command: 'node scripts/structure.mjs' },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },

@@ -15,11 +15,20 @@ export async function writeDeclarations(folder, entries) {
   const work = mkdtempSync(join(folder, 'node_modules/declarations-'))
   try {
     const config = join(work, 'tsconfig.json')
-    const compilerOptions = { noEmit: false, declaration: true, emitDeclarationOnly: true, noCheck: true, rootDir: join(root, 'packages'), outDir: work }
+    const compilerOptions = {
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      noCheck: true,
+      rootDir: join(root, 'packages'),
+      outDir: work,
+    }
     const files = Object.values(entries).map((source) => join(folder, source))
     writeFileSync(config, JSON.stringify({ extends: join(folder, 'tsconfig.json'), compilerOptions, files, include: [] }))
     if (!compile(['-p', config])) throw new Error(`The declarations of ${relative(root, folder)} cannot be written.`)
-    const input = Object.fromEntries(Object.keys(entries).map((name) => [name, join(work, relative(join(root, 'packages'), folder), 'src', `${name}.d.ts`)]))
+    const input = Object.fromEntries(
+      Object.keys(entries).map((name) => [name, join(work, relative(join(root, 'packages'), folder), 'src', `${name}.d.ts`)]),
+    )
     const bundle = await rolldown({ input, external: /^[^./]/, plugins: [dts({ dtsOnly: true, tsconfig: false })] })
     await bundle.write({ dir: join(folder, 'dist'), chunkFileNames: '[name]-[hash].d.ts' })
     await bundle.close()

@@ -16,11 +16,16 @@ import { root } from './setup.mjs'
 
 /** @returns {readonly DocsProgram[]} TypeScript blocks of all pages, in order */
 export function docsPrograms() {
-  const pages = globSync(['docs/*.md', 'docs/cookbook/*.md', 'docs/guides/*.md'], { cwd: root }).filter((page) => basename(page) !== 'mutants.md')
+  const pages = globSync(['docs/*.md', 'docs/cookbook/*.md', 'docs/guides/*.md'], { cwd: root }).filter(
+    (page) => basename(page) !== 'mutants.md',
+  )
   return pages.sort().flatMap((page) => {
     const blocks = [...readFileSync(join(root, page), 'utf8').matchAll(/^```ts(x?)(?: (\w+))?\n([\s\S]*?)^```/gm)]
     return blocks.map(([, x, mode = x ? 'check' : 'run', code = ''], place) => ({
-      ...{ page, code, mode, isPage: x === 'x' },
+      page,
+      code,
+      mode,
+      isPage: x === 'x',
       name: `${page.replace(/\.md$/, '').replaceAll('/', '-')}-${place + 1}`,
     }))
   })

@@ -87,7 +87,10 @@ export function countsOf({ code, output }) {
  * @param {string} output
  */
 function notesIn(output) {
-  return output.split('\n').filter((line) => line.startsWith('note: ')).map((line) => `  ${line.slice('note: '.length)}`)
+  return output
+    .split('\n')
+    .filter((line) => line.startsWith('note: '))
+    .map((line) => `  ${line.slice('note: '.length)}`)
 }
 
 /**
@@ -100,7 +103,13 @@ async function runGate(gate, { execute, print, now = Date.now }) {
   const counts = countsOf(outcome)
   const seconds = ((now() - startedAt) / 1000).toFixed(1)
   if (counts.failed > 0) print(`${outcome.output.trimEnd()}\n✗ ${gate.name} (${seconds} s): ${gate.command}`)
-  else print([`✓ ${gate.name} (${seconds} s)${counts.passed + counts.skipped > 1 ? `: ${summaryLine(counts)}` : ''}`, ...notesIn(outcome.output)].join('\n'))
+  else
+    print(
+      [
+        `✓ ${gate.name} (${seconds} s)${counts.passed + counts.skipped > 1 ? `: ${summaryLine(counts)}` : ''}`,
+        ...notesIn(outcome.output),
+      ].join('\n'),
+    )
   return counts
 }
 

@@ -32,7 +32,8 @@ export function importsOf(file, text) {
   }
   for (const statement of source.statements) {
     // `import { type A }` stays an import at run time: only a whole `import type` is removed (verbatimModuleSyntax).
-    if (ts.isImportDeclaration(statement)) add(statement.moduleSpecifier, statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword)
+    if (ts.isImportDeclaration(statement))
+      add(statement.moduleSpecifier, statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword)
     if (ts.isExportDeclaration(statement)) add(statement.moduleSpecifier, statement.isTypeOnly)
   }
   // Only the few files that have one are traversed completely.

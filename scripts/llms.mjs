@@ -23,7 +23,9 @@ export function llmsFiles(folder = root) {
       `# Bowline\n\n> ${intro}\n\nAll pages in one file: [llms-full.txt](llms-full.txt)\n`,
       ...lists(false).map(({ title, pages }) => `## ${title}\n\n${pages.map(line).join('')}`),
       // Readers recognize by this heading the pages that they may leave out.
-      `## Optional\n\n${lists(true).flatMap(({ pages }) => pages.map(line)).join('')}`,
+      `## Optional\n\n${lists(true)
+        .flatMap(({ pages }) => pages.map(line))
+        .join('')}`,
     ].join('\n'),
     'llms-full.txt': [
       `# Bowline\n\n> ${intro}\n\nEach page begins with its file; links in it are relative to that file.\n`,

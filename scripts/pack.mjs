@@ -10,4 +10,8 @@ const options = { cwd: root, env: workspaceEnv() }
 run('turbo', ['run', 'build', '--output-logs=errors-only'], options)
 rmSync(tarballFolder, { recursive: true, force: true })
 mkdirSync(tarballFolder, { recursive: true })
-run('pnpm', ['--recursive', '--filter', './packages/*', '--filter', './apps/studio', 'pack', '--out', join(tarballFolder, '%s.tgz')], options)
+run(
+  'pnpm',
+  ['--recursive', '--filter', './packages/*', '--filter', './apps/studio', 'pack', '--out', join(tarballFolder, '%s.tgz')],
+  options,
+)

@@ -30,8 +30,13 @@ export function packageDocs(name, folder = root) {
   /** @param {Page} page */
   const line = ({ file, title }) => `- [${title}](${placeOf(file)}): ${firstSentenceOf(textOf(file, folder))}\n`
   return {
-    ...Object.fromEntries(pages.map(({ file }) => [placeOf(file), withLinks(sectionOf(name, textOf(file, folder)), { file, carried, repository })])),
-    'llms.txt': [`# @bowline/${name}\n\n> ${firstSentenceOf(textOf(`packages/${name}/README.md`, folder))}\n`, ...own.map(({ title, pages: listed }) => `## ${title}\n\n${listed.map(line).join('')}`)].join('\n'),
+    ...Object.fromEntries(
+      pages.map(({ file }) => [placeOf(file), withLinks(sectionOf(name, textOf(file, folder)), { file, carried, repository })]),
+    ),
+    'llms.txt': [
+      `# @bowline/${name}\n\n> ${firstSentenceOf(textOf(`packages/${name}/README.md`, folder))}\n`,
+      ...own.map(({ title, pages: listed }) => `## ${title}\n\n${listed.map(line).join('')}`),
+    ].join('\n'),
   }
 }
 
@@ -43,7 +48,10 @@ export function packageDocs(name, folder = root) {
 function speaksOf(name, { file }, folder) {
   if (!file.startsWith('docs/')) return false
   // Most examples install all packages, define an agent and have a scripted model.
-  const text = textOf(file, folder).replaceAll(/^(?:npm install|import \{ (?:scriptedModel|defineAgent|defineAgent, defineTool) \}) .*/gm, '')
+  const text = textOf(file, folder).replaceAll(
+    /^(?:npm install|import \{ (?:scriptedModel|defineAgent|defineAgent, defineTool) \}) .*/gm,
+    '',
+  )
   return common.includes(file) || new RegExp(`@bowline/${name}(?![\\w-])`).test(text)
 }
 
@@ -67,7 +75,9 @@ function sectionOf(name, text) {
  */
 function withLinks(text, { file, carried, repository }) {
   // Code stays as it is.
-  return text.replaceAll(/^```[\s\S]*?^```|`[^`\n]*`|\]\(([^)\s]+)\)/gm, (whole, href) => (href === undefined ? whole : `](${linkTo(href)})`))
+  return text.replaceAll(/^```[\s\S]*?^```|`[^`\n]*`|\]\(([^)\s]+)\)/gm, (whole, href) =>
+    href === undefined ? whole : `](${linkTo(href)})`,
+  )
 
   /** @param {string} href */
   function linkTo(href) {

@@ -21,17 +21,31 @@ const guide = (name) => `docs/guides/${name}.md`
 const contents = [
   { title: 'Start', files: ['README.md', 'docs/quick-start.md', 'docs/concepts.md', 'docs/architecture.md'] },
   { title: 'Promises', files: ['docs/guarantees.md', 'docs/crash.md', 'docs/limits.md', 'docs/performance.md'] },
-  { title: 'Agents', files: ['models', 'tools', 'turns', 'extensions', 'subagents', 'streams'].map(guide).concat('docs/prompts-and-caching.md', 'docs/testing.md', guide('random-tests')) },
-  { title: 'Sessions', files: ['sessions', 'recovery', 'time', 'stores', 'postgres', 'memory', 'orchestration', 'webhooks', 'requests'].map(guide) },
+  {
+    title: 'Agents',
+    files: ['models', 'tools', 'turns', 'extensions', 'subagents', 'streams']
+      .map(guide)
+      .concat('docs/prompts-and-caching.md', 'docs/testing.md', guide('random-tests')),
+  },
+  {
+    title: 'Sessions',
+    files: ['sessions', 'recovery', 'time', 'stores', 'postgres', 'memory', 'orchestration', 'webhooks', 'requests'].map(guide),
+  },
   { title: 'Bridge, server, client', files: ['delegation', 'mcp', 'server', 'auth', 'rate-limits', 'client', 'admin', '*'].map(guide) },
   { title: 'Operation', files: ['docs/deploy.md', 'docs/operations.md', 'docs/migration.md'] },
   { title: 'Cookbook', files: ['docs/cookbook/*.md', 'examples/README.md', 'examples/*/README.md'] },
   { title: 'Reference', files: ['docs/options.md', 'docs/events.md', 'docs/errors.md'] },
   {
     title: 'Packages',
-    files: ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client', '*'].map((name) => `packages/${name}/README.md`).concat('packages/sessions/TESTING.md', 'apps/*/README.md'),
+    files: ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client', '*']
+      .map((name) => `packages/${name}/README.md`)
+      .concat('packages/sessions/TESTING.md', 'apps/*/README.md'),
   },
-  { title: 'Project', files: ['CONTRIBUTING.md', 'SECURITY.md', 'CODE_OF_CONDUCT.md', 'docs/mutants.md', 'benchmarks/results.md'], isOptional: true },
+  {
+    title: 'Project',
+    files: ['CONTRIBUTING.md', 'SECURITY.md', 'CODE_OF_CONDUCT.md', 'docs/mutants.md', 'benchmarks/results.md'],
+    isOptional: true,
+  },
   { title: 'Decisions', files: ['docs/decisions/*.md'], isOptional: true },
 ]
 
@@ -46,10 +60,16 @@ export function sectionsOf(folder = root) {
   /** @param {string} file */
   const matches = (file) => {
     if (!file.includes('*')) return existsSync(join(folder, file)) ? [file] : []
-    return globSync(file, { cwd: folder }).filter((match) => !listed.has(match)).sort()
+    return globSync(file, { cwd: folder })
+      .filter((match) => !listed.has(match))
+      .sort()
   }
   return contents
-    .map(({ title, files, isOptional = false }) => ({ title, isOptional, pages: files.flatMap(matches).map((file) => ({ file, route: routeOf(file), title: titleOf(textOf(file, folder)) })) }))
+    .map(({ title, files, isOptional = false }) => ({
+      title,
+      isOptional,
+      pages: files.flatMap(matches).map((file) => ({ file, route: routeOf(file), title: titleOf(textOf(file, folder)) })),
+    }))
     .filter(({ pages }) => pages.length > 0)
 }
 
@@ -64,7 +84,10 @@ export function textOf(file, folder = root) {
 /** @param {string} file */
 function routeOf(file) {
   if (file === 'README.md') return 'index'
-  return file.replace(/^docs\//, '').replace(/\/README\.md$|\.md$/, '').toLowerCase()
+  return file
+    .replace(/^docs\//, '')
+    .replace(/\/README\.md$|\.md$/, '')
+    .toLowerCase()
 }
 
 /** @param {string} text */
@@ -89,5 +112,8 @@ export function firstSentenceOf(text) {
  * @param {string} text
  */
 function plain(text) {
-  return text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('**', '').trim()
+  return text
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('**', '')
+    .trim()
 }

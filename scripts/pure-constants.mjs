@@ -48,7 +48,8 @@ function markedDeclaration({ name, initializer }) {
  * @param {ts.BindingElement} element
  */
 function markedRead(object, { name, propertyName, initializer, dotDotDotToken }) {
-  if (!ts.isIdentifier(name) || initializer || dotDotDotToken) throw new Error(`A top-level pattern of ${object} must hold names only: read the rest in statements of their own`)
+  if (!ts.isIdentifier(name) || initializer || dotDotDotToken)
+    throw new Error(`A top-level pattern of ${object} must hold names only: read the rest in statements of their own`)
   return `${name.text} = ${marked(`${object}.${propertyName?.getText() ?? name.text}`)}`
 }
 

@@ -44,7 +44,9 @@ function readInterface(declaration: ts.InterfaceDeclaration): Interface {
     bases: (declaration.heritageClauses ?? []).flatMap(({ types }) => types.map(({ expression }) => expression.getText())),
     fields: declaration.members.flatMap((member) => {
       if (!(ts.isPropertySignature(member) || ts.isMethodSignature(member))) return []
-      const type = ts.isMethodSignature(member) ? `(${member.parameters.map((parameter) => parameter.getText()).join(', ')}) => ${member.type?.getText() ?? 'void'}` : (member.type?.getText() ?? 'unknown')
+      const type = ts.isMethodSignature(member)
+        ? `(${member.parameters.map((parameter) => parameter.getText()).join(', ')}) => ${member.type?.getText() ?? 'void'}`
+        : (member.type?.getText() ?? 'unknown')
       return [{ name: member.name.getText(), type, isOptional: member.questionToken !== undefined, about: aboutOf(member) }]
     }),
   }
@@ -52,12 +54,18 @@ function readInterface(declaration: ts.InterfaceDeclaration): Interface {
 
 function aboutOf(node: ts.Node): string {
   const comments = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc)
-  return comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').join(' ').replaceAll(/\s+/g, ' ').trim()
+  return comments
+    .map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '')
+    .join(' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
 }
 
 /** Returns the names that the entries of a package export. */
 function exportsOf(name: string): ReadonlySet<string> {
-  const { exports } = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as { readonly exports: Readonly<Record<string, string>> }
+  const { exports } = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string>>
+  }
   const exported = new Set<string>()
   const visit = (file: string): void => {
     const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.ES2024, true)
@@ -66,7 +74,8 @@ function exportsOf(name: string): ReadonlySet<string> {
         const { exportClause, moduleSpecifier } = statement
         if (exportClause && ts.isNamedExports(exportClause)) for (const element of exportClause.elements) exported.add(element.name.text)
         else if (!exportClause && moduleSpecifier && ts.isStringLiteral(moduleSpecifier)) visit(join(dirname(file), moduleSpecifier.text))
-      } else if (ts.isInterfaceDeclaration(statement) && statement.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) exported.add(statement.name.text)
+      } else if (ts.isInterfaceDeclaration(statement) && statement.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword))
+        exported.add(statement.name.text)
     }
   }
   for (const entry of Object.values(exports)) visit(join(root, 'packages', name, entry))
@@ -85,17 +94,26 @@ function allFields(one: Interface, known: ReadonlyMap<string, Interface>): reado
 
 function sectionOf(title: string, { about, bases, fields }: Interface): string {
   const above = bases.map((base) => `\`${base}\``).join(' and ')
-  const parts = [cellOf(about), above && `Has the fields of ${above}${fields.length > 0 ? ', and:' : '.'}`, fields.length > 0 ? table('field', fields) : '']
+  const parts = [
+    cellOf(about),
+    above && `Has the fields of ${above}${fields.length > 0 ? ', and:' : '.'}`,
+    fields.length > 0 ? table('field', fields) : '',
+  ]
   return [`### ${title}`, ...parts.filter((part) => part !== '')].join('\n\n')
 }
 
 function table(head: string, fields: readonly Field[]): string {
-  const rows = fields.map(({ name, type, isOptional, about }) => `| \`${name}${isOptional ? '?' : ''}\` | ${codeOf(type)} | ${cellOf(about)} |`)
+  const rows = fields.map(
+    ({ name, type, isOptional, about }) => `| \`${name}${isOptional ? '?' : ''}\` | ${codeOf(type)} | ${cellOf(about)} |`,
+  )
   return [`| ${head} | type | |`, '| --- | --- | --- |', ...rows].join('\n')
 }
 
 function codeOf(type: string): string {
-  const line = type.replaceAll(/\/\*\*.*?\*\//gs, '').replaceAll(/\s+/g, ' ').trim()
+  const line = type
+    .replaceAll(/\/\*\*.*?\*\//gs, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
   const short = line.length > longestType ? `${line.slice(0, longestType)}…` : line
   return `\`${short.replaceAll('|', '\\|')}\``
 }
@@ -113,7 +131,9 @@ export function optionsPage(): string {
   const sections = packages.map((name) => {
     const known = interfacesIn(`packages/${name}/src`)
     const exported = exportsOf(name)
-    const options = [...known.values()].filter((one) => written.test(one.name) && exported.has(one.name)).sort((one, other) => one.name.localeCompare(other.name))
+    const options = [...known.values()]
+      .filter((one) => written.test(one.name) && exported.has(one.name))
+      .sort((one, other) => one.name.localeCompare(other.name))
     const parts = options.flatMap((one) => {
       const fields = allFields(one, known)
       return fields.length === 0 ? [] : [`### ${one.name}\n\n${one.about && `${cellOf(one.about)}\n\n`}${table('option', fields)}`]

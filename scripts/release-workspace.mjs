@@ -4,7 +4,22 @@ import { basename, dirname, join } from 'node:path'
 import { root } from './setup.mjs'
 
 /** Files of the workspace that `changeset` and `pnpm publish` read, in addition to `packages`. */
-const read = ['.changeset', 'scripts', 'package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'tsconfig.base.json', 'LICENSE', 'README.md', 'docs/*.md', 'docs/{cookbook,guides}', 'apps/*/package.json', 'benchmarks/package.json', 'examples/package.json', 'examples/*/package.json']
+const read = [
+  '.changeset',
+  'scripts',
+  'package.json',
+  'pnpm-workspace.yaml',
+  'pnpm-lock.yaml',
+  'tsconfig.base.json',
+  'LICENSE',
+  'README.md',
+  'docs/*.md',
+  'docs/{cookbook,guides}',
+  'apps/*/package.json',
+  'benchmarks/package.json',
+  'examples/package.json',
+  'examples/*/package.json',
+]
 
 /**
  * Copies the workspace with its built packages. External dependencies are links to the installed ones; those of the workspace are
@@ -27,7 +42,10 @@ export function copyWorkspace(folder) {
  */
 function copy(file, folder) {
   mkdirSync(dirname(join(folder, file)), { recursive: true })
-  cpSync(join(root, file), join(folder, file), { recursive: true, filter: (source) => !['node_modules', 'test'].includes(basename(source)) })
+  cpSync(join(root, file), join(folder, file), {
+    recursive: true,
+    filter: (source) => !['node_modules', 'test'].includes(basename(source)),
+  })
 }
 
 /**

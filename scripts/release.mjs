@@ -69,7 +69,12 @@ async function publishAll() {
   await buildWhatHoldsItsVersion(names)
   await changeset('publish')
   for (const [name, version] of Object.entries(versions())) assert.deepEqual(await publishedVersions(name), [version], name)
-  assert.deepEqual((await git('tag')).trim().split('\n').sort(), Object.entries(versions()).map(([name, version]) => `${name}@${version}`).sort())
+  assert.deepEqual(
+    (await git('tag')).trim().split('\n').sort(),
+    Object.entries(versions())
+      .map(([name, version]) => `${name}@${version}`)
+      .sort(),
+  )
 }
 
 async function checkPublished() {
@@ -77,7 +82,11 @@ async function checkPublished() {
     const manifest = (await metadata(name)).versions[version]
     assert.ok(!/"(?:workspace|catalog):/.test(JSON.stringify(manifest)), `${name} names a workspace or catalog range`)
     assert.ok(!JSON.stringify([manifest.exports, manifest.bin]).includes('/src/'), `${name} exports a source file`)
-    assert.equal(manifest.scripts?.install ?? manifest.scripts?.preinstall ?? manifest.scripts?.postinstall, undefined, `${name} runs a script at install`)
+    assert.equal(
+      manifest.scripts?.install ?? manifest.scripts?.preinstall ?? manifest.scripts?.postinstall,
+      undefined,
+      `${name} runs a script at install`,
+    )
     assert.equal(manifest.publishConfig.provenance, true, `${name} is published without provenance`)
     for (const [other, range] of Object.entries({ ...manifest.dependencies, ...manifest.peerDependencies })) {
       if (names.includes(other)) assert.equal(range, `^${versions()[other]}`, `${name} depends on ${other}`)
@@ -106,7 +115,10 @@ async function planMinor() {
   const before = versions()
   addChangeset(workspace, '@bowline/agent-loop', 'minor', 'A feature.')
   await changeset('version')
-  assert.deepEqual(changed(before, versions()), names.filter((name) => name !== '@bowline/llm'))
+  assert.deepEqual(
+    changed(before, versions()),
+    names.filter((name) => name !== '@bowline/llm'),
+  )
 }
 
 /**
@@ -138,7 +150,11 @@ async function installWith(manager, install) {
  * @param {string} title
  */
 async function installWithBun(title) {
-  const works = (/** @type {string} */ bun) => execute(bun, ['--version'], folder).then(() => true, () => false)
+  const works = (/** @type {string} */ bun) =>
+    execute(bun, ['--version'], folder).then(
+      () => true,
+      () => false,
+    )
   const fetch = () => execute('npm', ['install', '--prefix', join(folder, 'bun'), '--ignore-scripts', `bun@${bunVersion}`], folder)
   if (!(await works('bun'))) await fetch().catch(() => undefined)
   // The npm package links its binary with a script. Scripts are disabled here, so the binary is called in its folder.
@@ -204,7 +220,11 @@ async function publishedVersions(name) {
 /** Returns the peer dependencies in the versions with which this repository is tested. */
 function peers() {
   const versionOf = (/** @type {string} */ path) => manifestOf(join(root, path)).version
-  return { ai: versionOf('apps/demo/node_modules/ai'), zod: versionOf('apps/demo/node_modules/zod'), react: versionOf('apps/studio/node_modules/react') }
+  return {
+    ai: versionOf('apps/demo/node_modules/ai'),
+    zod: versionOf('apps/demo/node_modules/zod'),
+    react: versionOf('apps/studio/node_modules/react'),
+  }
 }
 
 /** @param {readonly string[]} args */
@@ -267,7 +287,9 @@ function execute(command, args, cwd) {
     child.stdout.setEncoding('utf8').on('data', (text) => (output += text))
     child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
     child.on('error', reject)
-    child.on('close', (code) => (code === 0 ? resolve(output) : reject(new Error(`${command} ${args.join(' ')} ended with ${code}:\n${output}`))))
+    child.on('close', (code) =>
+      code === 0 ? resolve(output) : reject(new Error(`${command} ${args.join(' ')} ended with ${code}:\n${output}`)),
+    )
   })
 }
 
@@ -286,7 +308,12 @@ function environment() {
     PNPM_CONFIG_MINIMUM_RELEASE_AGE: '0',
     BUN_INSTALL_CACHE_DIR: join(folder, 'bun-cache'),
     GIT_CONFIG_GLOBAL: '/dev/null',
-    ...Object.fromEntries(['AUTHOR', 'COMMITTER'].flatMap((who) => [[`GIT_${who}_NAME`, 'Rehearsal'], [`GIT_${who}_EMAIL`, 'rehearsal@localhost']])),
+    ...Object.fromEntries(
+      ['AUTHOR', 'COMMITTER'].flatMap((who) => [
+        [`GIT_${who}_NAME`, 'Rehearsal'],
+        [`GIT_${who}_EMAIL`, 'rehearsal@localhost'],
+      ]),
+    ),
     // npm is a script that uses the first `node` on the path.
     PATH: [dirname(nodeBinary), join(root, 'node_modules/.bin'), process.env['PATH'] ?? ''].join(delimiter),
   }

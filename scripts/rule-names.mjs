@@ -28,7 +28,8 @@ export function rulesInTests(text) {
  * Returns the rules that a test run has passed, and by file those that it skipped there. A kit skips tests that an implementation
  * cannot pass, so the names in its sources do not show what a run has tested.
  *
- * @param {{ testResults: ReadonlyArray<{ name: string, assertionResults: ReadonlyArray<{ title: string, status: string }> }> }} report of vitest's reporter `json`
+ * @param {{ testResults: ReadonlyArray<{ name: string, assertionResults: ReadonlyArray<{ title: string, status: string }> }> }}
+ * report of vitest's reporter `json`
  * @returns {{ held: Set<string>, skipped: Map<string, readonly string[]> }}
  */
 export function rulesOfRun({ testResults }) {
@@ -36,7 +37,12 @@ export function rulesOfRun({ testResults }) {
   const skipped = new Map()
   for (const { name, assertionResults } of testResults) {
     /** @param {boolean} isPassed */
-    const rulesWhere = (isPassed) => new Set(assertionResults.filter(({ status }) => (status === 'passed') === isPassed && status !== 'failed').flatMap(({ title }) => rulesInTests(`'${title}`)))
+    const rulesWhere = (isPassed) =>
+      new Set(
+        assertionResults
+          .filter(({ status }) => (status === 'passed') === isPassed && status !== 'failed')
+          .flatMap(({ title }) => rulesInTests(`'${title}`)),
+      )
     const passed = rulesWhere(true)
     for (const rule of passed) held.add(rule)
     const left = [...rulesWhere(false)].filter((rule) => !passed.has(rule)).sort(compareRules)

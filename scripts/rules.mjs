@@ -35,7 +35,9 @@ function rulesOfTests() {
     console.log('There is no report of an `npm test`: these are the names in the sources of the tests, whether they are skipped or not.')
     return { held: new Set(readAll(globSync(testPatterns, { cwd: root }), root).flatMap(rulesInTests)), skipped: new Map() }
   }
-  const reports = [testReport, e2eReport].filter((file) => existsSync(file)).map((file) => rulesOfRun(JSON.parse(readFileSync(file, 'utf8'))))
+  const reports = [testReport, e2eReport]
+    .filter((file) => existsSync(file))
+    .map((file) => rulesOfRun(JSON.parse(readFileSync(file, 'utf8'))))
   return { held: new Set(reports.flatMap(({ held }) => [...held])), skipped: new Map(reports.flatMap(({ skipped }) => [...skipped])) }
 }
 

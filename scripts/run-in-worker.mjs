@@ -17,11 +17,20 @@ export async function runInWorker(file, { project, flags }) {
   const program = join(project, basename(file))
   copyFileSync(file, program)
   const { metafile } = await build({
-    ...{ entryPoints: [program], outfile: join(project, 'worker/bundle.mjs'), bundle: true, format: 'esm', metafile: true, logLevel: 'silent' },
-    ...{ platform: 'neutral', mainFields: ['module', 'main'], conditions: ['workerd', 'worker', 'browser'] },
+    entryPoints: [program],
+    outfile: join(project, 'worker/bundle.mjs'),
+    bundle: true,
+    format: 'esm',
+    metafile: true,
+    logLevel: 'silent',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['workerd', 'worker', 'browser'],
     external: ['node:*', ...notInstalled],
   })
-  const builtins = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path)).filter((path) => path.startsWith('node:'))
+  const builtins = Object.values(metafile.outputs)
+    .flatMap(({ imports }) => imports.map(({ path }) => path))
+    .filter((path) => path.startsWith('node:'))
   if (flags.length === 0 && builtins.length > 0) throw new Error(`${basename(file)} needs ${[...new Set(builtins)].join(', ')}`)
   const config = join(project, 'worker/config.capnp')
   writeFileSync(config, configOf(flags))

@@ -60,7 +60,7 @@ function installInputs(folder) {
       .map((entry) => `${group}/${entry.name}/package.json`)
       .sort(),
   )
-  return ['pnpm-lock.yaml', 'pnpm-workspace.yaml', 'package.json', 'benchmarks/package.json', 'examples/package.json', ...members].filter((file) =>
-    existsSync(join(folder, file)),
+  return ['pnpm-lock.yaml', 'pnpm-workspace.yaml', 'package.json', 'benchmarks/package.json', 'examples/package.json', ...members].filter(
+    (file) => existsSync(join(folder, file)),
   )
 }

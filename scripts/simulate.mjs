@@ -18,7 +18,8 @@ else await simulateEverywhere()
 
 async function simulateHere() {
   const { failures } = await exploreSimulations({ simulations: number, seed: first })
-  for (const { seed, invariant, problems, simulation, trace } of failures) console.log([`seed ${seed}: ${invariant}`, ...problems, '', simulation, ...trace, ''].join('\n'))
+  for (const { seed, invariant, problems, simulation, trace } of failures)
+    console.log([`seed ${seed}: ${invariant}`, ...problems, '', simulation, ...trace, ''].join('\n'))
   if (failures.length > 0) process.exitCode = 1
 }
 
@@ -47,7 +48,10 @@ async function simulateEverywhere() {
  * @returns {Promise<boolean>}
  */
 function part(count, seed) {
-  const child = spawn(process.execPath, ['--max-semi-space-size=64', fileURLToPath(import.meta.url), `${count}`, `${seed}`], { stdio: 'inherit', env: { ...process.env, SIMULATE_PART: 'yes' } })
+  const child = spawn(process.execPath, ['--max-semi-space-size=64', fileURLToPath(import.meta.url), `${count}`, `${seed}`], {
+    stdio: 'inherit',
+    env: { ...process.env, SIMULATE_PART: 'yes' },
+  })
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => resolve(code === 0))

@@ -32,7 +32,10 @@ try {
   copyFileSync(fileURLToPath(new URL('smoke/use-studio.mjs', import.meta.url)), join(project, 'use-studio.mjs'))
   const alone = join(project, 'studio')
   mkdirSync(alone)
-  writeFileSync(join(alone, 'package.json'), JSON.stringify({ private: true, dependencies: { '@bowline/studio': `file:${studioTarball}` } }))
+  writeFileSync(
+    join(alone, 'package.json'),
+    JSON.stringify({ private: true, dependencies: { '@bowline/studio': `file:${studioTarball}` } }),
+  )
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: alone, env })
   process.stdout.write(run(nodeBinary, ['use-studio.mjs', join(alone, 'node_modules/.bin/bowline-studio')], { cwd: project, env }))
 } finally {
@@ -64,7 +67,11 @@ function versionOfServer() {
 /** Returns the peer dependencies in the versions with which this repository is tested. */
 function peers() {
   const ofDemo = ['ai', 'zod', '@ai-sdk/anthropic', '@ai-sdk/openai'].map((name) => [name, versionOf(name, 'apps/demo')])
-  return { ...Object.fromEntries(ofDemo), react: versionOf('react', 'apps/studio'), '@ai-sdk/react': versionOf('@ai-sdk/react', 'examples') }
+  return {
+    ...Object.fromEntries(ofDemo),
+    react: versionOf('react', 'apps/studio'),
+    '@ai-sdk/react': versionOf('@ai-sdk/react', 'examples'),
+  }
 }
 
 /**

@@ -20,7 +20,11 @@ import { circlesOf, importGraph, shortestCircle } from './import-graph.mjs'
  */
 
 /** @type {Readonly<Record<keyof Counts, string>>} */
-const names = { upwardImports: 'upward imports', filesInCirclesByValue: 'files in circles by value', filesInCircles: 'files in circles by value or by type' }
+const names = {
+  upwardImports: 'upward imports',
+  filesInCirclesByValue: 'files in circles by value',
+  filesInCircles: 'files in circles by value or by type',
+}
 const kinds = /** @type {readonly (keyof Counts)[]} */ (Object.keys(names))
 
 /**
@@ -44,7 +48,9 @@ export function checkStructure({ name, levels = [], sources, ownNames, ceiling }
   const counts = { upwardImports: upward.length, filesInCirclesByValue: byValue.flat().length, filesInCircles: circles.flat().length }
   const findings = [...upward, ...circles.map((group) => tellCircle(group, edges, folder))]
   const lost = [...sources.keys()].filter((file) => placeOf(file) === undefined)
-  const homeless = lost.map((file) => `${folder}${file} is in no room. Add its folder to \`${name}\` in structure.js, or move it to a room that is there.`)
+  const homeless = lost.map(
+    (file) => `${folder}${file} is in no room. Add its folder to \`${name}\` in structure.js, or move it to a room that is there.`,
+  )
   const judged = ceiling === undefined ? [...findings, ...emptyRooms(name, levels, sources)] : compareWith(ceiling, counts, name)
   return { problems: [...namedTwice(name, levels), ...homeless, ...judged], findings, counts }
 }
@@ -60,7 +66,11 @@ export function lowered(ceiling, counts) {
   /** @param {keyof Counts} kind */
   const lower = (kind) => Math.min(ceiling[kind], counts[kind])
   if (kinds.every((kind) => lower(kind) === 0)) return undefined
-  return { upwardImports: lower('upwardImports'), filesInCirclesByValue: lower('filesInCirclesByValue'), filesInCircles: lower('filesInCircles') }
+  return {
+    upwardImports: lower('upwardImports'),
+    filesInCirclesByValue: lower('filesInCirclesByValue'),
+    filesInCircles: lower('filesInCircles'),
+  }
 }
 
 /**
@@ -69,12 +79,19 @@ export function lowered(ceiling, counts) {
  * @param {string} name
  */
 function compareWith(ceiling, counts, name) {
-  return kinds.flatMap((kind) => {
-    const found = `${name}: ${counts[kind]} ${names[kind]}, and its ceiling is ${ceiling[kind]}.`
-    if (counts[kind] > ceiling[kind]) return [`${found} List them with \`node scripts/structure.mjs ${name}\` and mend those that are new.`]
-    if (counts[kind] < ceiling[kind]) return [`${found} Lower it with \`node scripts/structure.mjs --lower\`.`]
-    return []
-  }).concat(kinds.every((kind) => ceiling[kind] === 0) ? [`${name}: its ceiling is 0. Remove it with \`node scripts/structure.mjs --lower\`.`] : [])
+  return kinds
+    .flatMap((kind) => {
+      const found = `${name}: ${counts[kind]} ${names[kind]}, and its ceiling is ${ceiling[kind]}.`
+      if (counts[kind] > ceiling[kind])
+        return [`${found} List them with \`node scripts/structure.mjs ${name}\` and mend those that are new.`]
+      if (counts[kind] < ceiling[kind]) return [`${found} Lower it with \`node scripts/structure.mjs --lower\`.`]
+      return []
+    })
+    .concat(
+      kinds.every((kind) => ceiling[kind] === 0)
+        ? [`${name}: its ceiling is 0. Remove it with \`node scripts/structure.mjs --lower\`.`]
+        : [],
+    )
 }
 
 /**
@@ -111,7 +128,14 @@ function upwardImports(edges, placeOf) {
  * @param {readonly Level[]} levels
  */
 function tellUpward({ edge, from, to }, folder, levels) {
-  const order = levels.slice(from.level, to.level + 1).map((level) => roomsAt(level).map(({ room }) => room).join(' | ')).join(' < ')
+  const order = levels
+    .slice(from.level, to.level + 1)
+    .map((level) =>
+      roomsAt(level)
+        .map(({ room }) => room)
+        .join(' | '),
+    )
+    .join(' < ')
   const where = from.level === to.level ? 'stands beside' : 'is below'
   return [
     `${folder}${edge.from}:${edge.line} imports ${edge.to}${edge.isType ? ' by type' : ''}, but \`${from.room}\` ${where} \`${to.room}\` (${order}).`,

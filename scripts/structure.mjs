@@ -32,7 +32,9 @@ if (problems.length > 0) process.exitCode = 1
 function verdictOf(name) {
   const folder = join(root, 'packages', name)
   const cwd = join(folder, 'src')
-  const files = globSync('**/*.{ts,tsx}', { cwd }).map((file) => file.replaceAll('\\', '/')).sort()
+  const files = globSync('**/*.{ts,tsx}', { cwd })
+    .map((file) => file.replaceAll('\\', '/'))
+    .sort()
   const sources = new Map(files.map((file) => [file, readFileSync(join(cwd, file), 'utf8')]))
   return checkStructure({ name, levels: structure[name], sources, ownNames: ownNamesOf(folder), ceiling: ceilings[name] })
 }

@@ -2,7 +2,8 @@ const length = process.env['TEST_LENGTH'] ?? 'short'
 if (length !== 'short' && length !== 'long') throw new TypeError(`TEST_LENGTH must be short or long, but is ${JSON.stringify(length)}.`)
 
 const given = process.env['TEST_SEED'] ?? '1'
-if (!/^\d{1,9}$/.test(given)) throw new TypeError(`TEST_SEED must be a whole number of at most nine digits, but is ${JSON.stringify(given)}.`)
+if (!/^\d{1,9}$/.test(given))
+  throw new TypeError(`TEST_SEED must be a whole number of at most nine digits, but is ${JSON.stringify(given)}.`)
 
 /** Seed of random tests. It is the same in each run, unless `TEST_SEED` is set. */
 export const testSeed = Number(given)

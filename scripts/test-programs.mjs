@@ -1,7 +1,19 @@
 // globalSetup of vitest projects whose tests start programs of this repository, and node scripts/test-programs.mjs: bundles the
 // programs once per content. A bundled program starts in a third of the CPU time of its several hundred sources.
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -15,9 +27,19 @@ const packages = globSync('packages/*/package.json', { cwd: root }).map((file) =
 /** Dependencies that code in texts also imports: it must get the same copy as the bundles. */
 const shared = ['ai', 'zod']
 /** Inputs of programs. The lockfile stands for the dependencies. */
-const inputs = ['packages/*/package.json', 'packages/*/src/**/*.{ts,tsx,json}', 'packages/*/test/**/*.ts', 'pnpm-lock.yaml', 'scripts/test-programs.mjs']
+const inputs = [
+  'packages/*/package.json',
+  'packages/*/src/**/*.{ts,tsx,json}',
+  'packages/*/test/**/*.ts',
+  'pnpm-lock.yaml',
+  'scripts/test-programs.mjs',
+]
 /** Programs that no package.json names: those that a worker executor starts, and those of tests. */
-const programs = ['packages/bridge/src/worker/start-entry.ts', 'packages/bridge/src/executors/worker/guard.ts', 'packages/*/test/**/fixtures/*.ts']
+const programs = [
+  'packages/bridge/src/worker/start-entry.ts',
+  'packages/bridge/src/executors/worker/guard.ts',
+  'packages/*/test/**/fixtures/*.ts',
+]
 
 /** @param {import('vitest/node').TestProject} project */
 export default async function setup(project) {
@@ -67,7 +89,10 @@ function bundle(outdir) {
   return build({
     absWorkingDir: root,
     entryPoints: [
-      ...[...exported, ...globSync(programs, { cwd: root })].map((file) => ({ in: file, out: relative('packages', file).replace(/\.tsx?$/, '') })),
+      ...[...exported, ...globSync(programs, { cwd: root })].map((file) => ({
+        in: file,
+        out: relative('packages', file).replace(/\.tsx?$/, ''),
+      })),
       ...shared.map((name) => ({ in: name, out: join('dependencies', name) })),
     ],
     outdir,
@@ -79,7 +104,9 @@ function bundle(outdir) {
     platform: 'node',
     target: 'node22',
     // For dependencies that use `require`.
-    banner: { js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
+    },
     sourcemap: true,
     sourcesContent: false,
     metafile: true,
@@ -99,12 +126,23 @@ const dependencies = {
       if (path.startsWith('@bowline/') || path.startsWith('node:') || pluginData === 'asked') return
       if (kind === 'entry-point' && !shared.includes(path)) return
       const from = kind === 'entry-point' ? join(root, 'packages/agent-loop') : resolveDir
-      const found = await resolve(path, { kind: kind === 'entry-point' ? 'import-statement' : kind, resolveDir: from, importer, pluginData: 'asked' })
+      const found = await resolve(path, {
+        kind: kind === 'entry-point' ? 'import-statement' : kind,
+        resolveDir: from,
+        importer,
+        pluginData: 'asked',
+      })
       return found.errors.length > 0 ? { path, external: true } : found
     })
     // Workers inherit few variables, so the program that starts them enables the compile cache for them.
-    onLoad({ filter: /\/bridge\/src\/worker\/start-entry\.ts$/ }, ({ path }) => ({ contents: `${keepCompiled}\n${readFileSync(path, 'utf8')}`, loader: 'ts' }))
-    onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => ({ contents: `${readFileSync(path, 'utf8')}\n${emptyMap}`, loader: 'js' }))
+    onLoad({ filter: /\/bridge\/src\/worker\/start-entry\.ts$/ }, ({ path }) => ({
+      contents: `${keepCompiled}\n${readFileSync(path, 'utf8')}`,
+      loader: 'ts',
+    }))
+    onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => ({
+      contents: `${readFileSync(path, 'utf8')}\n${emptyMap}`,
+      loader: 'js',
+    }))
   },
 }
 

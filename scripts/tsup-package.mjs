@@ -39,7 +39,5 @@ export function packageBuild(folder) {
  */
 export function entriesOf(manifest) {
   const sources = [...Object.values(manifest.exports), ...Object.values(manifest.bin ?? {})]
-  return Object.fromEntries(
-    sources.map((source) => [source.replace(/^\.\/src\//, '').replace(/\.tsx?$/, ''), source]),
-  )
+  return Object.fromEntries(sources.map((source) => [source.replace(/^\.\/src\//, '').replace(/\.tsx?$/, ''), source]))
 }

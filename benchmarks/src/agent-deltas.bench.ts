@@ -18,7 +18,10 @@ export const bench: Bench = {
   ].join('\n'),
   async run() {
     const rows: string[][] = []
-    for (const [name, contender] of [['function', withFunction], ['model', withModel]] as const) {
+    for (const [name, contender] of [
+      ['function', withFunction],
+      ['model', withModel],
+    ] as const) {
       const results: (readonly Measurement[])[] = []
       for (const deltas of sizes) results.push(await measureSize(contender, deltas))
       const [first] = results
@@ -60,5 +63,13 @@ function rowOf(name: string, deltas: number, [source, queue, run]: readonly Meas
   const perDelta = ({ medianMs }: Measurement) => ((medianMs * 1000) / deltas).toFixed(2)
   const [least = deltas] = sizes
   const exponent = deltas === least ? '' : (Math.log(run.medianMs / smallest.medianMs) / Math.log(deltas / least)).toFixed(3)
-  return [name, deltas.toLocaleString('en'), perDelta(source), perDelta(queue), perDelta(run), (run.medianMs / queue.medianMs).toFixed(2), exponent]
+  return [
+    name,
+    deltas.toLocaleString('en'),
+    perDelta(source),
+    perDelta(queue),
+    perDelta(run),
+    (run.medianMs / queue.medianMs).toFixed(2),
+    exponent,
+  ]
 }

@@ -14,9 +14,17 @@ export const bench: Bench = {
   run() {
     const rows = ['text', 'progress'].map((kind) => {
       const child = join(import.meta.dirname, 'bridge-stream-child.ts')
-      const figures = JSON.parse(execFileSync(process.execPath, ['--expose-gc', child, kind, String(megabytes)]).toString()) as StreamFigures
+      const figures = JSON.parse(
+        execFileSync(process.execPath, ['--expose-gc', child, kind, String(megabytes)]).toString(),
+      ) as StreamFigures
       const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0)
-      return [kind, figures.seconds.toFixed(1), figures.megabytes.toFixed(1), inMegabytes(figures.peakHeapBytes), inMegabytes(figures.peakRssBytes)]
+      return [
+        kind,
+        figures.seconds.toFixed(1),
+        figures.megabytes.toFixed(1),
+        inMegabytes(figures.peakHeapBytes),
+        inMegabytes(figures.peakRssBytes),
+      ]
     })
     return Promise.resolve({ head: ['what', 's', 'read MB', 'heap MB', 'RSS MB'], rows })
   },

@@ -75,13 +75,20 @@ async function readPath(store: SessionStore, kept: number | undefined): Promise<
 }
 
 async function fill(store: SessionStore, { entries, kept }: Variant): Promise<void> {
-  for (let first = 1; first <= entries; first += atOnce) await append(store, Array.from({ length: atOnce }, (_, index) => entryOf(first + index)))
+  for (let first = 1; first <= entries; first += atOnce)
+    await append(
+      store,
+      Array.from({ length: atOnce }, (_, index) => entryOf(first + index)),
+    )
   if (kept !== undefined) await append(store, [compactionOf(entries, kept)])
 }
 
 async function append(store: SessionStore, entries: readonly NewEntry[]): Promise<void> {
   const session = { id: 'session-1', agent: 'reader', metadata: {}, at: 1 }
-  const writes = [{ op: 'session.ensure', session }, { op: 'entry.append', entries }] as const
+  const writes = [
+    { op: 'session.ensure', session },
+    { op: 'entry.append', entries },
+  ] as const
   const result = await store.commit({ id: `batch ${entries[0]?.id}`, key, expect: [], writes })
   if (!result.ok) throw new Error(result.reason)
 }
@@ -91,14 +98,31 @@ function entryOf(n: number): NewEntry {
   const node = { id, parentId: n === 1 ? null : idOf(n - 1), at: n, runId: 'run-0', type: 'message' } as const
   if (n % 2 === 1) return { ...node, message: { role: 'user', id, content: text } }
   const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
-  const message = { role: 'assistant', id, content: [{ type: 'text', text }], provider: 'p', modelId: 'm', stopReason: 'stop', usage, at: n, timing: { totalMs: 1 } } as const
+  const message = {
+    role: 'assistant',
+    id,
+    content: [{ type: 'text', text }],
+    provider: 'p',
+    modelId: 'm',
+    stopReason: 'stop',
+    usage,
+    at: n,
+    timing: { totalMs: 1 },
+  } as const
   return { ...node, message }
 }
 
 function compactionOf(entries: number, kept: number): NewEntry {
   const compaction: Compaction = {
-    ...{ compactionId: 'compaction-1', summary: text, firstKeptMessageId: idOf(entries - kept + 1), lastMessageId: idOf(entries) },
-    ...{ tokensBefore: 1, tokensAfter: 1, facts: [], source: 'default', usage: {} },
+    compactionId: 'compaction-1',
+    summary: text,
+    firstKeptMessageId: idOf(entries - kept + 1),
+    lastMessageId: idOf(entries),
+    tokensBefore: 1,
+    tokensAfter: 1,
+    facts: [],
+    source: 'default',
+    usage: {},
   }
   return { id: compaction.compactionId, parentId: idOf(entries), at: 1, runId: 'run-0', type: 'compaction', compaction }
 }

@@ -20,7 +20,9 @@ export type DelayProxyData = DelayProxyOptions & { readonly counter: SharedArray
 /** Starts a proxy in its own thread that delays all data. */
 export async function startDelayProxy(options: DelayProxyOptions): Promise<DelayProxy> {
   const counter = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
-  const worker = new Worker(new URL('delay-proxy-thread.ts', import.meta.url), { workerData: { ...options, counter } satisfies DelayProxyData })
+  const worker = new Worker(new URL('delay-proxy-thread.ts', import.meta.url), {
+    workerData: { ...options, counter } satisfies DelayProxyData,
+  })
   const [port] = (await once(worker, 'message')) as [number]
   return {
     port,

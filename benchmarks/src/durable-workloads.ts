@@ -45,7 +45,13 @@ interface Stored {
 async function warmUpStored(contender: DurableContender, answers: readonly Answer[], turns: number): Promise<void> {
   await withTemporaryFolder((folder) =>
     whileOpen(contender, answers, join(folder, 'warm-up.sqlite'), (opened) =>
-      warmUp(() => runStored(opened, answers, Array.from({ length: turns }, () => crypto.randomUUID()))),
+      warmUp(() =>
+        runStored(
+          opened,
+          answers,
+          Array.from({ length: turns }, () => crypto.randomUUID()),
+        ),
+      ),
     ),
   )
 }
@@ -84,7 +90,12 @@ export async function whileOpen<Result>(
 }
 
 /** Runs concurrent conversations, one turn each. `check` runs a turn and checks what its reader got. */
-export async function runStored(opened: Opened, answers: readonly Answer[], ids: readonly string[], check: typeof runRemote = runWhole): Promise<void> {
+export async function runStored(
+  opened: Opened,
+  answers: readonly Answer[],
+  ids: readonly string[],
+  check: typeof runRemote = runWhole,
+): Promise<void> {
   await Promise.all(ids.map((id) => check({ run: (watch) => opened.run(id, watch) }, answers)))
 }
 

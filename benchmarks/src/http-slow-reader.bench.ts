@@ -43,7 +43,10 @@ async function streamed(server: ServerProcess, stuck: number): Promise<string[]>
     }
   })()
   const startedAt = performance.now()
-  const turn = await readEvents(server.url, executePath, () => undefined, { ...executeBody('session', answer, false), options: { deltas: false } })
+  const turn = await readEvents(server.url, executePath, () => undefined, {
+    ...executeBody('session', answer, false),
+    options: { deltas: false },
+  })
   await turn.ended
   const seconds = (performance.now() - startedAt) / 1000
   going = false

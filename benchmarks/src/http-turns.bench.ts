@@ -40,7 +40,9 @@ async function inTurn<T, R>(all: readonly T[], work: (each: T, place: number) =>
 
 async function taken(server: ServerProcess, { perSecond, spreadMs }: Load): Promise<string[]> {
   const answer: PacedAnswer = { deltas: 100, perSecond, calls: 1 }
-  await Promise.all(Array.from({ length: 20 }, (_, place) => turn(server.url, `warm-up-${place}`, { deltas: 20, perSecond: 200, calls: 1 })))
+  await Promise.all(
+    Array.from({ length: 20 }, (_, place) => turn(server.url, `warm-up-${place}`, { deltas: 20, perSecond: 200, calls: 1 })),
+  )
   const before = await server.figures()
   const results = await Promise.all(
     Array.from({ length: turns }, async (_, place) => {

@@ -21,7 +21,9 @@ export const bench: Bench = {
       const timed = new Map<number, readonly number[]>()
       for (const size of sizes) timed.set(size, await timesOf(withSessions, size))
       const [small = [], large = small, most] = sizes.map((size) => timed.get(size) ?? [])
-      const titles = Object.keys(listsOf(few)).map((title, place) => [title, small[place] ?? NaN, large[place] ?? NaN, most?.[place]] as const)
+      const titles = Object.keys(listsOf(few)).map(
+        (title, place) => [title, small[place] ?? NaN, large[place] ?? NaN, most?.[place]] as const,
+      )
       for (const [title, at, then, last] of titles) {
         rows.push([name, title, at.toFixed(2), then.toFixed(2), last === undefined ? '–' : last.toFixed(2), (then / at).toFixed(2)])
       }

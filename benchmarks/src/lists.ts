@@ -58,7 +58,9 @@ export const storesWithSessions: Readonly<Record<string, WithSessions>> = {
       const store = sqliteStore({ file })
       await openWithOne(store)
       const database = new DatabaseSync(file)
-      database.exec(copiesOf(size, `with recursive numbers (n) as (select 2 union all select n + 1 from numbers where n < ${size})`, 'numbers'))
+      database.exec(
+        copiesOf(size, `with recursive numbers (n) as (select 2 union all select n + 1 from numbers where n < ${size})`, 'numbers'),
+      )
       database.close()
       return closing(store, work)
     }),
@@ -114,10 +116,19 @@ function ensure(key: string, agent: string): Write {
 
 async function addSession(store: SessionStore, n: number, size: number, at: number): Promise<void> {
   const key = keyOf(n, size)
-  if (!isFew(n, size)) return commit(store, key, [ensure(key, 'assistant'), ...(hasExpired(n, size) ? [{ op: 'session.expire' } as const] : [])])
+  if (!isFew(n, size))
+    return commit(store, key, [ensure(key, 'assistant'), ...(hasExpired(n, size) ? [{ op: 'session.expire' } as const] : [])])
   const runId = `run-${n}`
-  await commit(store, key, [ensure(key, 'rare'), { op: 'run.insert', run: { id: runId, kind: 'user', inputHash: 'hash', input: 'go', at } }])
+  await commit(store, key, [
+    ensure(key, 'rare'),
+    { op: 'run.insert', run: { id: runId, kind: 'user', inputHash: 'hash', input: 'go', at } },
+  ])
   const [claim] = await store.claim({ owner: 'bench', max: 1, leaseMs: 1000, agents: ['rare'], holds: [], runId })
   if (!claim) throw new Error(`The run ${runId} was not claimed`)
-  await commit(store, key, [{ op: 'run.patch', runId, patch: { status: 'awaiting-approval' } }], [{ that: 'fence', runId, epoch: claim.run.epoch }])
+  await commit(
+    store,
+    key,
+    [{ op: 'run.patch', runId, patch: { status: 'awaiting-approval' } }],
+    [{ that: 'fence', runId, epoch: claim.run.epoch }],
+  )
 }

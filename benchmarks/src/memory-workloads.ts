@@ -62,15 +62,15 @@ const toolArguments: TimedWorkload = {
 }
 
 export const memoryWorkloads = {
-  'text': young(text),
+  text: young(text),
   'warm-text': warm(text),
-  'steps': young(steps),
+  steps: young(steps),
   'warm-steps': warm(steps),
   'first-delta': young(firstDelta),
   'warm-first-delta': warm(firstDelta),
-  'concurrent': young(concurrent),
+  concurrent: young(concurrent),
   'warm-concurrent': warm(concurrent),
-  'arguments': young(toolArguments),
+  arguments: young(toolArguments),
   'warm-arguments': warm(toolArguments),
   'warm-turn': {
     title: 'A turn of one delta in a process that has worked for three seconds, agent defined once',
@@ -86,13 +86,13 @@ export const memoryWorkloads = {
       return { value: ((await millisecondsOf(() => runTurns(size))) * 1000) / size }
     },
   },
-  'readers': {
+  readers: {
     title: 'Ten readers of a message of 10,000 deltas against one',
     unit: '×',
     size: 10_000,
     measure: (contender, size) => readersRatio(contender, size),
   },
-  'import': {
+  import: {
     title: 'Import of the package',
     unit: 'ms',
     size: 1,

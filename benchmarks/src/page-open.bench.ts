@@ -1,6 +1,18 @@
 import { markdownOf } from '../../apps/demo/test/e2e/paced-model.ts'
 import type { Bench } from './harness.ts'
-import { framesDuring, messageBox, newestAnswer, row, rowHead, secondStarts, trials, twoCores, untilFrame, wholeLog, withDemo } from './page.ts'
+import {
+  framesDuring,
+  messageBox,
+  newestAnswer,
+  row,
+  rowHead,
+  secondStarts,
+  trials,
+  twoCores,
+  untilFrame,
+  wholeLog,
+  withDemo,
+} from './page.ts'
 import type { OpenDemo } from './page.ts'
 
 const megabyte = markdownOf(1_000_000)

@@ -43,7 +43,13 @@ async function several({ withTab }: OpenDemo, what: string, once: (page: Page) =
   for (let trial = 0; trial < trials; trial += 1) runs.push(await withTab(once))
   const inputMs = runs.flatMap((run) => run.inputMs)
   const ofKeys = inputMs.length === 0 ? ['', ''] : [median(inputMs).toFixed(0), Math.max(...inputMs).toFixed(0)]
-  return [what, median(runs.map(({ perSecond }) => perSecond)).toFixed(1), Math.max(...runs.map(({ worstMs }) => worstMs)).toFixed(0), ...ofKeys, target]
+  return [
+    what,
+    median(runs.map(({ perSecond }) => perSecond)).toFixed(1),
+    Math.max(...runs.map(({ worstMs }) => worstMs)).toFixed(0),
+    ...ofKeys,
+    target,
+  ]
 }
 
 async function press(page: Page, key: string): Promise<void> {

@@ -32,7 +32,15 @@ export async function withDemo<T>(sessions: readonly LongSession[], work: (demo:
     const port = String(await freePort(0))
     const ready = Promise.withResolvers<string>()
     const server = keepServer({
-      env: { ...process.env, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, DEMO_PORT: port, DEMO_SPEED: '0', DEMO_BASE_URL: model.url, DEMO_MODEL: 'paced' },
+      env: {
+        ...process.env,
+        DEMO_DATA: dataFolder,
+        DEMO_PAGE: pageFolder,
+        DEMO_PORT: port,
+        DEMO_SPEED: '0',
+        DEMO_BASE_URL: model.url,
+        DEMO_MODEL: 'paced',
+      },
       onReady: ({ url }) => ready.resolve(url),
       onGone: (exit) => ready.reject(new Error(`The demo has ended: ${exit}`)),
     })
@@ -66,7 +74,10 @@ export async function secondStarts(): Promise<readonly number[]> {
     const env = { ...process.env, DEMO_DATA: dataFolder, DEMO_PORT: '0' }
     const start = async (): Promise<number> => {
       const startedAt = performance.now()
-      const child = spawn(process.execPath, [join(import.meta.dirname, '../../apps/demo/src/supervisor.ts')], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+      const child = spawn(process.execPath, [join(import.meta.dirname, '../../apps/demo/src/supervisor.ts')], {
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
       const ended = once(child, 'exit')
       for await (const chunk of child.stdout) if (String(chunk).includes('ready:')) break
       const tookMs = performance.now() - startedAt
@@ -142,4 +153,5 @@ export function row(what: string, valuesMs: readonly number[], target: string): 
 export const rowHead = ['what', 'median ms', 'worst ms', 'target']
 
 /** Returns the conditions of the figures, in addition to the first line of the section. */
-export const twoCores = (): string => `Browser, server and model share the cores; the machine's load was ${loadavg()[0]?.toFixed(1)} when it began.`
+export const twoCores = (): string =>
+  `Browser, server and model share the cores; the machine's load was ${loadavg()[0]?.toFixed(1)} when it began.`

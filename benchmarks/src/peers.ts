@@ -61,12 +61,22 @@ const peers: readonly Peer[] = [
     packages: langGraphPackages,
     seam: '`createReactAgent` with a `BaseChatModel`, read as messages, callbacks awaited',
   },
-  { name: 'LangGraph, delta', file: 'langgraph-delta.ts', packages: langGraphPackages, seam: 'the same with its messages in a `DeltaChannel`' },
+  {
+    name: 'LangGraph, delta',
+    file: 'langgraph-delta.ts',
+    packages: langGraphPackages,
+    seam: 'the same with its messages in a `DeltaChannel`',
+  },
 ]
 
 const mastraPackages = ['@mastra/core', '@mastra/memory', '@mastra/libsql']
 
-const storedLangGraphPackages = [...langGraphPackages, '@langchain/langgraph-checkpoint', '@langchain/langgraph-checkpoint-sqlite', 'better-sqlite3']
+const storedLangGraphPackages = [
+  ...langGraphPackages,
+  '@langchain/langgraph-checkpoint',
+  '@langchain/langgraph-checkpoint-sqlite',
+  'better-sqlite3',
+]
 
 const durablePeers: readonly Peer[] = [
   {

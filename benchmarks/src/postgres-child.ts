@@ -25,7 +25,10 @@ const model: typeof pacedModel = {
 const twoSteps = [{ arguments: 1 }, { text: 1 }]
 const { tools } = contenderAgent(model, 1)
 const runtime = createRuntime({
-  agents: [contenderAgent(functionModel(twoSteps), twoSteps.length), defineAgent({ name: pacedAgent, model, tools: [...tools], limits: { maxSteps: 10 } })],
+  agents: [
+    contenderAgent(functionModel(twoSteps), twoSteps.length),
+    defineAgent({ name: pacedAgent, model, tools: [...tools], limits: { maxSteps: 10 } }),
+  ],
   store: postgresStore({ connectionString: url }),
   concurrency,
 })

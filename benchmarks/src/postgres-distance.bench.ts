@@ -55,7 +55,11 @@ async function row(name: string, distance: Distance): Promise<string[]> {
   const step = await stepFigures(distance, perCommit)
   const turn = await turnFigures(distance, perCommit)
   const counts = [median(perCommit), step.roundTrips, turn.roundTrips]
-  return [name, ...[empty, step.ms, turn.ms].map((ms) => ms.toFixed(2)), ...counts.map((count) => (Number.isNaN(count) ? '–' : count.toFixed(1)))]
+  return [
+    name,
+    ...[empty, step.ms, turn.ms].map((ms) => ms.toFixed(2)),
+    ...counts.map((count) => (Number.isNaN(count) ? '–' : count.toFixed(1))),
+  ]
 }
 
 async function emptyQueryMs(url: string): Promise<number> {
@@ -96,7 +100,12 @@ async function turnFigures(distance: Distance, perCommit: number[]): Promise<Fig
 
 type Turn = (key: string) => Promise<Figures>
 
-async function withRuntime(distance: Distance, perCommit: number[], answers: Parameters<typeof functionModel>[0], work: (turn: Turn) => Promise<Figures>): Promise<Figures> {
+async function withRuntime(
+  distance: Distance,
+  perCommit: number[],
+  answers: Parameters<typeof functionModel>[0],
+  work: (turn: Turn) => Promise<Figures>,
+): Promise<Figures> {
   const store = withCountedTrips(postgresStore({ connectionString: distance.url }), distance, perCommit)
   const runtime = createRuntime({ agents: [contenderAgent(functionModel(answers), answers.length)], store, namespace: distance.namespace })
   try {

@@ -83,7 +83,10 @@ interface Seen {
 /** Returns the delays of a delta. It begins with its time; several deltas may have been joined. */
 function deltaTimes({ event, at }: Seen): readonly number[] {
   if (event.type !== 'text-delta') return []
-  return event.delta.trim().split(' ').map((madeAt) => at - Number(madeAt))
+  return event.delta
+    .trim()
+    .split(' ')
+    .map((madeAt) => at - Number(madeAt))
 }
 
 async function eventTimes(seen: readonly Seen[], executing: PostgresProcess): Promise<readonly number[]> {

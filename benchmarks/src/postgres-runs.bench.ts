@@ -23,7 +23,11 @@ export const bench: Bench = {
     for (const processes of [1, 4]) {
       const samples = await withPostgres((server) => sampled(server, processes))
       const of = (value: (sample: Sample) => number) => median(samples.map(value))
-      rows.push([String(processes), of(({ perSecond }) => perSecond).toFixed(0), of(({ connections }) => connections / processes).toFixed(1)])
+      rows.push([
+        String(processes),
+        of(({ perSecond }) => perSecond).toFixed(0),
+        of(({ connections }) => connections / processes).toFixed(1),
+      ])
     }
     return { head: ['processes', 'runs/s', 'connections'], rows }
   },
@@ -61,7 +65,9 @@ function watchConnections({ query }: BenchServer): { end(): Promise<number> } {
   let isOver = false
   const watching = (async () => {
     while (!isOver) {
-      const [row] = await query<{ readonly count: string }>("select count(*) as count from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
+      const [row] = await query<{ readonly count: string }>(
+        "select count(*) as count from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+      )
       most = Math.max(most, Number(row?.count))
       await new Promise((resolve) => setTimeout(resolve, watchMs))
     }

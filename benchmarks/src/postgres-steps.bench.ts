@@ -82,11 +82,18 @@ function isAround(place: number, step: number): boolean {
 }
 
 function rowOf(name: string, place: number, runs: readonly (readonly Sample[])[]): string[] {
-  const perStep = (of: (sample: Sample, before: Sample) => number) => median(runs.map((samples) => median(differences(samples.slice(place - 6, place + 5), of))))
+  const perStep = (of: (sample: Sample, before: Sample) => number) =>
+    median(runs.map((samples) => median(differences(samples.slice(place - 6, place + 5), of))))
   const ms = perStep((sample, before) => sample.calledAt - before.answeredAt)
   const commits = perStep((sample, before) => sample.commits - before.commits)
   const bytes = perStep((sample, before) => sample.bytes - before.bytes)
-  return [name, place.toLocaleString('en'), ms.toFixed(2), commits.toFixed(1), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en')]
+  return [
+    name,
+    place.toLocaleString('en'),
+    ms.toFixed(2),
+    commits.toFixed(1),
+    Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'),
+  ]
 }
 
 function differences(samples: readonly Sample[], of: (sample: Sample, before: Sample) => number): readonly number[] {

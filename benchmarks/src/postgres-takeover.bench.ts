@@ -51,7 +51,9 @@ class Pair {
   }
 
   /** Returns the process whose model is called next, and the time of the call. */
-  async nextCalled(among: readonly PostgresProcess[] = this.#processes): Promise<{ readonly process: PostgresProcess; readonly at: number }> {
+  async nextCalled(
+    among: readonly PostgresProcess[] = this.#processes,
+  ): Promise<{ readonly process: PostgresProcess; readonly at: number }> {
     return Promise.race(among.map(async (process) => ({ process, at: (await process.next('called')).at })))
   }
 

@@ -61,5 +61,9 @@ async function turns(store: SessionStore, bytesNow: () => Promise<number>): Prom
 function rowOf(name: string, samples: readonly Turns[]): string[] {
   const times = samples.flatMap((sample) => sample.times)
   const bytes = median(samples.map(({ bytesPerTurn }) => bytesPerTurn))
-  return [name, ...[0.5, 0.99].map((share) => percentile(times, share).toFixed(2)), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en')]
+  return [
+    name,
+    ...[0.5, 0.99].map((share) => percentile(times, share).toFixed(2)),
+    Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'),
+  ]
 }

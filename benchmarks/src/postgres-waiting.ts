@@ -32,12 +32,17 @@ const differences: Readonly<Record<string, Columns>> = {
 /** Copies the template directly in the tables, because a `send` for each would take minutes. The copies get these row numbers. */
 export async function addWaiting(server: BenchServer, from: number, count: number): Promise<void> {
   for (const [table, changed] of Object.entries(differences)) {
-    const found = await server.query<{ readonly name: string }>('select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped', [`bowline.${table}`])
+    const found = await server.query<{ readonly name: string }>(
+      'select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped',
+      [`bowline.${table}`],
+    )
     const names = found.map(({ name }) => name)
     const columns = names.map((name) => `"${name}"`).join()
     const values = names.map((name) => changed[name] ?? `"${name}"`).join()
     const copies = `generate_series(${from}, ${from + count - 1}) as copy`
-    await server.query(`insert into bowline.${table} (${columns}) select ${values} from bowline.${table}, ${copies} where "${Object.keys(changed)[0]}" = 1`)
+    await server.query(
+      `insert into bowline.${table} (${columns}) select ${values} from bowline.${table}, ${copies} where "${Object.keys(changed)[0]}" = 1`,
+    )
   }
   await server.query('vacuum analyze')
   await server.query('checkpoint')

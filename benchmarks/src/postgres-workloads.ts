@@ -49,7 +49,11 @@ async function warmUpOn(server: BenchServer, contender: DurableContender, answer
 }
 
 /** Measures one turn in a database that has empty tables. */
-async function measureOn(server: BenchServer, contender: DurableContender, answers: readonly Answer[]): Promise<{ readonly ms: number; readonly writtenBytes: number }> {
+async function measureOn(
+  server: BenchServer,
+  contender: DurableContender,
+  answers: readonly Answer[],
+): Promise<{ readonly ms: number; readonly writtenBytes: number }> {
   const url = await newDatabase(server)
   const ids = ['conversation']
   const { walBytes } = await import('./postgres-server.ts')

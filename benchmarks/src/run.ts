@@ -1,5 +1,6 @@
 // npm run bench [-- name...]: runs every *.bench.ts, or those whose file name contains one of the names. If all are run, or all
-// whose name begins with `start-`, `long-`, `stores-`, `state-`, `postgres-`, `http-`, `lists`, `bridge-` or `page-` (npm run bench -- stores and
+// whose name begins with `start-`, `long-`, `stores-`, `state-`, `postgres-`, `http-`, `lists`, `bridge-` or `page-` (npm run
+// bench -- stores and
 // so on), their section of results.md is written. With BENCH_SHORT=1 some run fewer and shorter trials, and nothing is written.
 import { globSync } from 'node:fs'
 import { isShort, markdownTable, type Bench } from './harness.ts'
@@ -23,7 +24,10 @@ const ownSections = {
 
 type OwnSection = keyof typeof ownSections
 
-const isOf = (name: string) => (file: string): boolean => file.startsWith(`${name}-`) || file.startsWith(`${name}.`)
+const isOf =
+  (name: string) =>
+  (file: string): boolean =>
+    file.startsWith(`${name}-`) || file.startsWith(`${name}.`)
 const isOwnSection = (name: string | undefined): name is OwnSection => name !== undefined && Object.hasOwn(ownSections, name)
 
 async function partOf(file: string): Promise<string> {
@@ -53,7 +57,11 @@ async function writeOwn(name: OwnSection): Promise<void> {
 const [only] = wanted
 if (only === undefined) {
   const names = Object.keys(ownSections) as OwnSection[]
-  await write('bench', '`npm run bench`. Medians of 9 interleaved rounds, where nothing else is said.', files.filter((file) => !names.some((name) => isOf(name)(file))))
+  await write(
+    'bench',
+    '`npm run bench`. Medians of 9 interleaved rounds, where nothing else is said.',
+    files.filter((file) => !names.some((name) => isOf(name)(file))),
+  )
   for (const name of names) await writeOwn(name)
 } else if (wanted.length === 1 && isOwnSection(only)) {
   await writeOwn(only)

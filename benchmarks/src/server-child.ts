@@ -13,7 +13,14 @@ const many = 1_000_000
 const store = file === undefined ? memoryStore() : sqliteStore({ file })
 const runtime = createRuntime({ agents: [contenderAgent(pacedModel, 200)], store, concurrency: 1000 })
 await runtime.start()
-const limits = { streams: many, streamsPerPrincipal: many, streamsPerSession: many, requestsPerMinute: many, workPerMinute: many, runsPerTenant: many }
+const limits = {
+  streams: many,
+  streamsPerPrincipal: many,
+  streamsPerSession: many,
+  requestsPerMinute: many,
+  workPerMinute: many,
+  runsPerTenant: many,
+}
 const { url } = await serve(createServer({ runtime, auth: 'none', limits }), { port: 0 })
 
 process.on('message', () => {

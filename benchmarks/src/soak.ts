@@ -36,7 +36,7 @@ if (!(minutes > 0) || names.some((name) => !Object.hasOwn(places, name))) {
 
 const seconds = (minutes * 60) / names.length
 const results: (readonly [name: string, figures: SoakFigures])[] = []
-for (const name of names) results.push([name, await places[name]?.((place) => soak(place, seconds)) as SoakFigures])
+for (const name of names) results.push([name, (await places[name]?.((place) => soak(place, seconds))) as SoakFigures])
 const table = markdownTable(tableOf(results))
 console.log(table)
 const problems = results.flatMap(([name, figures]) => soakProblems(figures).map((problem) => `${name}: ${problem}`))
@@ -47,7 +47,10 @@ else if (minutes >= usualMinutes && wanted.length === 0) writeSection('soak', re
 /** Runs the load in a process of its own. Rejects if that does not end by itself. */
 async function soak(place: string, forSeconds: number): Promise<SoakFigures> {
   const args = ['--expose-gc', '--disable-warning=ExperimentalWarning']
-  const child = fork(join(import.meta.dirname, 'soak/soak-child.ts'), [place, String(forSeconds)], { execArgv: args, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(join(import.meta.dirname, 'soak/soak-child.ts'), [place, String(forSeconds)], {
+    execArgv: args,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const ended = once(child, 'exit')
   const [figures] = (await Promise.race([once(child, 'message'), ended])) as [SoakFigures]
   if (typeof figures !== 'object') throw new Error(`The process ended with ${String(figures)}`)
@@ -55,18 +58,39 @@ async function soak(place: string, forSeconds: number): Promise<SoakFigures> {
   const late = setTimeout(() => child.kill('SIGKILL'), endMs)
   const [code] = (await ended) as [number | null]
   clearTimeout(late)
-  return code === 0 ? figures : { ...figures, problems: [...figures.problems, `the process did not end by itself: it holds ${figures.left.join(', ')}`] }
+  return code === 0
+    ? figures
+    : { ...figures, problems: [...figures.problems, `the process did not end by itself: it holds ${figures.left.join(', ')}`] }
 }
 
 function tableOf(all: typeof results): Table {
   const ms = (value: number | undefined): string => (value ?? NaN).toFixed(2)
   const mebibytes = (value: number | undefined): string => ((value ?? NaN) / 2 ** 20).toFixed(1)
   return {
-    head: ['store', 'turns', 'completed', 'sessions', 'webhooks', 'held MiB, first quarter', 'last', 'CPU ms per turn, first', 'last', 'of 1,200 large'],
+    head: [
+      'store',
+      'turns',
+      'completed',
+      'sessions',
+      'webhooks',
+      'held MiB, first quarter',
+      'last',
+      'CPU ms per turn, first',
+      'last',
+      'of 1,200 large',
+    ],
     rows: all.map(([name, { parts, turns, completed, sessions, notices, large }]) => {
       const [first, last] = [parts[0], parts.at(-1)]
       const whole = [turns, completed, sessions, notices].map((value) => value.toLocaleString('en'))
-      return [name, ...whole, mebibytes(first?.heldBytes), mebibytes(last?.heldBytes), ms(first?.cpuMsPerTurn), ms(last?.cpuMsPerTurn), large?.toLocaleString('en') ?? '']
+      return [
+        name,
+        ...whole,
+        mebibytes(first?.heldBytes),
+        mebibytes(last?.heldBytes),
+        ms(first?.cpuMsPerTurn),
+        ms(last?.cpuMsPerTurn),
+        large?.toLocaleString('en') ?? '',
+      ]
     }),
   }
 }

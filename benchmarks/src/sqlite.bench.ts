@@ -95,17 +95,34 @@ async function sampledRun(): Promise<Run> {
       const { status } = await (await runtime.session('bench').send('write')).result()
       if (status !== 'completed' || samples.length !== steps - 1) throw new Error(`The run ended ${status} after ${samples.length} calls`)
       delays.disable()
-      return { samples, grownBytes: databaseBytes(file) - before, lateMs: delays.percentile(99) / 1e6, bareMs: bareCommitsMs(`${file}-bare`) }
+      return {
+        samples,
+        grownBytes: databaseBytes(file) - before,
+        lateMs: delays.percentile(99) / 1e6,
+        bareMs: bareCommitsMs(`${file}-bare`),
+      }
     } finally {
       await runtime.stop()
     }
   })
 }
 
-function rowOf({ name, from, to, of }: Stretch, runs: readonly (readonly Sample[])[], { grown, late, bare }: Readonly<Record<'grown' | 'late' | 'bare', string>>): string[] {
+function rowOf(
+  { name, from, to, of }: Stretch,
+  runs: readonly (readonly Sample[])[],
+  { grown, late, bare }: Readonly<Record<'grown' | 'late' | 'bare', string>>,
+): string[] {
   const perStep = (field: keyof Sample) => median(runs.map((samples) => of(differences(samples.slice(from - 1, to), field))))
   const bytes = perStep('bytes')
-  return [name, perStep('commits').toFixed(1), Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'), grown, perStep('at').toFixed(2), bare, late]
+  return [
+    name,
+    perStep('commits').toFixed(1),
+    Number.isNaN(bytes) ? '–' : Math.round(bytes).toLocaleString('en'),
+    grown,
+    perStep('at').toFixed(2),
+    bare,
+    late,
+  ]
 }
 
 function differences(samples: readonly Sample[], field: keyof Sample): readonly number[] {
@@ -131,7 +148,9 @@ function bareCommitsMs(file: string): number {
 function databaseBytes(file: string): number {
   const database = new DatabaseSync(file)
   database.exec('pragma wal_checkpoint(passive)')
-  const [pages, pageBytes] = ['page_count', 'page_size'].map((name) => Number(Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0]))
+  const [pages, pageBytes] = ['page_count', 'page_size'].map((name) =>
+    Number(Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0]),
+  )
   database.close()
   return (pages ?? NaN) * (pageBytes ?? NaN)
 }

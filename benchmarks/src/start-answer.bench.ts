@@ -40,7 +40,10 @@ function environment(home: string, ownNpmrc: string): NodeJS.ProcessEnv {
   mkdirSync(home, { recursive: true })
   const setting = (name: string): string => execFileSync('npm', ['config', 'get', name], { encoding: 'utf8' }).trim()
   const cafile = setting('cafile')
-  writeFileSync(join(home, '.npmrc'), `${ownNpmrc}registry=${setting('registry')}\n${existsSync(cafile) ? `cafile=${cafile}\n` : ''}update-notifier=false\n`)
+  writeFileSync(
+    join(home, '.npmrc'),
+    `${ownNpmrc}registry=${setting('registry')}\n${existsSync(cafile) ? `cafile=${cafile}\n` : ''}update-notifier=false\n`,
+  )
   const inherited = Object.entries(process.env).filter(([name]) => !/^(?:npm|pnpm|xdg)_/i.test(name))
   return { ...Object.fromEntries(inherited), HOME: home, PATH: `${dirname(nodeBinary)}:${process.env['PATH'] ?? ''}` }
 }

@@ -13,7 +13,10 @@ const rounds = isShort ? 1 : 5
 const levels = [1, 32]
 const ttlMs = 3_600_000
 /** State of an orchestration after ten uses of a tool. */
-const value: JSONValue = { activeStep: 'look', toolHistory: Array.from({ length: 10 }, (_, at) => ({ tool: 'search_documents', at, key: `call-${at}-of-the-turn` })) }
+const value: JSONValue = {
+  activeStep: 'look',
+  toolHistory: Array.from({ length: 10 }, (_, at) => ({ tool: 'search_documents', at, key: `call-${at}-of-the-turn` })),
+}
 
 /** Minimal compare-and-set of a record with a TTL. */
 const bareScript = `if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
@@ -101,7 +104,10 @@ async function redisPair({ redisUrl }: RedisServers): Promise<Pair> {
   const sha = await client.scriptLoad(bareScript)
   const store = redisStateStore({ url: redisUrl })
   return {
-    client: { name: 'client `redis`', change: async (id, version) => check(await client.evalSha(sha, { keys: [`bare:${id}`], arguments: argumentsOf(version) })) },
+    client: {
+      name: 'client `redis`',
+      change: async (id, version) => check(await client.evalSha(sha, { keys: [`bare:${id}`], arguments: argumentsOf(version) })),
+    },
     store: { name: '`redisStateStore`', change: changeIn(store) },
     async close() {
       await client.close()
@@ -115,7 +121,10 @@ async function kvPair({ kv }: RedisServers): Promise<Pair> {
   const sha = await client.scriptLoad(bareScript)
   const store = kvStateStore(kv)
   return {
-    client: { name: 'client `@upstash/redis`', change: async (id, version) => check(await client.evalsha(sha, [`bare:${id}`], argumentsOf(version))) },
+    client: {
+      name: 'client `@upstash/redis`',
+      change: async (id, version) => check(await client.evalsha(sha, [`bare:${id}`], argumentsOf(version))),
+    },
     store: { name: '`kvStateStore`', change: changeIn(store) },
     close: () => store.close(),
   }

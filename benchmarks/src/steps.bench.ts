@@ -16,7 +16,10 @@ export const bench: Bench = {
   ].join('\n'),
   async run() {
     const rows: string[][] = []
-    for (const [name, contender] of [['function', withFunction], ['model', withModel]] as const) {
+    for (const [name, contender] of [
+      ['function', withFunction],
+      ['model', withModel],
+    ] as const) {
       const perStep = await stepMilliseconds(contender)
       const [first = NaN] = perStep
       rows.push([name, ...perStep.map((ms) => ms.toFixed(3)), ((perStep.at(-1) ?? NaN) / first).toFixed(2)])

@@ -26,7 +26,12 @@ export const bench: Bench = {
       const samples: Sample[] = []
       for (let round = 0; round < rounds; round += 1) samples.push(await sample(store))
       const of = (value: (sample: Sample) => number) => median(samples.map(value))
-      rows.push([store, (of(({ totalMs }) => totalMs) / 1000).toFixed(2), of(({ p99Ms }) => p99Ms).toFixed(1), of(({ maxMs }) => maxMs).toFixed(1)])
+      rows.push([
+        store,
+        (of(({ totalMs }) => totalMs) / 1000).toFixed(2),
+        of(({ p99Ms }) => p99Ms).toFixed(1),
+        of(({ maxMs }) => maxMs).toFixed(1),
+      ])
     }
     return { head: ['store', 's', 'late ms, p99', 'longest'], rows }
   },

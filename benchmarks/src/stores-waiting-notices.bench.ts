@@ -22,7 +22,8 @@ export const bench: Bench = {
   async run() {
     const rows: string[][] = []
     for (const store of storeNames) {
-      for (const waiting of [0, sessions]) rows.push([store, (waiting * deadNames.length).toLocaleString('en'), ...(await figures(store, waiting))])
+      for (const waiting of [0, sessions])
+        rows.push([store, (waiting * deadNames.length).toLocaleString('en'), ...(await figures(store, waiting))])
     }
     return { head: ['store', 'waiting', 'CPU ms per idle second', 'ms to the live webhook', 'longest'], rows }
   },
@@ -78,7 +79,13 @@ async function fill(store: SessionStore, count: number): Promise<void> {
   const add = async (place: number): Promise<void> => {
     const key = `waiting:${place}`
     const session = { id: key, agent: 'assistant', metadata: {}, at: Date.now(), settings: {} }
-    const result = await store.commit({ id: key, key, expect: [], writes: [{ op: 'session.ensure', session }, { op: 'session.expire' }], notify })
+    const result = await store.commit({
+      id: key,
+      key,
+      expect: [],
+      writes: [{ op: 'session.ensure', session }, { op: 'session.expire' }],
+      notify,
+    })
     if (!result.ok) throw new Error(`The session ${key} was refused`)
   }
   const places = Array.from({ length: count }, (_, place) => place).values()

@@ -19,7 +19,11 @@ export const storeNames: readonly string[] = Object.keys(stores)
 const answers = [{ text: 20 }]
 
 /** Creates a runtime with a new store of this name. Its agent answers in 20 text deltas. */
-export async function withRuntime<T>(name: string, work: (runtime: Runtime) => Promise<T>, options: Partial<RuntimeOptions> = {}): Promise<T> {
+export async function withRuntime<T>(
+  name: string,
+  work: (runtime: Runtime) => Promise<T>,
+  options: Partial<RuntimeOptions> = {},
+): Promise<T> {
   return withTemporaryFolder(async (folder) => {
     const store = stores[name]?.(folder)
     if (!store) throw new Error(`There is no store ${name}`)

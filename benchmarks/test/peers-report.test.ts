@@ -40,7 +40,10 @@ it('leaves a peer out by name that cannot do the work', () => {
 })
 
 it('compares ours with pi 0.73 in every row that both have', () => {
-  const lines = memoryLines(cell(own, { workload: 'text', samples: samplesOf(1, 3, 4) }), cell(pi, { workload: 'text', samples: samplesOf(2, 2, 9) }))
+  const lines = memoryLines(
+    cell(own, { workload: 'text', samples: samplesOf(1, 3, 4) }),
+    cell(pi, { workload: 'text', samples: samplesOf(2, 2, 9) }),
+  )
   expect(lines).toContain('| work | Bowline, function | × pi 0.73 | pi 0.73 |')
   expect(lines).toContain('| One message of 80,000 text deltas, µs per delta | 3.00 | 1.50 | 2.00 |')
 })

@@ -5,7 +5,16 @@ import { describe, expect, it } from 'vitest'
 import { soakProblems, type SoakFigures } from '../src/soak/soak-figures.ts'
 
 const part = { turns: 100, cpuMsPerTurn: 2, heldBytes: 50 * 2 ** 20 }
-const good: SoakFigures = { parts: [part, part, part, part], turns: 400, completed: 400, sessions: 9, notices: 400, large: 1_200, left: [], problems: [] }
+const good: SoakFigures = {
+  parts: [part, part, part, part],
+  turns: 400,
+  completed: 400,
+  sessions: 9,
+  notices: 400,
+  large: 1_200,
+  left: [],
+  problems: [],
+}
 const withLast = (last: Partial<typeof part>): SoakFigures => ({ ...good, parts: [part, part, part, { ...part, ...last }] })
 
 describe('what is judged of a soak', () => {

@@ -1,6 +1,7 @@
 // An agent with a tool that runs in the browser of the user. The server has the agent, and the page has the tool.
 //
-//   npm install @bowline/server @bowline/client @bowline/sessions @bowline/agent-loop @bowline/llm ai zod esbuild hono @hono/node-server @ai-sdk/openai
+// npm install @bowline/server @bowline/client @bowline/sessions @bowline/agent-loop @bowline/llm ai zod esbuild hono
+// @hono/node-server @ai-sdk/openai
 //   node main.ts
 
 import { join } from 'node:path'
@@ -15,7 +16,12 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 
 /** Without `execute` the tool is remote: the run waits until a client answers. */
-const pageTitle = defineTool({ name: 'page_title', description: 'The title of the page that the user sees', inputSchema: z.object({}), effect: 'pure' })
+const pageTitle = defineTool({
+  name: 'page_title',
+  description: 'The title of the page that the user sees',
+  inputSchema: z.object({}),
+  effect: 'pure',
+})
 
 /** Model without a key: asks the page for its title and answers with it. */
 const offline = scriptedModel(({ prompt }) => {
@@ -29,7 +35,10 @@ const runtime = createRuntime({
 await runtime.start()
 
 // Every visitor is the same user here. See ../hono-server for a login.
-const bowline = createServer({ runtime, auth: async () => ({ id: 'visitor', tenant: 'visitors', scopes: ['sessions:read', 'sessions:write'] }) })
+const bowline = createServer({
+  runtime,
+  auth: async () => ({ id: 'visitor', tenant: 'visitors', scopes: ['sessions:read', 'sessions:write'] }),
+})
 
 // ── The page, bundled at the start ───────────────────────────────────────────
 
@@ -42,4 +51,6 @@ const app = new Hono()
 app.get('/', (c) => c.html(html))
 app.get('/page.js', (c) => c.body(bundle.outputFiles[0]?.text ?? '', 200, { 'content-type': 'text/javascript' }))
 app.all('/api/*', (c) => bowline.fetch(c.req.raw))
-serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 8788), hostname: '127.0.0.1' }, ({ port }) => console.log(`http://127.0.0.1:${port}`))
+serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 8788), hostname: '127.0.0.1' }, ({ port }) =>
+  console.log(`http://127.0.0.1:${port}`),
+)

@@ -9,6 +9,8 @@ export const readerModel = online ?? scriptedModel(() => ({ text: 'It is about k
 const chapters = [1, 2, 3, 4].map((chapter) => ({ name: 'delegate_to_reader', input: { prompt: `Read chapter ${chapter}.` } }))
 
 /** Model without a key: delegates four chapters at once, then answers. */
-const offline = scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'tool' ? { text: 'It is about knots, as far as I could read.' } : { toolCalls: chapters }))
+const offline = scriptedModel(({ prompt }) =>
+  prompt.at(-1)?.role === 'tool' ? { text: 'It is about knots, as far as I could read.' } : { toolCalls: chapters },
+)
 
 export const bossModel = online ?? offline

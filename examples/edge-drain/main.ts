@@ -63,7 +63,11 @@ async function call(path: string, budgetMs: number, body = {}): Promise<void> {
   const startedAt = Date.now()
   alarmAt = Infinity
   const setAlarm = async (atMs: number): Promise<void> => void (alarmAt = atMs)
-  const request = new Request(`https://host.example${path}`, { method: 'POST', headers: { 'idempotency-key': 'order-1' }, body: JSON.stringify(body) })
+  const request = new Request(`https://host.example${path}`, {
+    method: 'POST',
+    headers: { 'idempotency-key': 'order-1' },
+    body: JSON.stringify(body),
+  })
   const { ran, left } = (await (await handle(request, { budgetMs, setAlarm })).json()) as { ran: number; left: number }
   const alarm = alarmAt === Infinity ? 'none' : alarmAt - startedAt < 5000 ? 'now' : 'in five seconds'
   console.log(`${path}: ran ${ran}, left ${left}, alarm ${alarm}`)

@@ -12,7 +12,12 @@ const store = sqliteStateStore({ file: '.bowline/memory.db' })
 const scope = { user: 'ada' } // notes of one scope are not visible in another
 
 // The extension adds the tools memory_save, memory_search and memory_forget, and puts the newest notes into the prompt.
-const agent = defineAgent({ name: 'assistant', model, instructions: 'Save what the user tells you about themselves.', extensions: [memory({ store, scope })] })
+const agent = defineAgent({
+  name: 'assistant',
+  model,
+  instructions: 'Save what the user tells you about themselves.',
+  extensions: [memory({ store, scope })],
+})
 
 const run = agent.run(process.argv[2] ?? 'What is my cat called?')
 for await (const event of run) {

@@ -34,7 +34,8 @@ export function encryptedStateStore(inner: StateStore, key: Uint8Array): StateSt
     }
   }
 
-  const unsealResult = (result: CasResult): CasResult => (!result.ok && result.current ? { ...result, current: unseal(result.current) } : result)
+  const unsealResult = (result: CasResult): CasResult =>
+    !result.ok && result.current ? { ...result, current: unseal(result.current) } : result
 
   return {
     async get(space, id) {

@@ -15,7 +15,8 @@ const hotels = defineAgent({ name: 'hotels', description: 'Knows all hotels', mo
 const agent = defineAgent({
   name: 'planner',
   model: bossModel,
-  instructions: 'Hand research to your subagents with run_in_background, and say at once that you did. Report when you are told that they are done.',
+  instructions:
+    'Hand research to your subagents with run_in_background, and say at once that you did. Report when you are told that they are done.',
   subagents: [trains, hotels], // adds the tools delegate_to_trains and delegate_to_hotels
 })
 

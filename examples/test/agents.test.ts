@@ -9,7 +9,10 @@ it('subagents: answers at once and reports when the background work is done', as
   expect({ faults, code }).toEqual({ faults: '', code: 0 })
   const report = 'planner: The train leaves at 9:04. The Anchor has a free room.'
   const ofAgents = ['trains', 'hotels'].map((name) => lines.filter((line) => line.startsWith(`[${name}]`)))
-  expect(ofAgents).toEqual([['[trains] started', '[trains] completed'], ['[hotels] started', '[hotels] completed']])
+  expect(ofAgents).toEqual([
+    ['[trains] started', '[trains] completed'],
+    ['[hotels] started', '[hotels] completed'],
+  ])
   // The planner says the first line only if it has no result yet. On a slow machine the subagents may be done by then.
   expect(lines.filter((line) => line.startsWith('planner'))).toEqual(['planner: I am looking into it.', report])
   expect(lines).toHaveLength(6)
@@ -28,7 +31,10 @@ it('sales-orchestration: accepts no order before there is an offer', async () =>
 it('budget: refuses the subagent that no longer fits the budget, and never spends more than the limit', async () => {
   const { lines, faults, code } = await start('budget/main.ts').end()
   expect({ faults, code }).toEqual({ faults: '', code: 0 })
-  expect(lines.filter((line) => line.startsWith('[reader]')).map((line) => line.split(':')[0])).toEqual(['[reader] limit', ...Array<string>(3).fill('[reader] completed')])
+  expect(lines.filter((line) => line.startsWith('[reader]')).map((line) => line.split(':')[0])).toEqual([
+    '[reader] limit',
+    ...Array<string>(3).fill('[reader] completed'),
+  ])
   for (const line of lines) {
     const [, spent, reserved] = /spent (\d+), reserved (\d+)/.exec(line) ?? []
     expect(Number(spent ?? 0) + Number(reserved ?? 0)).toBeLessThanOrEqual(7000)
@@ -41,19 +47,30 @@ it('memory: a second process knows facts from the first one', async () => {
   const ask = (text: string) => start('memory/main.ts', { folder, arguments: [text] }).end()
   expect(await ask('What is my cat called?')).toEqual({ lines: ['You have not told me.'], faults: '', code: 0 })
   const note = 'note cat: My cat is called Mio.'
-  expect(await ask('My cat is called Mio.')).toEqual({ lines: ['[memory_save] result', 'I will remember that.', note], faults: '', code: 0 })
+  expect(await ask('My cat is called Mio.')).toEqual({
+    lines: ['[memory_save] result', 'I will remember that.', note],
+    faults: '',
+    code: 0,
+  })
   expect(await ask('What is my cat called?')).toEqual({ lines: ['You told me: My cat is called Mio.', note], faults: '', code: 0 })
 })
 
 it('own-store: passes every test of the kit', async () => {
   const { lines, faults, code } = await start('own-store/main.ts').end()
   expect({ faults, code }).toEqual({ faults: '', code: 0 })
-  const countOf = (name: string) => Number(lines.find((line) => line.includes(` ${name} `))?.split(' ').at(-1))
+  const countOf = (name: string) =>
+    Number(
+      lines
+        .find((line) => line.includes(` ${name} `))
+        ?.split(' ')
+        .at(-1),
+    )
   expect(countOf('pass')).toBeGreaterThan(20)
   expect([countOf('fail'), countOf('skipped'), countOf('todo')]).toEqual([0, 0, 0])
 })
 
-const say = async (store: string, folder: string) => (await start('stores/main.ts', { folder, env: { DATABASE_URL: database.url }, arguments: [store] }).end()).lines
+const say = async (store: string, folder: string) =>
+  (await start('stores/main.ts', { folder, env: { DATABASE_URL: database.url }, arguments: [store] }).end()).lines
 
 it.each(['sqlite', 'postgres'])('stores: the same agent continues its conversation on %s', async (store) => {
   const folder = newFolder()

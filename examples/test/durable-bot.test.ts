@@ -14,7 +14,12 @@ it('durable-bot: killed in the middle of a payment it resumes, and pays once', a
   expect(payments()).toHaveLength(1)
 
   expect(await start('durable-bot/main.ts', { folder }).end()).toEqual({
-    lines: ['[bot] asks the bank what became of the payment', '[bot] goes on after a crash', '[bot] pay: result', 'completed: Your bill is paid.'],
+    lines: [
+      '[bot] asks the bank what became of the payment',
+      '[bot] goes on after a crash',
+      '[bot] pay: result',
+      'completed: Your bill is paid.',
+    ],
     faults: '',
     code: 0,
   })

@@ -21,15 +21,28 @@ it('S193: edge-drain works when it is called, and keeps nothing running between 
   expect(await rowsOf('select 1 from bowline.process')).toEqual([])
   const ours = `from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
   await vi.waitFor(async () => expect(await rowsOf(`select query ${ours}`)).toEqual([]), { timeout: 2000 })
-  expect(await rowsOf(`select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)).toEqual([])
+  expect(
+    await rowsOf(
+      `select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+    ),
+  ).toEqual([])
   expect(program.process.exitCode).toBe(null)
 
   expect(await program.end()).toEqual({
-    lines: ['/send: ran 0, left 1, alarm now', '/wake: ran 1, left 0, alarm in five seconds', '/wake: ran 1, left 0, alarm now', '/wake: ran 0, left 0, alarm none'],
+    lines: [
+      '/send: ran 0, left 1, alarm now',
+      '/wake: ran 1, left 0, alarm in five seconds',
+      '/wake: ran 1, left 0, alarm now',
+      '/wake: ran 0, left 0, alarm none',
+    ],
     faults: '',
     code: 0,
   })
-  const reading = createRuntime({ agents: [defineAgent({ name: 'buyer', model: scriptedModel([]) })], store: postgresStore({ connectionString: database.url }), concurrency: 0 })
+  const reading = createRuntime({
+    agents: [defineAgent({ name: 'buyer', model: scriptedModel([]) })],
+    store: postgresStore({ connectionString: database.url }),
+    concurrency: 0,
+  })
   onTestFinished(() => reading.stop())
   const { items } = await reading.session('order:1').messages()
   expect(items.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'assistant'])

@@ -31,7 +31,8 @@ it('nextjs-chat: a reloaded page resumes the answer, and Stop ends it', async ()
   const baseUrl = await start('test/fixtures/next-server.ts').printed(url)
   const chats = createChatClient({ baseUrl })
   const open = async () => new Chat({ id: 'ships', messages: (await chats.load('ships')).messages, transport: chats.transport })
-  const textOf = (chat: Awaited<ReturnType<typeof open>>) => chat.lastMessage?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
+  const textOf = (chat: Awaited<ReturnType<typeof open>>) =>
+    chat.lastMessage?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 
   const first = await open()
   void first.sendMessage({ text: 'Tell me a story.' })
@@ -51,7 +52,9 @@ it('nextjs-chat: a reloaded page resumes the answer, and Stop ends it', async ()
 
   // The next message is accepted at once.
   void second.sendMessage({ text: 'Another one.' })
-  await vi.waitFor(() => expect(second.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']), { timeout: 20_000 })
+  await vi.waitFor(() => expect(second.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']), {
+    timeout: 20_000,
+  })
   await vi.waitFor(() => expect(textOf(second)).toContain('A ship lay'), { timeout: 20_000 })
   await chats.stop('ships')
 })

@@ -51,8 +51,9 @@ export function start(name: string, options: StartOptions = {}): Program {
   return {
     process: child,
     async printed(text) {
-      const found = (): string | undefined => (typeof text === 'string' ? (output.includes(text) ? text : undefined) : text.exec(output)?.[0])
-      for (let isOpen = true; ; ) {
+      const found = (): string | undefined =>
+        typeof text === 'string' ? (output.includes(text) ? text : undefined) : text.exec(output)?.[0]
+      for (let isOpen = true; ;) {
         const part = found()
         if (part !== undefined) return part
         if (!isOpen) throw new Error(`${name} ended without ${String(text)}: ${output}\n${faults}`)

@@ -39,7 +39,12 @@ const order = defineTool({
   execute: ({ item, price }) => `Ordered one ${item} for ${price}.`,
 })
 
-const agent = defineAgent({ name: 'buyer', model, instructions: 'Buy what the user asks for, at the best price.', tools: [stock, compare, order] })
+const agent = defineAgent({
+  name: 'buyer',
+  model,
+  instructions: 'Buy what the user asks for, at the best price.',
+  tools: [stock, compare, order],
+})
 const journal = createMemoryJournal() // stores the conversation between runs
 const terminal = createInterface({ input: process.stdin, output: process.stdout })
 

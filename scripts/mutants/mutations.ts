@@ -49,7 +49,11 @@ const boundaries = new Map<ts.SyntaxKind, string>([
   [ts.SyntaxKind.GreaterThanEqualsToken, '>'],
 ])
 
-const logical: readonly ts.SyntaxKind[] = [ts.SyntaxKind.AmpersandAmpersandToken, ts.SyntaxKind.BarBarToken, ts.SyntaxKind.QuestionQuestionToken]
+const logical: readonly ts.SyntaxKind[] = [
+  ts.SyntaxKind.AmpersandAmpersandToken,
+  ts.SyntaxKind.BarBarToken,
+  ts.SyntaxKind.QuestionQuestionToken,
+]
 
 /** Returns the possible faults, each in one place, in the order of the text. Error messages and types are not changed. */
 export function mutantsOf(fileName: string, text: string): readonly Mutant[] {
@@ -75,7 +79,8 @@ function mistakesAt(node: ts.Node, source: ts.SourceFile): readonly Mistake[] {
   if (ts.isIfStatement(node)) return [...conditionMistakes(node.expression, source), ...elseMistakes(node, source)]
   if (ts.isConditionalExpression(node)) return conditionMistakes(node.condition, source)
   if (ts.isBinaryExpression(node)) return operatorMistakes(node, source)
-  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) return [['drop-not', node, node.operand.getText(source)]]
+  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken)
+    return [['drop-not', node, node.operand.getText(source)]]
   if (ts.isExpressionStatement(node)) return statementMistakes(node)
   if (ts.isAwaitExpression(node)) return [['drop-await', node, `(${node.expression.getText(source)})`]]
   if (ts.isObjectLiteralExpression(node)) return node.properties.map((property) => ['drop-key', property, '...{}'] as const)
@@ -102,7 +107,8 @@ function operatorMistakes({ left, operatorToken, right, parent }: ts.BinaryExpre
   const other = swapped.get(operatorToken.kind)
   // `a && { key }` in a spread is a key that may be absent, not a decision between two values.
   const isSpread = ts.isParenthesizedExpression(parent) && ts.isSpreadAssignment(parent.parent)
-  if (other !== undefined && !(isText && operatorToken.kind === ts.SyntaxKind.PlusToken) && !isSpread) mistakes.push(['swap-operator', operatorToken, other])
+  if (other !== undefined && !(isText && operatorToken.kind === ts.SyntaxKind.PlusToken) && !isSpread)
+    mistakes.push(['swap-operator', operatorToken, other])
   const boundary = boundaries.get(operatorToken.kind)
   if (boundary !== undefined) mistakes.push(['move-boundary', operatorToken, boundary])
   if (logical.includes(operatorToken.kind)) {
@@ -145,7 +151,10 @@ function isAssigned(node: ts.Node): boolean {
 /** Returns true for the name of a property or a module. */
 function isName(node: ts.StringLiteral): boolean {
   const { parent } = node
-  return (ts.isPropertyAssignment(parent) && parent.name === node) || (ts.isCallExpression(parent) && parent.expression.kind === ts.SyntaxKind.ImportKeyword)
+  return (
+    (ts.isPropertyAssignment(parent) && parent.name === node) ||
+    (ts.isCallExpression(parent) && parent.expression.kind === ts.SyntaxKind.ImportKeyword)
+  )
 }
 
 /** Returns true for a text for people: messages of errors are not tested. */

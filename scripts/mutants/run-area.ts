@@ -94,13 +94,20 @@ function drawFrom(possible: readonly PlacedMutant[], { root, sampleSize, seed }:
   // Checks twice the number still needed at a time, because about half of them compile.
   for (let from = 0, size = 2 * sampleSize; drawn.length < sampleSize && from < inOrder.length; from += size) {
     const asked = inOrder.slice(from, from + size)
-    const accepted = acceptedByTypes(root, asked.map((mutant) => ({ source: mutant.source, text: plant(readFileSync(join(root, mutant.source), 'utf8'), mutant) })))
+    const accepted = acceptedByTypes(
+      root,
+      asked.map((mutant) => ({ source: mutant.source, text: plant(readFileSync(join(root, mutant.source), 'utf8'), mutant) })),
+    )
     drawn.push(...asked.filter((_mutant, place) => accepted[place]))
   }
   return drawn.slice(0, sampleSize).sort((one, other) => one.source.localeCompare(other.source) || one.start - other.start)
 }
 
-async function runPart({ project, tests }: AreaPart, mutants: readonly PlacedMutant[], options: RunAreaOptions): Promise<readonly PlacedMutant[]> {
+async function runPart(
+  { project, tests }: AreaPart,
+  mutants: readonly PlacedMutant[],
+  options: RunAreaOptions,
+): Promise<readonly PlacedMutant[]> {
   const { root, print } = options
   const runner = new TestRunner({ root, project, tests })
   const unnoticed: PlacedMutant[] = []
@@ -113,7 +120,9 @@ async function runPart({ project, tests }: AreaPart, mutants: readonly PlacedMut
         const answer = await runner.run({ file, text: plant(original, mutant), original }, limitMs)
         const noticedBy = answer === 'hangs' ? 'the time limit' : answer.noticedBy
         if (noticedBy === undefined) unnoticed.push(mutant)
-        print(`${noticedBy === undefined ? 'UNNOTICED' : 'noticed'} ${describeMutant(mutant)}${noticedBy === undefined ? '' : ` by ${noticedBy}`}`)
+        print(
+          `${noticedBy === undefined ? 'UNNOTICED' : 'noticed'} ${describeMutant(mutant)}${noticedBy === undefined ? '' : ` by ${noticedBy}`}`,
+        )
       } finally {
         writeFileSync(file, original)
       }

@@ -85,7 +85,8 @@ function write(file: string, text: string): void {
 }
 
 async function run(): Promise<TestAnswer> {
-  if (specifications.length !== tests.length) return { noticedBy: `${tests.length} test files are wanted, ${specifications.length} found`, tests: 0, quickFirst: tests }
+  if (specifications.length !== tests.length)
+    return { noticedBy: `${tests.length} test files are wanted, ${specifications.length} found`, tests: 0, quickFirst: tests }
   const result = await vitest.runTestSpecifications(specifications)
   const noticedBy = firstFailure(result)
   const passed = result.testModules.flatMap((module) => [...module.children.allTests('passed')])

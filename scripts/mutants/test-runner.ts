@@ -40,7 +40,11 @@ export class TestRunner {
 
 function startProcess(options: TestProcessOptions): Promise<ChildProcess> {
   // In its own process group, so that the workers and programs of the tests end with it.
-  const child = fork(program, [JSON.stringify(options)], { cwd: options.root, detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = fork(program, [JSON.stringify(options)], {
+    cwd: options.root,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
   const end = (): void => killGroup(child)
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))

@@ -35,7 +35,11 @@ function check(root: string, config: string, changed: readonly ChangedSource[], 
   const sources = new Set(changed.map(({ source }) => source))
   const unchanged = [...sources].map((source) => copyOf({ source, text: readFileSync(join(root, source), 'utf8') }, 'unchanged'))
   const copies = changed.map((one, place) => copyOf(one, `mistake-${place}`))
-  const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(config, (file) => ts.sys.readFile(file)).config, ts.sys, join(config, '..'))
+  const { options } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(config, (file) => ts.sys.readFile(file)).config,
+    ts.sys,
+    join(config, '..'),
+  )
   const wanted = { ...options, noEmit: true, incremental: false, composite: false, noUnusedLocals: false, noUnusedParameters: false }
   const host = ts.createCompilerHost(wanted)
   const program = ts.createProgram([...unchanged, ...copies], wanted, {
@@ -54,7 +58,8 @@ function check(root: string, config: string, changed: readonly ChangedSource[], 
   }
   for (const file of unchanged) {
     const [error] = errorsOf(file)
-    if (error) throw new Error(`A copy of an unchanged source has errors: ${file}: ${ts.flattenDiagnosticMessageText(error.messageText, ' ')}`)
+    if (error)
+      throw new Error(`A copy of an unchanged source has errors: ${file}: ${ts.flattenDiagnosticMessageText(error.messageText, ' ')}`)
   }
   changed.forEach((one, place) => accepted.set(one, errorsOf(copies[place] ?? '').length === 0))
 }

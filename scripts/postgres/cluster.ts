@@ -50,7 +50,9 @@ export function createCluster(options: ClusterOptions): void {
   if (user) chownSync(passwordFile, user.uid, user.gid)
   const flags = ['--no-sync', '--encoding=UTF8', '--locale=C', '--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256']
   const made = spawnSync(join(usablePrograms(options), 'initdb'), [...flags, `--pwfile=${passwordFile}`, '-D', dataFolder(folder)], {
-    ...{ ...user, cwd: folder, encoding: 'utf8' },
+    ...user,
+    cwd: folder,
+    encoding: 'utf8',
   })
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr}`)
 }
@@ -73,7 +75,9 @@ async function startOn(options: ClusterOptions, port: number): Promise<StartedSe
   const { folder } = options
   const settings = Object.entries({ ...settingsOf(options), port: String(port) }).map(([name, value]) => `--${name}=${value}`)
   const server = spawn(join(usablePrograms(options), 'postgres'), ['-D', dataFolder(folder), ...settings], {
-    ...{ ...serverUser(), cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] },
+    ...serverUser(),
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
   await untilReady(server)
   return { server, address: { socketFolder: folder, port, password, pid: server.pid ?? 0 } }
@@ -86,9 +90,17 @@ function dataFolder(folder: string): string {
 function settingsOf({ folder, durable, settings }: ClusterOptions): Readonly<Record<string, string>> {
   const onDisk = durable ? {} : { fsync: 'off', full_page_writes: 'off' }
   return {
-    ...{ listen_addresses: '127.0.0.1', unix_socket_directories: folder, max_connections: '200', shared_buffers: '64MB' },
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: folder,
+    max_connections: '200',
+    shared_buffers: '64MB',
     // There is no replication.
-    ...{ wal_level: 'minimal', max_wal_senders: '0', logging_collector: 'off', log_min_messages: 'log', ...onDisk, ...settings },
+    wal_level: 'minimal',
+    max_wal_senders: '0',
+    logging_collector: 'off',
+    log_min_messages: 'log',
+    ...onDisk,
+    ...settings,
   }
 }
 
@@ -119,7 +131,9 @@ export async function freePort(): Promise<number> {
 /** Returns the user for the server. Returns undefined if the user of this process can run it. */
 export function serverUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const users = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'))
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
   const found = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
   if (!found) throw new Error('Root must not run a Postgres server, and there is neither a user postgres nor a user nobody.')
   return { uid: Number(found[2]), gid: Number(found[3]) }

@@ -17,7 +17,8 @@ export function findPgBouncer(env: Readonly<Record<string, string | undefined>> 
   }
   const folders = [...(env['PATH'] ?? '').split(delimiter), debianFolder].filter((folder) => folder !== '')
   const found = folders.map((folder) => join(folder, 'pgbouncer')).find(isExecutable)
-  if (found === undefined && env['CI']) throw new Error('PgBouncer is missing: install it (apt-get install -y pgbouncer), or name it in PGBOUNCER.')
+  if (found === undefined && env['CI'])
+    throw new Error('PgBouncer is missing: install it (apt-get install -y pgbouncer), or name it in PGBOUNCER.')
   return found
 }
 

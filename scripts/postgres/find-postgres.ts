@@ -32,7 +32,8 @@ export function findPostgres(env: Readonly<Record<string, string | undefined>> =
 
 function wantedMajor(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
-  if (!/^\d{2}$/.test(text)) throw new TypeError(`TEST_POSTGRES_VERSION must be a major version such as 15, but is ${JSON.stringify(text)}.`)
+  if (!/^\d{2}$/.test(text))
+    throw new TypeError(`TEST_POSTGRES_VERSION must be a major version such as 15, but is ${JSON.stringify(text)}.`)
   return Number(text)
 }
 

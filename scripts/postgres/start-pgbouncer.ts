@@ -17,12 +17,18 @@ export interface PgBouncer {
 export type PoolMode = 'session' | 'transaction' | 'statement'
 
 /** Ends the pooler when this process has ended, because the input of the shell then closes. */
-const guard = 'exec 3<&0; (exec "$@") </dev/null & pooler=$!; (read -r _ <&3; kill -9 "$pooler") & reader=$!; wait "$pooler"; kill "$reader"'
+const guard =
+  'exec 3<&0; (exec "$@") </dev/null & pooler=$!; (read -r _ <&3; kill -9 "$pooler") & reader=$!; wait "$pooler"; kill "$reader"'
 
 const mostTries = 5
 
 /** Starts a pooler for all databases of a server. Any user name is accepted. */
-export async function startPgBouncer(binary: string, serverUrl: string, mode: PoolMode, settings: Readonly<Record<string, string>> = {}): Promise<PgBouncer> {
+export async function startPgBouncer(
+  binary: string,
+  serverUrl: string,
+  mode: PoolMode,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PgBouncer> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
     try {
@@ -70,13 +76,23 @@ async function startOn({ binary, serverUrl, port, settings }: Place): Promise<Pg
 function configOf(serverUrl: string, port: number, settings: Readonly<Record<string, string>>): string {
   const { host, port: serverPort, user = '', password } = new pg.Client({ connectionString: serverUrl })
   const secret = typeof password === 'string' ? ` password=${password}` : ''
-  const all = { listen_addr: '127.0.0.1', listen_port: String(port), unix_socket_dir: '', auth_type: 'any', max_client_conn: '200', ...settings }
+  const all = {
+    listen_addr: '127.0.0.1',
+    listen_port: String(port),
+    unix_socket_dir: '',
+    auth_type: 'any',
+    max_client_conn: '200',
+    ...settings,
+  }
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`)
   return ['[databases]', `* = host=${host} port=${serverPort} user=${user}${secret}`, '[pgbouncer]', ...lines, ''].join('\n')
 }
 
 /** Resolves when it listens. Continues to read its output, because a full pipe would stop it. */
-async function untilReady(child: { readonly stderr: NodeJS.ReadableStream; once(event: 'exit', listener: () => void): unknown }): Promise<void> {
+async function untilReady(child: {
+  readonly stderr: NodeJS.ReadableStream
+  once(event: 'exit', listener: () => void): unknown
+}): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const said: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => {

@@ -43,7 +43,8 @@ export async function startPostgres({ durable = false, settings = {}, version }:
   const options: KeeperOptions = { programs: findPostgres({ ...process.env, ...wanted }), root: rootFolder(durable), durable, settings }
   // In its own process group, so that a signal of the terminal does not reach it.
   const keeper = spawn(process.execPath, [fileURLToPath(new URL('keeper.ts', import.meta.url)), JSON.stringify(options)], {
-    ...{ detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '' },
   })
   const { stdin, stdout } = keeper

@@ -29,12 +29,16 @@ export type RedisConfig = Readonly<Record<string, string>>
 
 /** Settings: every acknowledged change is in the append-only file, and nothing is ever evicted. */
 const durable: RedisConfig = {
-  ...{ appendonly: 'yes', appendfsync: 'always', save: '', 'maxmemory-policy': 'noeviction' },
+  appendonly: 'yes',
+  appendfsync: 'always',
+  save: '',
+  'maxmemory-policy': 'noeviction',
   'enable-debug-command': 'local',
 }
 
 /** Ends the server when this process has ended in any way, because the input of the shell then closes. */
-const guard = 'exec 3<&0; (exec "$@") </dev/null & server=$!; echo "pid $server"; (read -r _ <&3; kill -9 "$server") & reader=$!; wait "$server"; kill "$reader"; echo ended'
+const guard =
+  'exec 3<&0; (exec "$@") </dev/null & server=$!; echo "pid $server"; (read -r _ <&3; kill -9 "$server") & reader=$!; wait "$server"; kill "$reader"; echo ended'
 
 const mostTries = 5
 

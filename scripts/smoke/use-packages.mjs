@@ -29,10 +29,7 @@ const add = defineTool({
 })
 
 function agentWithScript() {
-  const model = scriptedModel([
-    { toolCalls: [{ name: 'add', input: { left: 1, right: 2 } }] },
-    { text: 'It is three.', chunk: 4 },
-  ])
+  const model = scriptedModel([{ toolCalls: [{ name: 'add', input: { left: 1, right: 2 } }] }, { text: 'It is three.', chunk: 4 }])
   return defineAgent({ name: 'calculator', model, tools: [add] })
 }
 

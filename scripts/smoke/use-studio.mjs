@@ -6,14 +6,21 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 
 const [bin] = process.argv.slice(2)
-writeFileSync('agents.mjs', `
+writeFileSync(
+  'agents.mjs',
+  `
 import { defineAgent } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 export const assistant = defineAgent({ name: 'assistant', model: scriptedModel(() => ({ text: 'Hello.' })) })
-`)
+`,
+)
 const started = []
 try {
-  const server = await start(join('node_modules/.bin/bowline-server'), ['--agents', 'agents.mjs', '--auth', 'none', '--store', 'memory:', '--port', '0'], /listening on (\S+)/)
+  const server = await start(
+    join('node_modules/.bin/bowline-server'),
+    ['--agents', 'agents.mjs', '--auth', 'none', '--store', 'memory:', '--port', '0'],
+    /listening on (\S+)/,
+  )
   const port = await freePort()
   const studio = await start(bin, ['--server', server, '--port', String(port)], /ready: (\S+)/)
   const page = await textOf(studio, '/')
@@ -48,10 +55,12 @@ function start(command, args, form) {
 
 function freePort() {
   return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject).listen(0, '127.0.0.1', () => {
-      const { port } = probe.address()
-      probe.close(() => resolve(port))
-    })
+    const probe = createServer()
+      .once('error', reject)
+      .listen(0, '127.0.0.1', () => {
+        const { port } = probe.address()
+        probe.close(() => resolve(port))
+      })
   })
 }
 

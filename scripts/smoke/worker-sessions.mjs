@@ -11,7 +11,11 @@ async function start() {
   const model = scriptedModel([{ text: 'Hello from a worker.', chunk: 5 }, { text: 'Hello again.' }])
   const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model })] })
   await runtime.start()
-  return createServer({ runtime, auth: () => ({ id: 'me', tenant: 'acme', scopes: ['sessions:read', 'sessions:write'] }), hosts: ['worker'] })
+  return createServer({
+    runtime,
+    auth: () => ({ id: 'me', tenant: 'acme', scopes: ['sessions:read', 'sessions:write'] }),
+    hosts: ['worker'],
+  })
 }
 
 export default {
@@ -27,6 +31,7 @@ export default {
     const { text } = await run.result()
     if (text !== 'Hello from a worker.' || deltas === 0) throw new Error(`${deltas} deltas and the text ${text}`)
     const { status, messages } = await session.send('And again?').result()
-    if (status !== 'completed' || messages.at(-1).content[0].text !== 'Hello again.') throw new Error(`${status} ${JSON.stringify(messages)}`)
+    if (status !== 'completed' || messages.at(-1).content[0].text !== 'Hello again.')
+      throw new Error(`${status} ${JSON.stringify(messages)}`)
   },
 }

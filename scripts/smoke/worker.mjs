@@ -20,7 +20,10 @@ async function answer() {
   let view = emptyView
   for await (const event of run) view = reduceEvents(view, event)
   const { status, text } = await run.result()
-  const { stopReason } = await streamMessage({ model: scriptedModel([{ text: 'Hello.' }]), messages: [{ role: 'user', content: 'Hi' }] }).result()
+  const { stopReason } = await streamMessage({
+    model: scriptedModel([{ text: 'Hello.' }]),
+    messages: [{ role: 'user', content: 'Hi' }],
+  }).result()
   return { status, text, messages: view.messages.length, stopReason }
 }
 

@@ -27,7 +27,8 @@ describe('comments on exports', () => {
 
   it('D45: names each export of this package whose comment is missing, has only tags or is a word or two', () => {
     const files = {
-      '/index.d.ts': "export * from './all.ts'\nexport { Renamed as Other } from './all.ts'\nexport { ai } from 'ai'\nexport { y } from '@x/y'\n",
+      '/index.d.ts':
+        "export * from './all.ts'\nexport { Renamed as Other } from './all.ts'\nexport { ai } from 'ai'\nexport { y } from '@x/y'\n",
       '/all.d.ts': [
         '/** Returns the sum of two numbers. */\nexport declare function sum(): number;',
         '/** @internal */\nexport declare const onlyTag: number;',
@@ -61,7 +62,18 @@ describe('API reports', () => {
       ].join('\n'),
       '/inner.d.ts': 'export interface Inner { readonly deeper: Deeper; }\ntype Deeper = Deeper[];\n',
     }
-    const api = readApis(new Map(Object.entries(files)), new Map([['p', new Map([['@x/p', '/index.d.ts'], ['@x/p/sub', '/sub.d.ts']])]])).get('p')
+    const api = readApis(
+      new Map(Object.entries(files)),
+      new Map([
+        [
+          'p',
+          new Map([
+            ['@x/p', '/index.d.ts'],
+            ['@x/p/sub', '/sub.d.ts'],
+          ]),
+        ],
+      ]),
+    ).get('p')
     expect(api && reportOf(api)).toMatchInlineSnapshot(`
       "Written by \`npm run api\`. Do not edit.
 
@@ -98,7 +110,8 @@ describe('API reports', () => {
 
 describe('changesets of API changes', () => {
   let folder = ''
-  const git = (...args: string[]) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     writeFileSync(join(folder, path), text)
@@ -160,6 +173,9 @@ describe('changesets of API changes', () => {
 
 const base = baseOf(root)
 
-it.skipIf(base === undefined)('D45: each package whose report differs from the base branch has a changeset (skipped without main or origin/main)', () => {
-  expect(missingChangesets(root, base ?? '')).toEqual([])
-})
+it.skipIf(base === undefined)(
+  'D45: each package whose report differs from the base branch has a changeset (skipped without main or origin/main)',
+  () => {
+    expect(missingChangesets(root, base ?? '')).toEqual([])
+  },
+)

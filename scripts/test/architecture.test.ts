@@ -14,7 +14,9 @@ interface Manifest {
 type Room = string | { readonly room: string; readonly holds: readonly string[] }
 
 const roomsOf = (name: string): readonly (readonly Room[])[] =>
-  ((structure as Readonly<Record<string, readonly (Room | readonly Room[])[]>>)[name] ?? []).map((level) => (Array.isArray(level) ? (level as readonly Room[]) : [level as Room]))
+  ((structure as Readonly<Record<string, readonly (Room | readonly Room[])[]>>)[name] ?? []).map((level) =>
+    Array.isArray(level) ? (level as readonly Room[]) : [level as Room],
+  )
 const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
 const names = readdirSync(join(root, 'packages')).sort()
 
@@ -43,7 +45,11 @@ describe('docs/architecture.md', () => {
   it.each(names)('draws the imports of %s as in package.json and the layer table', (name) => {
     const [, below = ''] = drawn.find(([drawnName]) => drawnName === name) ?? []
     const imports = below === 'nothing of ours' ? [] : words(below)
-    expect(imports.map((one) => `@bowline/${one.replace('*', '')}`).toSorted()).toEqual(Object.keys(manifestOf(name).dependencies ?? {}).filter(isOurs).toSorted())
+    expect(imports.map((one) => `@bowline/${one.replace('*', '')}`).toSorted()).toEqual(
+      Object.keys(manifestOf(name).dependencies ?? {})
+        .filter(isOurs)
+        .toSorted(),
+    )
     expect(imports.filter((one) => !one.endsWith('*')).toSorted()).toEqual([...(layers[name]?.packages ?? [])].toSorted())
   })
 
@@ -52,8 +58,16 @@ describe('docs/architecture.md', () => {
     const [libraries = '', peers = ''] = cell.split('; peers ')
     const named = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, library = '']) => library).toSorted()
     const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(name)
-    expect(named(libraries)).toEqual(Object.keys(dependencies).filter((library) => !isOurs(library)).toSorted())
-    expect(named(peers)).toEqual(Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true).toSorted())
+    expect(named(libraries)).toEqual(
+      Object.keys(dependencies)
+        .filter((library) => !isOurs(library))
+        .toSorted(),
+    )
+    expect(named(peers)).toEqual(
+      Object.keys(peerDependencies)
+        .filter((peer) => peerDependenciesMeta[peer]?.optional !== true)
+        .toSorted(),
+    )
   })
 
   it.each(names)('draws the rooms of %s in the order of structure.js, each with its purpose', (name) => {
@@ -61,16 +75,25 @@ describe('docs/architecture.md', () => {
     const lines = drawing(`rooms of ${name}`).map((line) => /^(\S+(?: \S+)*) {2,}(\S.*)$/.exec(line) ?? [])
     expect(lines.every(({ length }) => length === 3)).toBe(true)
     const rooms = lines.map(([, left = '']) => left.split(' | '))
-    const folders = rooms.map((level) => level.flatMap((room) => (room.endsWith('/*') ? readdirSync(join(root, 'packages', name, 'src', room.slice(0, -2))).map((feature) => room.replace('*', feature)) : [room])))
+    const folders = rooms.map((level) =>
+      level.flatMap((room) =>
+        room.endsWith('/*')
+          ? readdirSync(join(root, 'packages', name, 'src', room.slice(0, -2))).map((feature) => room.replace('*', feature))
+          : [room],
+      ),
+    )
     expect(folders.map((level) => level.toSorted())).toEqual(levels.map((level) => level.toSorted()).toReversed())
   })
 
   it.each(names)('leaves out no folder or file of %s', (name) => {
-    const held = roomsOf(name).flat().flatMap((room) => (typeof room === 'string' ? [room.replace(/\/.*/, '')] : room.holds))
+    const held = roomsOf(name)
+      .flat()
+      .flatMap((room) => (typeof room === 'string' ? [room.replace(/\/.*/, '')] : room.holds))
     expect(new Set(held)).toEqual(new Set(readdirSync(join(root, 'packages', name, 'src'))))
   })
 
   it('names only existing files and folders', () => {
-    for (const [, file = ''] of page.matchAll(/`((?:scripts|apps)\/[\w./-]+|(?:structure|eslint\.layers)\.js)`/g)) expect(existsSync(join(root, file)), file).toBe(true)
+    for (const [, file = ''] of page.matchAll(/`((?:scripts|apps)\/[\w./-]+|(?:structure|eslint\.layers)\.js)`/g))
+      expect(existsSync(join(root, file)), file).toBe(true)
   })
 })

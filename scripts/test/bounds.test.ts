@@ -11,46 +11,135 @@ const root = join(import.meta.dirname, '../../packages')
 
 /** Bound of what a process remembers: what happens at it, the file of the test and the start of its name. */
 const remembered: Readonly<Record<string, readonly [at: string, file: string, test: string]>> = {
-  'agent-loop/plugins/prompt/cache.ts limit': ['drops the prompt unused for longest', 'agent-loop/test/plugins/prompt/cache.test.ts', 'holds 100 entries'],
-  'agent-loop/plugins/compaction/facts.ts mostFacts': ['drops the oldest facts', 'agent-loop/test/plugins/compaction/facts.test.ts', 'are bounded: the latest'],
+  'agent-loop/plugins/prompt/cache.ts limit': [
+    'drops the prompt unused for longest',
+    'agent-loop/test/plugins/prompt/cache.test.ts',
+    'holds 100 entries',
+  ],
+  'agent-loop/plugins/compaction/facts.ts mostFacts': [
+    'drops the oldest facts',
+    'agent-loop/test/plugins/compaction/facts.test.ts',
+    'are bounded: the latest',
+  ],
   'bridge/agent-directory.ts usualMaxTold': ['reports no more agents', 'bridge/test/bounds.test.ts', 'agents that cannot be listed'],
-  'bridge/requests/event-readers.ts maxQueuedEvents': ['drops deltas, else ends the reader', 'bridge/test/event-readers.test.ts', 'a slow reader loses deltas'],
-  'bridge/sessions/unattached-sessions.ts usualMaxOwners': ['drops the owner read first', 'bridge/test/bounds.test.ts', 'owners with sessions'],
+  'bridge/requests/event-readers.ts maxQueuedEvents': [
+    'drops deltas, else ends the reader',
+    'bridge/test/event-readers.test.ts',
+    'a slow reader loses deltas',
+  ],
+  'bridge/sessions/unattached-sessions.ts usualMaxOwners': [
+    'drops the owner read first',
+    'bridge/test/bounds.test.ts',
+    'owners with sessions',
+  ],
   'client/client-options.ts mostNames': ['drops the oldest name', 'client/test/bounds.test.tsx', 'remembers the newest thousand'],
-  'client/react/session-store.ts usualKeptEvents': ['drops the oldest events', 'client/test/bounds.test.tsx', 'C23: a snapshot has the newest events'],
-  'llm/models/models.ts keptModels': ['drops the model unused for longest', 'llm/test/recently-used.test.ts', 'keeps the most recently used'],
+  'client/react/session-store.ts usualKeptEvents': [
+    'drops the oldest events',
+    'client/test/bounds.test.tsx',
+    'C23: a snapshot has the newest events',
+  ],
+  'llm/models/models.ts keptModels': [
+    'drops the model unused for longest',
+    'llm/test/recently-used.test.ts',
+    'keeps the most recently used',
+  ],
   'llm/models/recently-used.ts longestName': ['does not keep it', 'llm/test/recently-used.test.ts', 'keeps no entry with a very long name'],
   'server/execute/limit-downloads.ts maxAtOnce': ['waits', 'server/test/execute/limit-downloads.test.ts', 'V73, V79: four files'],
   'server/execute/limit-downloads.ts maxWaiting': ['refuses', 'server/test/execute/limit-downloads.test.ts', 'V73, V79: four files'],
-  'server/node/traced-runs.ts maxRemembered': ['drops the oldest link', 'server/test/observe/spans.test.ts', 'V92: of the inputs whose runs'],
+  'server/node/traced-runs.ts maxRemembered': [
+    'drops the oldest link',
+    'server/test/observe/spans.test.ts',
+    'V92: of the inputs whose runs',
+  ],
   'server/rate/running-runs.ts most': ['drops a tenant; reads again', 'server/test/bounds.test.ts', 'V77: so many tenants'],
-  'server/sse/shared-frames.ts maxStoredBytes': ['drops the oldest frames', 'server/test/sse/shared-frames.test.ts', 'V37: the cache for other readers'],
-  'server/sse/shared-frames.ts maxKeptBytes': ['shares it while a reader holds it', 'server/test/sse/shared-frames.test.ts', 'V37, V39: fifty stalled'],
+  'server/sse/shared-frames.ts maxStoredBytes': [
+    'drops the oldest frames',
+    'server/test/sse/shared-frames.test.ts',
+    'V37: the cache for other readers',
+  ],
+  'server/sse/shared-frames.ts maxKeptBytes': [
+    'shares it while a reader holds it',
+    'server/test/sse/shared-frames.test.ts',
+    'V37, V39: fifty stalled',
+  ],
   'sessions/commands/run-driver.ts maxExpected': ['drops the driver that waits longest', 'sessions/test/bounds.test.ts', 'drivers of runs'],
-  'sessions/log/live-log.ts ringBytes': ['drops the older half', 'sessions/test/log/live-log.test.ts', 'S117: deltas of a message beyond the ring'],
-  'sessions/log/reader-queue.ts maxQueueBytes': ['empties it; reads the store', 'sessions/test/log/reader-queue.test.ts', 'S117: is full at exactly its bytes'],
-  'sessions/log/share-deltas.ts mostBytes': ['drops deltas of the message', 'sessions/test/log/share-deltas.test.ts', 'S188: a store that %s'],
-  'sessions/orchestration/changes.ts recentToolsKept': ['drops the oldest', 'sessions/test/orchestration/state.test.ts', 'O12: a used tool is first'],
-  'sessions/orchestration/changes.ts usesKept': ['drops the oldest', 'sessions/test/orchestration/state.test.ts', 'O12: a used tool is first'],
+  'sessions/log/live-log.ts ringBytes': [
+    'drops the older half',
+    'sessions/test/log/live-log.test.ts',
+    'S117: deltas of a message beyond the ring',
+  ],
+  'sessions/log/reader-queue.ts maxQueueBytes': [
+    'empties it; reads the store',
+    'sessions/test/log/reader-queue.test.ts',
+    'S117: is full at exactly its bytes',
+  ],
+  'sessions/log/share-deltas.ts mostBytes': [
+    'drops deltas of the message',
+    'sessions/test/log/share-deltas.test.ts',
+    'S188: a store that %s',
+  ],
+  'sessions/orchestration/changes.ts recentToolsKept': [
+    'drops the oldest',
+    'sessions/test/orchestration/state.test.ts',
+    'O12: a used tool is first',
+  ],
+  'sessions/orchestration/changes.ts usesKept': [
+    'drops the oldest',
+    'sessions/test/orchestration/state.test.ts',
+    'O12: a used tool is first',
+  ],
   'sessions/orchestration/id-queues.ts usualMostWaiting': ['refuses', 'sessions/test/bounds.test.ts', 'changes of one orchestration'],
-  'sessions/orchestration/records.ts keysKept': ['forgets the oldest key', 'sessions/test/orchestration/state.test.ts', 'O14: a key counts once'],
-  'sessions/requests/record-requests.ts mostLogs': ['drops the session unused for longest', 'sessions/test/bounds.test.ts', 'last requests of sessions'],
+  'sessions/orchestration/records.ts keysKept': [
+    'forgets the oldest key',
+    'sessions/test/orchestration/state.test.ts',
+    'O14: a key counts once',
+  ],
+  'sessions/requests/record-requests.ts mostLogs': [
+    'drops the session unused for longest',
+    'sessions/test/bounds.test.ts',
+    'last requests of sessions',
+  ],
   'sessions/requests/request-log.ts mostWaiting': ['refuses', 'sessions/test/bounds.test.ts', 'requests that are not yet recorded'],
-  'sessions/runtime/failing-receivers.ts mostReceivers': ['forgets the oldest receiver', 'sessions/test/notify/failing-receivers.test.ts', 'S213: a receiver is paused'],
+  'sessions/runtime/failing-receivers.ts mostReceivers': [
+    'forgets the oldest receiver',
+    'sessions/test/notify/failing-receivers.test.ts',
+    'S213: a receiver is paused',
+  ],
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
-  'sessions/stores/postgres/hint-sender.ts mostKeys': ['asks to read all', 'sessions/test/stores/postgres/hints.test.ts', 'S187: hints of more than 10,000'],
-  'sessions/stores/postgres/hint-sender.ts mostBatches': ['forgets the oldest time', 'sessions/test/stores/postgres/hints.test.ts', 'S187: the send times'],
-  'sessions/writer/conversations.ts usualMost': ['drops the oldest whole', 'sessions/test/writer/conversations.test.ts', 'S155: a process keeps the most recent'],
+  'sessions/stores/postgres/hint-sender.ts mostKeys': [
+    'asks to read all',
+    'sessions/test/stores/postgres/hints.test.ts',
+    'S187: hints of more than 10,000',
+  ],
+  'sessions/stores/postgres/hint-sender.ts mostBatches': [
+    'forgets the oldest time',
+    'sessions/test/stores/postgres/hints.test.ts',
+    'S187: the send times',
+  ],
+  'sessions/writer/conversations.ts usualMost': [
+    'drops the oldest whole',
+    'sessions/test/writer/conversations.test.ts',
+    'S155: a process keeps the most recent',
+  ],
 }
 
 /** Bounds of inputs of the sessions: the file of the test that goes beyond them, and the start of its name. */
 const refused: Readonly<Record<string, readonly [file: string, test: string]>> = {
   'sessions/commands/accept.ts maxQueuedRuns': ['sessions/test/commands/accept.test.ts', 'S32: a session with 1,000 queued'],
-  'sessions/commands/schedules/fire-schedule.ts maxQueuedRuns': ['sessions/test/commands/schedules/schedules.test.ts', 'S210: an input that finds the queue full'],
-  'sessions/commands/schedules/schedules.ts mostSchedules': ['sessions/test/commands/schedules/schedules.test.ts', 'S210: a session has at most 100'],
+  'sessions/commands/schedules/fire-schedule.ts maxQueuedRuns': [
+    'sessions/test/commands/schedules/schedules.test.ts',
+    'S210: an input that finds the queue full',
+  ],
+  'sessions/commands/schedules/schedules.ts mostSchedules': [
+    'sessions/test/commands/schedules/schedules.test.ts',
+    'S210: a session has at most 100',
+  ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
   'sessions/stores/file/file-store.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
-  'sessions/stores/postgres/postgres-options.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/postgres/postgres-options.ts maxRecordBytes': [
+    'sessions/src/testing/store-kit/reading.ts',
+    'S49: a record beyond the limit',
+  ],
   'sessions/stores/sqlite/sqlite-store.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
 }
 
@@ -332,19 +421,29 @@ const collections: Readonly<Record<string, string>> = {
 
 const constant = /^(?:export )?const (\w+)(?:: [^=]+)? = (?:[0-9]|\{)/
 const boundName = /^(?:most|max|kept|usual|ring|limit|highest|longest)|(?:Kept|Limit|Limits)$/
-const collection = /^(?: {2}(?:readonly |static )*(#?\w+)(?:: [^=]+)? = new (?:Map|Set)\b|(?:export )?const (\w+) = new (?:Map|Set)(?:<[^(]*>)?\(\))/
+const collection =
+  /^(?: {2}(?:readonly |static )*(#?\w+)(?:: [^=]+)? = new (?:Map|Set)\b|(?:export )?const (\w+) = new (?:Map|Set)(?:<[^(]*>)?\(\))/
 
 /** Returns each match in the sources as `<package>/<path in src> <name>`. Kits and doubles for tests are left out. */
 function found(nameIn: (line: string) => string | undefined): string[] {
   const files = globSync('*/src/**/*.{ts,tsx}', { cwd: root }).filter((file) => !file.includes('/src/testing/'))
-  return files.flatMap((file) => {
-    const names = readFileSync(join(root, file), 'utf8').split('\n').flatMap((line) => nameIn(line) ?? [])
-    return names.map((name) => `${file.replace('/src/', '/')} ${name}`)
-  }).sort()
+  return files
+    .flatMap((file) => {
+      const names = readFileSync(join(root, file), 'utf8')
+        .split('\n')
+        .flatMap((line) => nameIn(line) ?? [])
+      return names.map((name) => `${file.replace('/src/', '/')} ${name}`)
+    })
+    .sort()
 }
 
 function listed(table: Readonly<Record<string, string>>): string[] {
-  return Object.values(table).flatMap((text) => text.trim().split('\n').map((line) => line.trim()))
+  return Object.values(table).flatMap((text) =>
+    text
+      .trim()
+      .split('\n')
+      .map((line) => line.trim()),
+  )
 }
 
 describe('bounds', () => {
@@ -364,11 +463,17 @@ describe('bounds', () => {
     expect(listed(collections).sort()).toEqual(names)
   })
 
-  const tests = [...Object.entries(remembered).map(([bound, [, file, test]]) => [bound, file, test] as const), ...Object.entries(refused).map(([bound, where]) => [bound, ...where] as const)]
+  const tests = [
+    ...Object.entries(remembered).map(([bound, [, file, test]]) => [bound, file, test] as const),
+    ...Object.entries(refused).map(([bound, where]) => [bound, ...where] as const),
+  ]
   it.each(tests)('%s is reached by a test', (_bound, file, test) => {
     const path = join(root, file)
     const names = [...readFileSync(path, 'utf8').matchAll(/^\s*it(?:\.each\(.*\))?\('(.*)', /gm)].map(([, name = '']) => name)
-    expect(names.filter((name) => name.startsWith(test)), `${file}: ${test}`).toHaveLength(1)
+    expect(
+      names.filter((name) => name.startsWith(test)),
+      `${file}: ${test}`,
+    ).toHaveLength(1)
   })
 
   it('each bound of the table of limits has a row in it, and each row a bound', () => {

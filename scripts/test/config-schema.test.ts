@@ -23,14 +23,21 @@ function checkerOf(file: string): { readonly checker: ts.TypeChecker; readonly s
 function describedBy(checker: ts.TypeChecker) {
   const textOf = (symbol: ts.Symbol): string => ts.displayPartsToString(symbol.getDocumentationComment(checker)).replaceAll(/\s+/g, ' ')
   const membersOf = (type: ts.Type): readonly ts.Type[] => (type.isUnion() ? type.types : [type])
-  const itemsOf = (type: ts.Type): readonly ts.Type[] => membersOf(checker.getIndexTypeOfType(type, ts.IndexKind.Number) ?? checker.getNeverType())
+  const itemsOf = (type: ts.Type): readonly ts.Type[] =>
+    membersOf(checker.getIndexTypeOfType(type, ts.IndexKind.Number) ?? checker.getNeverType())
   return function described(schema: Schema, types: readonly ts.Type[]): Schema {
     if (schema.items) return { ...schema, items: described(schema.items, types.flatMap(itemsOf)) }
     if (!schema.properties) return schema
     const properties = Object.entries(schema.properties).map(([name, field]) => {
       const symbols = types.flatMap((type) => type.getProperty(name) ?? [])
       const description = symbols.map(textOf).find((text) => text !== '')
-      return [name, { ...(description !== undefined && { description }), ...described(field, symbols.map((symbol) => checker.getTypeOfSymbol(symbol)).flatMap(membersOf)) }] as const
+      return [
+        name,
+        {
+          ...(description !== undefined && { description }),
+          ...described(field, symbols.map((symbol) => checker.getTypeOfSymbol(symbol)).flatMap(membersOf)),
+        },
+      ] as const
     })
     return { ...schema, properties: Object.fromEntries(properties) }
   }
@@ -38,16 +45,26 @@ function describedBy(checker: ts.TypeChecker) {
 
 /** Returns the names of fields without a description. */
 function bareFields({ properties = {}, items }: Schema): readonly string[] {
-  const fields = Object.entries(properties).flatMap(([name, field]) => [...(field.description === undefined ? [name] : []), ...bareFields(field)])
+  const fields = Object.entries(properties).flatMap(([name, field]) => [
+    ...(field.description === undefined ? [name] : []),
+    ...bareFields(field),
+  ])
   return [...fields, ...(items ? bareFields(items) : [])]
 }
 
 it('B124: the published schema of the configuration matches its checks, with the hover text of each field', async () => {
   const { checker, source } = checkerOf(join(folder, 'src/config.ts'))
-  const config = checker.getExportsOfModule(checker.getSymbolAtLocation(source) as ts.Symbol).find(({ name }) => name === 'BridgeConfig') as ts.Symbol
+  const config = checker
+    .getExportsOfModule(checker.getSymbolAtLocation(source) as ts.Symbol)
+    .find(({ name }) => name === 'BridgeConfig') as ts.Symbol
   const { properties, ...rest } = describedBy(checker)(schemaOf(checkConfig) as Schema, [checker.getDeclaredTypeOfSymbol(config)])
   const $schema = { description: 'Where editors find this schema. The bridge does not read it.', type: 'string' }
-  const schema = { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Configuration of bowline-bridge', ...rest, properties: { $schema, ...properties } }
+  const schema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Configuration of bowline-bridge',
+    ...rest,
+    properties: { $schema, ...properties },
+  }
   expect(bareFields(schema)).toEqual([])
   // `vitest run --project scripts config-schema -u` writes it.
   await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(join(folder, 'config.schema.json'))

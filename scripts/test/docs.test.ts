@@ -32,7 +32,10 @@ describe('the documentation', () => {
     expect(withPrograms.length).toBeGreaterThan(10)
     const others = programs.filter(({ mode }) => !['run', 'check'].includes(mode))
     // Run by `packages/sessions/test/readme.test.ts`.
-    expect(others.map(({ page, mode }) => `${page} ${mode}`)).toEqual(['docs/guides/postgres.md postgres', ...['postgres', 'redis', 'kv'].map((mode) => `docs/guides/stores.md ${mode}`)])
+    expect(others.map(({ page, mode }) => `${page} ${mode}`)).toEqual([
+      'docs/guides/postgres.md postgres',
+      ...['postgres', 'redis', 'kv'].map((mode) => `docs/guides/stores.md ${mode}`),
+    ])
   })
 
   it.concurrent.each(withPrograms)('D44: the programs of %s run without a key and print the expected output', async (page) => {
@@ -53,7 +56,10 @@ describe('the documentation', () => {
     for (const { name, code } of own) writeFileSync(join(folder, `${name}.tsx`), `${code}\nexport {}\n`)
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
     const compilerOptions = { lib: ['ES2024', 'DOM', 'DOM.Iterable'], jsx: 'react-jsx' }
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ extends: join(root, 'tsconfig.base.json'), compilerOptions, include: ['*.tsx'] }))
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ extends: join(root, 'tsconfig.base.json'), compilerOptions, include: ['*.tsx'] }),
+    )
     const compiler = join(createRequire(join(root, 'package.json')).resolve('typescript-7/package.json'), '../bin/tsc')
     const { stdout } = spawnSync(process.execPath, [compiler, '--noEmit', '-p', folder], { cwd: root, encoding: 'utf8' })
     expect(stdout).toBe('')

@@ -41,18 +41,28 @@ beforeEach(() => {
   const bin = join(clone, 'node_modules/.bin')
   const noted = join(clone, 'calls')
   const tools = Object.fromEntries(['turbo', 'pnpm'].map((name) => [join(bin, name), noting(noted, name)]))
-  writeProgram(machine, 'npx', npx(noted, { ...tools, [join(bin, 'greet')]: greeting, [join(clone, 'node_modules/node/bin/node')]: greeting }))
+  writeProgram(
+    machine,
+    'npx',
+    npx(noted, { ...tools, [join(bin, 'greet')]: greeting, [join(clone, 'node_modules/node/bin/node')]: greeting }),
+  )
 })
 afterEach(() => rmSync(clone, { recursive: true, force: true }))
 
 /** Runs a script in a fresh clone, on a machine that only has Node and npm. */
 function run(script: string, ...args: readonly string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(clone, 'scripts', script), ...args], { env: { PATH: machine }, encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(clone, 'scripts', script), ...args], {
+    env: { PATH: machine },
+    encoding: 'utf8',
+  })
   return { status, stdout, stderr }
 }
 
 const calls = () => readFileSync(join(clone, 'calls'), 'utf8').trim().split('\n')
-const { packageManager, scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { packageManager: string; scripts: Record<string, string> }
+const { packageManager, scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  packageManager: string
+  scripts: Record<string, string>
+}
 
 describe('a fresh clone on a machine without pnpm', () => {
   it('installs once, runs the program of the workspace, and passes on its arguments and its exit code', () => {

@@ -17,7 +17,14 @@ function madeOf(text: string): readonly string[] {
 
 describe('planted mistakes', () => {
   it('invert conditions and remove their parts', () => {
-    expect(madeOf('if (a && b) go()')).toEqual(['if ((a && b) || true) go()', 'if ((a && b) && false) go()', 'if (a || b) go()', 'if ((a)) go()', 'if ((b)) go()', 'if (a && b) {}'])
+    expect(madeOf('if (a && b) go()')).toEqual([
+      'if ((a && b) || true) go()',
+      'if ((a && b) && false) go()',
+      'if (a || b) go()',
+      'if ((a)) go()',
+      'if ((b)) go()',
+      'if (a && b) {}',
+    ])
     expect(madeOf('const x = a ? b : c')).toEqual(['const x = (a) || true ? b : c', 'const x = (a) && false ? b : c'])
     expect(madeOf('x = !a')).toEqual(['{}', 'x = a'])
     expect(madeOf('if (a) b\nelse c()')).toContain('if (a) b\nelse {}')
@@ -58,12 +65,17 @@ it('every source and test of the table exists, and every equivalent mistake can 
     expect(mutantsOfArea(area, root, equivalents).length, area.name).toBeGreaterThan(20)
   }
   const all = areas.flatMap((area) => mutantsOfArea(area, root, []))
-  for (const equivalent of equivalents) expect(all.some((mutant) => isSame(equivalent, mutant)), JSON.stringify(equivalent)).toBe(true)
+  for (const equivalent of equivalents)
+    expect(
+      all.some((mutant) => isSame(equivalent, mutant)),
+      JSON.stringify(equivalent),
+    ).toBe(true)
 })
 
 it('a mistake that changes nothing in one line is still planted in another', () => {
   const area: Area = { name: 'one', parts: [{ project: 'sessions', sources: ['packages/sessions/src/runtime/claim-loop.ts'], tests: [] }] }
-  const numbers = (more: readonly Equivalent[]) => mutantsOfArea(area, root, more).filter(({ kind, original }) => kind === 'other-number' && original === '0')
+  const numbers = (more: readonly Equivalent[]) =>
+    mutantsOfArea(area, root, more).filter(({ kind, original }) => kind === 'other-number' && original === '0')
   const equivalent = { source: 'packages/sessions/src/runtime/claim-loop.ts', kind: 'other-number', original: '0', reason: '' } as const
   expect(numbers([equivalent])).toEqual([])
   const left = numbers([{ ...equivalent, line: '#counts' }])
@@ -74,7 +86,8 @@ it('a mistake that changes nothing in one line is still planted in another', () 
 const ages = {
   'ages.ts': 'export function isAdult(age: number): boolean {\n  const found: { of: number } = { of: age }\n  return found.of >= 18\n}\n',
   // Does not test the age of eighteen.
-  'ages.test.ts': "import { expect, it } from 'vitest'\nimport { isAdult } from './ages.ts'\nit('tells adults', () => expect([isAdult(40), isAdult(5)]).toEqual([true, false]))\n",
+  'ages.test.ts':
+    "import { expect, it } from 'vitest'\nimport { isAdult } from './ages.ts'\nit('tells adults', () => expect([isAdult(40), isAdult(5)]).toEqual([true, false]))\n",
   'tsconfig.json': '{ "compilerOptions": { "target": "ES2024", "types": [], "strict": true } }\n',
   'vitest.config.mjs': "export default { test: { projects: [{ test: { name: 'ages' } }] } }\n",
 }

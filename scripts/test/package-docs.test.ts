@@ -18,7 +18,8 @@ const folder = folderWith({
   'packages/client/README.md': '# @bowline/client\n\nTalks to a server. More.\n',
   'packages/client/package.json': '{ "homepage": "https://git.example/bowline/tree/main/packages/client#readme" }',
   'packages/llm/README.md': '# @bowline/llm\n\nOne call.\n',
-  'docs/quick-start.md': '# Start\n\nBegin here. [Chat](cookbook/chat.md#a) [readme](../packages/client/README.md#b) [own](#c) [llm](../packages/llm/README.md) [web](https://example.org)\n\n```md\n[code](cookbook/chat.md)\n```\n\n`[code](cookbook/chat.md)`\n',
+  'docs/quick-start.md':
+    '# Start\n\nBegin here. [Chat](cookbook/chat.md#a) [readme](../packages/client/README.md#b) [own](#c) [llm](../packages/llm/README.md) [web](https://example.org)\n\n```md\n[code](cookbook/chat.md)\n```\n\n`[code](cookbook/chat.md)`\n',
   'docs/cookbook/chat.md': '# Chat\n\nA page with `@bowline/client`. [Start](../quick-start.md) [other](models.md)\n',
   'docs/cookbook/models.md': '# Models\n\nOf `@bowline/client-kit`.\n\n```sh\nnpm install @bowline/client\n```\n',
   'docs/options.md': '# Options\n\nAll.\n\n## @bowline/llm\n\nno\n\n## @bowline/client\n\nyes\n\n## @bowline/client-kit\n\nno\n',
@@ -39,5 +40,7 @@ it('D47: links of packaged pages lead into the tarball, or to the repository', (
   expect(docs['quick-start.md']).toContain(
     '[Chat](cookbook/chat.md#a) [readme](../README.md#b) [own](#c) [llm](https://git.example/bowline/blob/main/packages/llm/README.md) [web](https://example.org)\n\n```md\n[code](cookbook/chat.md)\n```\n\n`[code](cookbook/chat.md)`',
   )
-  expect(docs['cookbook/chat.md']).toContain('[Start](../quick-start.md) [other](https://git.example/bowline/blob/main/docs/cookbook/models.md)')
+  expect(docs['cookbook/chat.md']).toContain(
+    '[Start](../quick-start.md) [other](https://git.example/bowline/blob/main/docs/cookbook/models.md)',
+  )
 })

@@ -24,14 +24,29 @@ interface Outline {
 function outlineOf(text: string): Outline {
   const slugger = new GithubSlugger()
   // Front matter is not a heading.
-  const tokens = markdown.parse(text.replace(/^---\n[\s\S]*?\n---\n/, (front) => '\n'.repeat(front.split('\n').length - 1)), {})
+  const tokens = markdown.parse(
+    text.replace(/^---\n[\s\S]*?\n---\n/, (front) => '\n'.repeat(front.split('\n').length - 1)),
+    {},
+  )
   const headings = tokens.flatMap((token, index) => (tokens[index - 1]?.type === 'heading_open' ? [token] : []))
-  const slugs = headings.map(({ children }) => slugger.slug((children ?? []).filter(({ type }) => type === 'text' || type === 'code_inline').map(({ content }) => content).join('')))
-  const html = tokens.flatMap((token) => [token, ...(token.children ?? [])]).filter(({ type }) => type.startsWith('html_')).flatMap(({ content }) => [...content.matchAll(/\bid="([^"]+)"/g)].map(([, id = '']) => id))
-  const links = tokens.flatMap(({ children, map }) => (children ?? []).flatMap((token) => {
-    const href = token.attrGet('href') ?? token.attrGet('src')
-    return href === null ? [] : [{ href, line: (map?.[0] ?? 0) + 1 }]
-  }))
+  const slugs = headings.map(({ children }) =>
+    slugger.slug(
+      (children ?? [])
+        .filter(({ type }) => type === 'text' || type === 'code_inline')
+        .map(({ content }) => content)
+        .join(''),
+    ),
+  )
+  const html = tokens
+    .flatMap((token) => [token, ...(token.children ?? [])])
+    .filter(({ type }) => type.startsWith('html_'))
+    .flatMap(({ content }) => [...content.matchAll(/\bid="([^"]+)"/g)].map(([, id = '']) => id))
+  const links = tokens.flatMap(({ children, map }) =>
+    (children ?? []).flatMap((token) => {
+      const href = token.attrGet('href') ?? token.attrGet('src')
+      return href === null ? [] : [{ href, line: (map?.[0] ?? 0) + 1 }]
+    }),
+  )
   return { links, anchors: new Set([...slugs, ...html]) }
 }
 
@@ -50,12 +65,17 @@ function deadLinks(folder: string, files: readonly string[]): readonly string[] 
     const outline = outlines.get(target)
     return outline !== undefined && anchor !== undefined && !outline.anchors.has(decodeURIComponent(anchor))
   }
-  return [...outlines].flatMap(([file, { links }]) => links.flatMap(({ href, line }) => (isDead(file, href) ? [`${file}:${line} links to ${href}`] : [])))
+  return [...outlines].flatMap(([file, { links }]) =>
+    links.flatMap(({ href, line }) => (isDead(file, href) ? [`${file}:${line} links to ${href}`] : [])),
+  )
 }
 
 /** Returns all Markdown files that git tracks or will track, except generated ones: changelogs and API reports. */
 function markdownFiles(): readonly string[] {
-  const { stdout } = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.md'], { cwd: root, encoding: 'utf8' })
+  const { stdout } = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.md'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
   return stdout.split('\n').filter((file) => file !== '' && existsSync(join(root, file)) && !/\/(?:CHANGELOG|api)\.md$/.test(file))
 }
 
@@ -73,7 +93,10 @@ describe('links of Markdown files', () => {
       writeFileSync(join(folder, file), text)
     }
     try {
-      write('docs/a.md', '---\ntitle: A\n---\n# A `b`: c\n\n[ok](#a-b-c) [ok](../b.md#twice-1) [ok](../src/) [ok](https://example.org/#no) [ok](https://github.com/bowline-dev/bowline/blob/main/b.md#twice)\n[dead](#a) [dead](https://github.com/bowline-dev/bowline/blob/main/b.md#no) [dead](../b.md#thrice)\n\n[dead](b.md) ![dead](c.png) [dead](../../etc)\n\n`[code](none.md)`\n')
+      write(
+        'docs/a.md',
+        '---\ntitle: A\n---\n# A `b`: c\n\n[ok](#a-b-c) [ok](../b.md#twice-1) [ok](../src/) [ok](https://example.org/#no) [ok](https://github.com/bowline-dev/bowline/blob/main/b.md#twice)\n[dead](#a) [dead](https://github.com/bowline-dev/bowline/blob/main/b.md#no) [dead](../b.md#thrice)\n\n[dead](b.md) ![dead](c.png) [dead](../../etc)\n\n`[code](none.md)`\n',
+      )
       write('b.md', '# Twice\n\n## Twice\n\n<a id="here"></a> [ok][a] [ok](#here) [dead][b]\n\n[a]: docs/a.md#a-b-c\n[b]: docs/a.md#b\n')
       write('src/index.ts', '')
       expect(deadLinks(folder, ['docs/a.md', 'b.md'])).toEqual([
@@ -104,7 +127,15 @@ describe('the table of contents', () => {
   it('lists existing files, in the order of reading', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bowline-pages-'))
     try {
-      const files = ['docs/guides/b.md', 'docs/guides/a.md', 'docs/guides/tools.md', 'docs/concepts.md', 'packages/llm/README.md', 'packages/agent-loop/README.md', 'README.md']
+      const files = [
+        'docs/guides/b.md',
+        'docs/guides/a.md',
+        'docs/guides/tools.md',
+        'docs/concepts.md',
+        'packages/llm/README.md',
+        'packages/agent-loop/README.md',
+        'README.md',
+      ]
       for (const file of files) {
         mkdirSync(dirname(join(folder, file)), { recursive: true })
         writeFileSync(join(folder, file), `# Of \`${file}\`\n`)

@@ -43,7 +43,11 @@ describe('the Postgres server of tests', () => {
   it('can be a private one that waits for the disk, restarts and leaves no files', async () => {
     const server = await startPostgres({ durable: true, settings: { max_connections: '7' } })
     const { pid, socketFolder } = server.address
-    expect(await Promise.all(['fsync', 'max_connections', 'listen_addresses'].map((name) => ask(server.tcpUrl, `show ${name}`)))).toEqual(['on', '7', '127.0.0.1'])
+    expect(await Promise.all(['fsync', 'max_connections', 'listen_addresses'].map((name) => ask(server.tcpUrl, `show ${name}`)))).toEqual([
+      'on',
+      '7',
+      '127.0.0.1',
+    ])
     await ask(server.url, 'create table kept (n int)')
     await server.restart()
     expect(await ask(server.url, 'select count(*) from kept')).toBe('0')
@@ -132,7 +136,9 @@ describe('the pooler of tests', () => {
 
   it('is skipped by name if it is missing, and fails in CI', () => {
     expect(findPgBouncer({ PGBOUNCER: process.execPath })).toBe(process.execPath)
-    expect(() => findPgBouncer({ PGBOUNCER: '/nowhere/pgbouncer' })).toThrow('PGBOUNCER names /nowhere/pgbouncer, which cannot be executed.')
+    expect(() => findPgBouncer({ PGBOUNCER: '/nowhere/pgbouncer' })).toThrow(
+      'PGBOUNCER names /nowhere/pgbouncer, which cannot be executed.',
+    )
     if (isPgBouncerMissing) expect(() => findPgBouncer({ PATH: '', CI: 'true' })).toThrow('PgBouncer is missing: install it')
     expect(titleWithPgBouncer('a test')).toMatch(isPgBouncerMissing ? /^a test \(skipped: there is no PgBouncer/ : /^a test$/)
   })

@@ -41,7 +41,9 @@ export const waited = await Promise.resolve(3) // a comment at the end`
   })
 
   it('refuses a pattern that it cannot split', () => {
-    expect(() => markConstants('rest.ts', 'export const { text, ...rest } = checks')).toThrow('A top-level pattern of checks must hold names only')
+    expect(() => markConstants('rest.ts', 'export const { text, ...rest } = checks')).toThrow(
+      'A top-level pattern of checks must hold names only',
+    )
   })
 })
 

@@ -15,7 +15,10 @@ interface Manifest {
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const manifestOf = (folder: string) => JSON.parse(read(join(folder, 'package.json'))) as Manifest
-const packages = readdirSync(join(root, 'packages')).map((name) => ({ folder: `packages/${name}`, manifest: manifestOf(`packages/${name}`) }))
+const packages = readdirSync(join(root, 'packages')).map((name) => ({
+  folder: `packages/${name}`,
+  manifest: manifestOf(`packages/${name}`),
+}))
 const readmes = ['README.md', ...packages.map(({ folder }) => `${folder}/README.md`)]
 
 /** Returns the code blocks of a README. */
@@ -25,19 +28,34 @@ function examplesOf(text: string): readonly string[] {
 
 /** Returns the local name in an import or export list: without `type` and without the name before `as`. */
 function bare(listed: string): string {
-  return listed.trim().replace(/^type /, '').split(' as ').at(-1) ?? ''
+  return (
+    listed
+      .trim()
+      .replace(/^type /, '')
+      .split(' as ')
+      .at(-1) ?? ''
+  )
 }
 
 function importsOf(code: string): readonly { readonly names: readonly string[]; readonly from: string }[] {
   return [...code.matchAll(/^import (?:type )?(?:\{([^}]*)\}|[^'{]*)(?: from )?'([^']+)'/gm)].map(([, names = '', from = '']) => {
-    return { names: names.split(',').map(bare).filter((name) => name !== ''), from }
+    return {
+      names: names
+        .split(',')
+        .map(bare)
+        .filter((name) => name !== ''),
+      from,
+    }
   })
 }
 
 /** Returns the package to install for an import. Returns undefined for Node built-ins and files. */
 function packageOf(specifier: string): string | undefined {
   if (specifier.startsWith('.') || specifier.startsWith('node:') || builtinModules.includes(specifier)) return undefined
-  return specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
 }
 
 function installedBy(text: string): ReadonlySet<string> {
@@ -49,7 +67,9 @@ function installedBy(text: string): ReadonlySet<string> {
 const exporters = new Map<string, string[]>()
 for (const { folder, manifest } of packages) {
   for (const [subpath, file] of Object.entries(manifest.exports)) {
-    for (const [, names = ''] of read(join(folder, file)).matchAll(/^export (?:(?:type )?\{|(?:async )?(?:function|const|class|interface|type) )([\w$,\s]*)/gm)) {
+    for (const [, names = ''] of read(join(folder, file)).matchAll(
+      /^export (?:(?:type )?\{|(?:async )?(?:function|const|class|interface|type) )([\w$,\s]*)/gm,
+    )) {
       for (const name of names.split(',').map(bare)) {
         if (name !== '') exporters.set(name, [...(exporters.get(name) ?? []), join(manifest.name, subpath)])
       }
@@ -61,7 +81,9 @@ for (const { folder, manifest } of packages) {
 function missingImports(code: string): readonly string[] {
   const imported = new Set(importsOf(code).flatMap(({ names }) => names))
   const called = [...code.replaceAll(/ *\/\/ .*/g, '').matchAll(/(?<![.\w])([A-Za-z]\w*)\(/g)].map(([, name = '']) => name)
-  return [...new Set(called)].filter((name) => exporters.has(name) && !imported.has(name) && !new RegExp(`(?:const|function) ${name}\\b`).test(code))
+  return [...new Set(called)].filter(
+    (name) => exporters.has(name) && !imported.has(name) && !new RegExp(`(?:const|function) ${name}\\b`).test(code),
+  )
 }
 
 describe.each(readmes)('%s', (path) => {
@@ -75,14 +97,20 @@ describe.each(readmes)('%s', (path) => {
 
   it('its examples import only names that the package exports, from the right entry', () => {
     expect(examples.flatMap(missingImports)).toEqual([])
-    const wrong = examples.flatMap(importsOf).flatMap(({ names, from }) => (from.startsWith('@bowline/') ? names.filter((name) => exporters.get(name)?.includes(from) !== true) : []))
+    const wrong = examples
+      .flatMap(importsOf)
+      .flatMap(({ names, from }) =>
+        from.startsWith('@bowline/') ? names.filter((name) => exporters.get(name)?.includes(from) !== true) : [],
+      )
     expect(wrong).toEqual([])
   })
 })
 
 describe('the READMEs of the packages', () => {
   it.each(packages)('$folder has 300 to 600 words, code included, and special topics are on a page of `docs/`', ({ folder }) => {
-    const words = read(`${folder}/README.md`).split(/\s+/).filter((word) => word !== '').length
+    const words = read(`${folder}/README.md`)
+      .split(/\s+/)
+      .filter((word) => word !== '').length
     expect(words).toBeGreaterThanOrEqual(300)
     expect(words).toBeLessThanOrEqual(600)
   })

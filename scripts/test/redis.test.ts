@@ -28,7 +28,9 @@ describe('the location of the Redis server', () => {
     const file = join(folder, 'redis-server')
     expect(findRedis({ PATH: `/nowhere:${folder}` })).toBe(file)
     expect(findRedis({ PATH: '/nowhere', REDIS_SERVER: file })).toBe(file)
-    expect(() => findRedis({ PATH: folder, REDIS_SERVER: join(folder, 'other') })).toThrow(/REDIS_SERVER names .*other, which cannot be executed/)
+    expect(() => findRedis({ PATH: folder, REDIS_SERVER: join(folder, 'other') })).toThrow(
+      /REDIS_SERVER names .*other, which cannot be executed/,
+    )
   })
 
   it('a missing one is undefined for a user and a failure in CI', () => {

@@ -32,20 +32,43 @@ describe('rules held by tests', () => {
 })
 
 it('counts a rule where a test of it passed, and names the files in which a kit has skipped it', () => {
-  const file = (name: string, ...assertionResults: readonly { readonly title: string; readonly status: string }[]) => ({ name, assertionResults })
+  const file = (name: string, ...assertionResults: readonly { readonly title: string; readonly status: string }[]) => ({
+    name,
+    assertionResults,
+  })
   const { held, skipped } = rulesOfRun({
     testResults: [
-      file('here', { title: 'Z1, Z2: both', status: 'passed' }, { title: 'Z3: not here', status: 'skipped' }, { title: 'Z4: broken', status: 'failed' }),
-      file('there', { title: 'Z2: not there (hooks: it has none)', status: 'skipped' }, { title: 'Z1: in part', status: 'skipped' }, { title: 'Z1: in part', status: 'passed' }),
+      file(
+        'here',
+        { title: 'Z1, Z2: both', status: 'passed' },
+        { title: 'Z3: not here', status: 'skipped' },
+        { title: 'Z4: broken', status: 'failed' },
+      ),
+      file(
+        'there',
+        { title: 'Z2: not there (hooks: it has none)', status: 'skipped' },
+        { title: 'Z1: in part', status: 'skipped' },
+        { title: 'Z1: in part', status: 'passed' },
+      ),
     ],
   })
   expect([...held]).toEqual(['Z1', 'Z2'])
-  expect([...skipped]).toEqual([['here', ['Z3']], ['there', ['Z2']]])
+  expect([...skipped]).toEqual([
+    ['here', ['Z3']],
+    ['there', ['Z2']],
+  ])
 })
 
 it('looks for tests in packages, in helpers that define tests, and in the kits that packages ship', () => {
   const found = globSync([...testPatterns], { cwd: join(import.meta.dirname, '../..') })
-  expect(found).toEqual(expect.arrayContaining(['packages/sessions/src/testing/store-kit/log.ts', 'packages/sessions/test/stores/memory.test.ts', 'packages/sessions/test/programs/explore.ts', 'scripts/test/rule-names.test.ts']))
+  expect(found).toEqual(
+    expect.arrayContaining([
+      'packages/sessions/src/testing/store-kit/log.ts',
+      'packages/sessions/test/stores/memory.test.ts',
+      'packages/sessions/test/programs/explore.ts',
+      'scripts/test/rule-names.test.ts',
+    ]),
+  )
   expect(found.filter((file) => file.includes('node_modules') || /^packages\/\w+\/src\/(?!testing)/.test(file))).toEqual([])
 })
 

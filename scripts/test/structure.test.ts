@@ -13,12 +13,21 @@ const levels: readonly Level[] = [
 
 /** Checks a package with these files. Other files of `levels` exist and are empty. */
 function check(files: Readonly<Record<string, string>>, ceiling?: Counts) {
-  const empty = { 'json.ts': '', 'clock.ts': '', 'plugins/retry/a.ts': '', 'plugins/budget/a.ts': '', 'run/a.ts': '', 'run/testing/a.ts': '', 'index.ts': '' }
+  const empty = {
+    'json.ts': '',
+    'clock.ts': '',
+    'plugins/retry/a.ts': '',
+    'plugins/budget/a.ts': '',
+    'run/a.ts': '',
+    'run/testing/a.ts': '',
+    'index.ts': '',
+  }
   return checkStructure({ name: 'demo', levels, sources: new Map(Object.entries({ ...empty, ...files })), ceiling })
 }
 
 describe('imports of a file', () => {
-  const imports = (text: string) => importsOf('a.ts', text).map(({ specifier, isType, line }) => `${line} ${specifier}${isType ? ' by type' : ''}`)
+  const imports = (text: string) =>
+    importsOf('a.ts', text).map(({ specifier, isType, line }) => `${line} ${specifier}${isType ? ' by type' : ''}`)
 
   it.each([
     ["import { a } from './b.ts'", '1 ./b.ts'],
@@ -49,18 +58,36 @@ describe('imports of a file', () => {
 
 describe('import graph', () => {
   it('joins the imports of one file by another, with the first that is code', () => {
-    const sources = new Map([['a/a.ts', "import type { B } from '../b.ts'\nimport { b } from '../b.ts'\nimport { z } from 'zod'"], ['b.ts', '']])
+    const sources = new Map([
+      ['a/a.ts', "import type { B } from '../b.ts'\nimport { b } from '../b.ts'\nimport { z } from 'zod'"],
+      ['b.ts', ''],
+    ])
     expect(importGraph(sources)).toEqual([{ from: 'a/a.ts', to: 'b.ts', isType: false, line: 2 }])
   })
 
   it('knows the package by its own name', () => {
-    const sources = new Map([['a.ts', "import { b } from '@demo/demo/b'"], ['b/index.ts', '']])
+    const sources = new Map([
+      ['a.ts', "import { b } from '@demo/demo/b'"],
+      ['b/index.ts', ''],
+    ])
     expect(importGraph(sources, new Map([['@demo/demo/b', 'b/index.ts']]))).toMatchObject([{ from: 'a.ts', to: 'b/index.ts' }])
   })
 
   it('groups the files of circles, each once, without files that only lead to one', () => {
     const edge = (from: string, to: string) => ({ from, to, isType: false, line: 1 })
-    const edges = [edge('in', 'a'), edge('a', 'b'), edge('b', 'c'), edge('c', 'a'), edge('c', 'd'), edge('d', 'c'), edge('d', 'out'), edge('self', 'self'), edge('x', 'y'), edge('y', 'x'), edge('y', 'a')]
+    const edges = [
+      edge('in', 'a'),
+      edge('a', 'b'),
+      edge('b', 'c'),
+      edge('c', 'a'),
+      edge('c', 'd'),
+      edge('d', 'c'),
+      edge('d', 'out'),
+      edge('self', 'self'),
+      edge('x', 'y'),
+      edge('y', 'x'),
+      edge('y', 'a'),
+    ]
     expect(circlesOf(edges)).toEqual([['a', 'b', 'c', 'd'], ['self'], ['x', 'y']])
   })
 })
@@ -85,10 +112,13 @@ describe('structure of a package', () => {
     ])
   })
 
-  it.each(["import type { Run } from './run/a.ts'", "let run: import('./run/a.ts').Run", "export type { Run } from './run/a.ts'"])('refuses an import of types from a higher room: %s', (text) => {
-    const { problems } = check({ 'json.ts': text })
-    expect(problems).toEqual([expect.stringContaining('json.ts:1 imports run/a.ts by type, but `base` is below `run`')])
-  })
+  it.each(["import type { Run } from './run/a.ts'", "let run: import('./run/a.ts').Run", "export type { Run } from './run/a.ts'"])(
+    'refuses an import of types from a higher room: %s',
+    (text) => {
+      const { problems } = check({ 'json.ts': text })
+      expect(problems).toEqual([expect.stringContaining('json.ts:1 imports run/a.ts by type, but `base` is below `run`')])
+    },
+  )
 
   it('refuses an import from a room beside its own', () => {
     const { problems } = check({ 'plugins/retry/a.ts': "import { budget } from '../budget/a.ts'" })
@@ -96,7 +126,9 @@ describe('structure of a package', () => {
   })
 
   it('uses the closest room of a file: a folder in a folder may be higher', () => {
-    expect(check({ 'run/a.ts': "import { a } from './testing/a.ts'" }).problems).toEqual([expect.stringContaining('`run` is below `run/testing`')])
+    expect(check({ 'run/a.ts': "import { a } from './testing/a.ts'" }).problems).toEqual([
+      expect.stringContaining('`run` is below `run/testing`'),
+    ])
   })
 
   it('refuses a file in no room', () => {
@@ -106,20 +138,22 @@ describe('structure of a package', () => {
   })
 
   it('refuses a package that has no list', () => {
-    expect(checkStructure({ name: 'demo', levels: undefined, sources: new Map([['a.ts', '']]), ceiling: undefined }).problems).toEqual([expect.stringContaining('a.ts is in no room')])
+    expect(checkStructure({ name: 'demo', levels: undefined, sources: new Map([['a.ts', '']]), ceiling: undefined }).problems).toEqual([
+      expect.stringContaining('a.ts is in no room'),
+    ])
   })
 
   it('refuses a room without a file', () => {
-    expect(checkStructure({ name: 'demo', levels: ['a.ts', 'gone'], sources: new Map([['a.ts', '']]), ceiling: undefined }).problems).toEqual([
-      'demo: structure.js names gone, and no file is there. Remove it from the list.',
-    ])
+    expect(
+      checkStructure({ name: 'demo', levels: ['a.ts', 'gone'], sources: new Map([['a.ts', '']]), ceiling: undefined }).problems,
+    ).toEqual(['demo: structure.js names gone, and no file is there. Remove it from the list.'])
   })
 
   it('refuses a room that is named twice', () => {
     const sources = new Map([['a.ts', '']])
-    expect(checkStructure({ name: 'demo', levels: ['a.ts', { room: 'all', holds: ['a.ts'] }], sources, ceiling: undefined }).problems).toEqual([
-      'demo: structure.js names a.ts twice. Leave it in one room.',
-    ])
+    expect(
+      checkStructure({ name: 'demo', levels: ['a.ts', { room: 'all', holds: ['a.ts'] }], sources, ceiling: undefined }).problems,
+    ).toEqual(['demo: structure.js names a.ts twice. Leave it in one room.'])
   })
 
   it('refuses a circle by value', () => {
@@ -133,7 +167,11 @@ describe('structure of a package', () => {
 
   it('refuses a circle that one type closes', () => {
     const { problems, counts } = check({ 'clock.ts': "import { a } from './json.ts'", 'json.ts': "import type { B } from './clock.ts'" })
-    expect(problems).toEqual([expect.stringContaining('A circle by type: packages/demo/src/clock.ts:1 → packages/demo/src/json.ts:1 —type→ packages/demo/src/clock.ts.')])
+    expect(problems).toEqual([
+      expect.stringContaining(
+        'A circle by type: packages/demo/src/clock.ts:1 → packages/demo/src/json.ts:1 —type→ packages/demo/src/clock.ts.',
+      ),
+    ])
     expect(counts).toEqual({ upwardImports: 0, filesInCirclesByValue: 0, filesInCircles: 2 })
   })
 
@@ -147,12 +185,18 @@ describe('structure of a package', () => {
       'run/b.ts': "import type { A } from './a.ts'\nimport { c } from './c.ts'",
       'run/c.ts': "import { b } from './b.ts'",
     })
-    expect(problems).toEqual([expect.stringMatching(/^A circle by value: \S+b\.ts:2 → \S+c\.ts:1 → \S+b\.ts\..* It is one of the circles among 3 files\.$/)])
+    expect(problems).toEqual([
+      expect.stringMatching(/^A circle by value: \S+b\.ts:2 → \S+c\.ts:1 → \S+b\.ts\..* It is one of the circles among 3 files\.$/),
+    ])
   })
 })
 
 describe('ceiling of a package', () => {
-  const faults = { 'plugins/retry/a.ts': "import { run } from '../../run/a.ts'", 'clock.ts': "import { a } from './json.ts'", 'json.ts': "import type { B } from './clock.ts'" }
+  const faults = {
+    'plugins/retry/a.ts': "import { run } from '../../run/a.ts'",
+    'clock.ts': "import { a } from './json.ts'",
+    'json.ts': "import type { B } from './clock.ts'",
+  }
   const exact: Counts = { upwardImports: 1, filesInCirclesByValue: 0, filesInCircles: 2 }
 
   it('accepts the counted faults, and lists them', () => {
@@ -181,13 +225,27 @@ describe('ceiling of a package', () => {
   })
 
   it('allows no file outside the rooms, but allows empty rooms', () => {
-    const sources = new Map([['a.ts', "import { b } from './b.ts'"], ['b.ts', ''], ['stray.ts', '']])
-    const { problems } = checkStructure({ name: 'demo', levels: ['a.ts', 'b.ts', 'kernel'], sources, ceiling: { ...exact, filesInCircles: 0 } })
+    const sources = new Map([
+      ['a.ts', "import { b } from './b.ts'"],
+      ['b.ts', ''],
+      ['stray.ts', ''],
+    ])
+    const { problems } = checkStructure({
+      name: 'demo',
+      levels: ['a.ts', 'b.ts', 'kernel'],
+      sources,
+      ceiling: { ...exact, filesInCircles: 0 },
+    })
     expect(problems).toEqual([expect.stringContaining('stray.ts is in no room')])
   })
 
   it('is lowered, never raised', () => {
-    expect(lowered({ upwardImports: 5, filesInCirclesByValue: 0, filesInCircles: 1 }, { upwardImports: 3, filesInCirclesByValue: 0, filesInCircles: 2 })).toEqual({
+    expect(
+      lowered(
+        { upwardImports: 5, filesInCirclesByValue: 0, filesInCircles: 1 },
+        { upwardImports: 3, filesInCirclesByValue: 0, filesInCircles: 2 },
+      ),
+    ).toEqual({
       upwardImports: 3,
       filesInCirclesByValue: 0,
       filesInCircles: 1,

@@ -14,7 +14,9 @@ function runIn(root: string, end: string): { readonly pid: number; readonly fold
     writeFileSync(folder + '/file', '')
     process.stdout.write(folder)
     ${end}`
-  const { pid, stdout } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program], { encoding: 'utf8' })
+  const { pid, stdout } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  })
   return { pid, folder: stdout }
 }
 
@@ -37,15 +39,19 @@ it('the temporary files of a run are removed with it, or by the next run if it w
 
 const isRoot = process.getuid?.() === 0
 
-it.skipIf(!isRoot)(`a file system that a killed test has left in its folder does not stop the next run${isRoot ? '' : ' (left out: only root may mount)'}`, (context) => {
-  const root = mkdtempSync(join(tmpdir(), 'bowline-temporary-'))
-  onTestFinished(() => rmSync(root, { recursive: true }))
-  const killed = runIn(root, `process.kill(process.pid, 'SIGKILL')`)
-  const disk = join(killed.folder, 'disk')
-  mkdirSync(disk)
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]).status !== 0) return context.skip('this system mounts no tmpfs')
-  runIn(root, '')
-  const left = readdirSync(root)
-  spawnSync('umount', [disk])
-  expect(left).toEqual([])
-})
+it.skipIf(!isRoot)(
+  `a file system that a killed test has left in its folder does not stop the next run${isRoot ? '' : ' (left out: only root may mount)'}`,
+  (context) => {
+    const root = mkdtempSync(join(tmpdir(), 'bowline-temporary-'))
+    onTestFinished(() => rmSync(root, { recursive: true }))
+    const killed = runIn(root, `process.kill(process.pid, 'SIGKILL')`)
+    const disk = join(killed.folder, 'disk')
+    mkdirSync(disk)
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]).status !== 0)
+      return context.skip('this system mounts no tmpfs')
+    runIn(root, '')
+    const left = readdirSync(root)
+    spawnSync('umount', [disk])
+    expect(left).toEqual([])
+  },
+)

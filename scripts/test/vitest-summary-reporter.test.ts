@@ -6,8 +6,14 @@ import { notesOf } from '../vitest-summary-reporter.mjs'
 function file(name: string, collected: number, ...tests: readonly number[]) {
   const module = {
     moduleId: join(process.cwd(), name),
-    diagnostic: () => ({ collectDuration: collected * 1000, setupDuration: 0, duration: tests.reduce((sum, each) => sum + each, 0) * 1000 }),
-    children: { allTests: () => tests.map((each, index) => ({ module, fullName: `test ${index}`, diagnostic: () => ({ duration: each * 1000 }) })) },
+    diagnostic: () => ({
+      collectDuration: collected * 1000,
+      setupDuration: 0,
+      duration: tests.reduce((sum, each) => sum + each, 0) * 1000,
+    }),
+    children: {
+      allTests: () => tests.map((each, index) => ({ module, fullName: `test ${index}`, diagnostic: () => ({ duration: each * 1000 }) })),
+    },
   }
   return module as unknown as Parameters<typeof notesOf>[0][number]
 }
@@ -21,5 +27,7 @@ it('names the ten slowest files of a large run, with the time of their import', 
 })
 
 it('names each test that takes over 20 s', () => {
-  expect(notesOf([file('packages/a.test.ts', 0, 3, 20.5), file('b.test.ts', 30, 20)])).toEqual(['20.5 s is over the 20.0 s of a test: packages/a.test.ts > test 1'])
+  expect(notesOf([file('packages/a.test.ts', 0, 3, 20.5), file('b.test.ts', 30, 20)])).toEqual([
+    '20.5 s is over the 20.0 s of a test: packages/a.test.ts > test 1',
+  ])
 })

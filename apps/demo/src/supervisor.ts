@@ -85,7 +85,9 @@ function keepOne(env: Environment): Kept {
 async function keepTwo(env: Environment, port: number): Promise<Kept> {
   try {
     return await keepServers({
-      ...{ env, port, names: ['A', 'B'] },
+      env,
+      port,
+      names: ['A', 'B'],
       onAllReady: (url) => console.log(`Bowline is ready: ${url} (servers A and B)`),
       onBack: (name) => console.log(`Server ${name} is back.`),
       onGone: (name, exit, restartInMs) => console.log(`Server ${name} ended (${exit}). The next one starts in ${restartInMs} ms.`),

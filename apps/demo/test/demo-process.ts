@@ -56,7 +56,10 @@ export function demoEnv(dataFolder: string): Record<string, string | undefined> 
 
 /** Starts the demo with arguments, without waiting for it. */
 export function spawnDemo(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> {
-  const child = spawn(process.execPath, [supervisor, ...args], { env: { ...demoEnv(dataFolder), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [supervisor, ...args], {
+    env: { ...demoEnv(dataFolder), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   return followed(child, dataFolder)
 }
 
@@ -64,7 +67,11 @@ export function spawnDemo(dataFolder: string, args: readonly string[], env: Demo
 const peoplesTerminal: DemoEnv = { TERM: 'xterm', CI: undefined, NO_COLOR: undefined, FORCE_COLOR: undefined }
 
 /** Starts the demo in a pseudo terminal with `script` of util-linux. Text written to the child is typed there. */
-export function spawnTerminal(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> & { readonly child: ChildProcessWithoutNullStreams } {
+export function spawnTerminal(
+  dataFolder: string,
+  args: readonly string[],
+  env: DemoEnv = {},
+): Omit<DemoProcess, 'url'> & { readonly child: ChildProcessWithoutNullStreams } {
   const command = [process.execPath, supervisor, ...args].map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...demoEnv(dataFolder), ...peoplesTerminal, ...env } })
   return { ...followed(child, dataFolder), child }

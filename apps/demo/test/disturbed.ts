@@ -24,7 +24,8 @@ export async function untilSettled(session: ClientSession, dataFolder: string): 
     // The questions are stored shortly after the end of the turn.
     const questions = async () => (await session.state()).pendingToolCalls
     await expect.poll(questions, { timeout: 30_000 }).not.toEqual([])
-    for (const { toolCallId } of await questions()) await session.resolveTool(toolCallId, isPaid ? { result: { paid: true, receipt: 'R-2041' } } : { runAgain: true })
+    for (const { toolCallId } of await questions())
+      await session.resolveTool(toolCallId, isPaid ? { result: { paid: true, receipt: 'R-2041' } } : { runAgain: true })
   }
   return events
 }
@@ -42,7 +43,10 @@ export async function paymentKeys(dataFolder: string): Promise<readonly string[]
 }
 
 /** Kills the server like the button of the page. It may die before it answers. */
-export async function killAt(url: string, request: { readonly delayMs: number; readonly sessionId?: string } = { delayMs: 0 }): Promise<void> {
+export async function killAt(
+  url: string,
+  request: { readonly delayMs: number; readonly sessionId?: string } = { delayMs: 0 },
+): Promise<void> {
   const { post } = await openPage(url)
   await post('/studio/kill', request).catch((error: unknown) => expect((error as Error).message).toBe('fetch failed'))
 }

@@ -121,7 +121,9 @@ describe('the front of several servers', () => {
     const compressed = Buffer.from([0x1f, 0x8b, 0, 255])
     const url = await frontOf(
       await listen(({ method, url: path, headers }, outgoing) => {
-        outgoing.writeHead(201, { 'set-cookie': ['a=1', 'b=2'], 'content-encoding': 'gzip', asked: JSON.stringify({ method, path, headers }) }).end(compressed)
+        outgoing
+          .writeHead(201, { 'set-cookie': ['a=1', 'b=2'], 'content-encoding': 'gzip', asked: JSON.stringify({ method, path, headers }) })
+          .end(compressed)
       }),
     )
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -129,8 +131,17 @@ describe('the front of several servers', () => {
       request(new URL('/a%20b?c=%2F', url), { method: 'DELETE', headers }, resolve).on('error', reject).end()
     })
     const asked = JSON.parse(String(answer.headers['asked'])) as unknown
-    expect(asked).toEqual({ method: 'DELETE', path: '/a%20b?c=%2F', headers: { host: 'rebound.example', cookie: 'a=1; b=2', 'x-own': 'kept', connection: 'keep-alive' } })
-    expect([answer.statusCode, answer.headers['set-cookie'], answer.headers['content-encoding'], answer.headers.connection]).toEqual([201, ['a=1', 'b=2'], 'gzip', 'keep-alive'])
+    expect(asked).toEqual({
+      method: 'DELETE',
+      path: '/a%20b?c=%2F',
+      headers: { host: 'rebound.example', cookie: 'a=1; b=2', 'x-own': 'kept', connection: 'keep-alive' },
+    })
+    expect([answer.statusCode, answer.headers['set-cookie'], answer.headers['content-encoding'], answer.headers.connection]).toEqual([
+      201,
+      ['a=1', 'b=2'],
+      'gzip',
+      'keep-alive',
+    ])
     expect(Buffer.concat(await answer.toArray())).toEqual(compressed)
   })
 

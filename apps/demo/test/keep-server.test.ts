@@ -19,7 +19,8 @@ async function keep(store: string) {
     await removeDataFolder(dataFolder)
   })
   return {
-    ...{ env, ended: server.ended },
+    env,
+    ended: server.ended,
     async ready() {
       const up = await ready.promise
       ready = Promise.withResolvers()

@@ -32,7 +32,10 @@ function processOf(time = manualTime(), ok = true) {
   const points = createKillPoints(dataFolder, time.clock, () => said.push('died'))
   const around = points.around(store)
   return {
-    ...{ said, points, store: around, time },
+    said,
+    points,
+    store: around,
+    time,
     /** Commits and waits a limited time: a dead process never answers. */
     async commit(...batches: readonly Batch[]) {
       for (const one of batches) await Promise.race([around.commit(one), time.settle()])
@@ -125,13 +128,20 @@ describe('POST /studio/kill', () => {
   const api = { fetch: () => Promise.reject(new Error('The API was asked.')) }
 
   function kill(body: string, given: { readonly points?: KillPoints }, remoteAddress = '127.0.0.1') {
-    const fetch = createDemoFetch({ ...{ port, token: 'secret', info, effects, pageFolder: dataFolder, api }, ...given })
-    return fetch(new Request(`http://127.0.0.1:${port}/studio/kill`, { method: 'POST', headers: { cookie: `bowline-demo-${port}=secret` }, body }), { remoteAddress })
+    const fetch = createDemoFetch({ port, token: 'secret', info, effects, pageFolder: dataFolder, api, ...given })
+    return fetch(
+      new Request(`http://127.0.0.1:${port}/studio/kill`, { method: 'POST', headers: { cookie: `bowline-demo-${port}=secret` }, body }),
+      { remoteAddress },
+    )
   }
 
   it.each(['before-commit', 'after-commit', 'in-tool'] as const)('D24: sets the moment %s for a session', async (at) => {
     const asked: unknown[] = []
-    const points = { around: (store: SessionStore) => store, clear: () => Promise.resolve(), set: async (...given: unknown[]) => asked.push(given) }
+    const points = {
+      around: (store: SessionStore) => store,
+      clear: () => Promise.resolve(),
+      set: async (...given: unknown[]) => asked.push(given),
+    }
     const response = await kill(JSON.stringify({ at, sessionId: 'mine' }), { points })
     expect([response.status, await response.json()]).toEqual([202, { at, until: 1 }])
     expect(asked).toEqual([[key, at]])
@@ -158,7 +168,10 @@ describe('POST /studio/kill', () => {
   ])('D25: refuses %s, and says what it accepts', async (_, body) => {
     const { points } = processOf()
     const response = await kill(body, { points })
-    expect([response.status, await response.json()]).toEqual([400, { code: 'invalid-body', detail: expect.stringContaining('before-commit, after-commit, in-tool') as unknown }])
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { code: 'invalid-body', detail: expect.stringContaining('before-commit, after-commit, in-tool') as unknown },
+    ])
   })
 
   it('D25: does not exist if the server may not be killed, or for requests from elsewhere', async () => {

@@ -54,7 +54,9 @@ async function effects(): Promise<StudioInfo['effects']> {
 /** Returns the conversation without ids and times. */
 async function talkOf(sessionId: string): Promise<readonly unknown[]> {
   const { messages } = await client.session(sessionId).state()
-  return messages.map((message: ViewMessage) => (message.role === 'tool-result' ? [message.toolName, message.status, message.output] : [message.role, message.content]))
+  return messages.map((message: ViewMessage) =>
+    message.role === 'tool-result' ? [message.toolName, message.status, message.output] : [message.role, message.content],
+  )
 }
 
 describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () => {
@@ -76,7 +78,13 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
   })
 
   it('D39: in work of a worker, while other runs wait for a colleague, a researcher and a plan: all end as undisturbed ones', async () => {
-    const says = { worker: 'ask the worker', colleague: 'ask the colleague', knots: 'research knots', plan: 'make a plan', weather: 'what is the weather in Oslo and Lima' }
+    const says = {
+      worker: 'ask the worker',
+      colleague: 'ask the colleague',
+      knots: 'research knots',
+      plan: 'make a plan',
+      weather: 'what is the weather in Oslo and Lima',
+    }
     const settled = (id: string): number => (id.endsWith('knots') ? 2 : 1)
     for (const [id, text] of Object.entries(says)) {
       await client.session(`calm-${id}`).send(text).accepted()

@@ -34,64 +34,76 @@ afterAll(async () => {
   await removeDataFolder(demo.dataFolder)
 }, 30_000)
 
-it(`D39, D40, D26: the owner of a session dies ${deaths} times at random moments: its conversation ends as an undisturbed one, each payment is made once, and each tab shows the same`, { timeout: rounds({ short: 120_000, long: 900_000 }) }, async () => {
-  const { request } = await openPage(demo.url)
-  const client = await clientAt(demo.url)
-  const undisturbed = await Promise.all(intents.map(async (text) => settledShape(await begin(client, text))))
-  let disturbed = 0
-  for (let death = 1; death <= deaths; death++) {
-    const { delayMs, victim } = drawDeath(death)
-    const where = `seed ${testSeed}, death ${death}: of the owner of “${intents[victim]}”, after ${delayMs} ms`
-    const sessions = await Promise.all(intents.map((text) => begin(client, text)))
-    const tabs = sessions.map(readAll)
-    await Promise.all([killAt(demo.url, { delayMs, sessionId: sessions[victim]?.id ?? '' }), wait(delayMs)])
-    // Tabs that are opened or reloaded while the server dies.
-    const laterTabs = sessions.map(readAll)
-    const shapes = await Promise.all(sessions.map(settledShape))
-    for (const [place, shape] of shapes.entries()) {
-      const [tab = [], later = []] = await Promise.all([tabs[place], laterTabs[place]])
-      expect(shape, where).toEqual(undisturbed[place])
-      for (const events of [tab, later]) expect(shapeOf(events.reduce(foldEvent, emptyView).messages), where).toEqual(undisturbed[place])
-      expect(later.filter(isDurable), where).toEqual(tab.filter(isDurable))
-      if (tab.some(tellsOfDeath)) disturbed++
+it(
+  `D39, D40, D26: the owner of a session dies ${deaths} times at random moments: its conversation ends as an undisturbed one, each payment is made once, and each tab shows the same`,
+  { timeout: rounds({ short: 120_000, long: 900_000 }) },
+  async () => {
+    const { request } = await openPage(demo.url)
+    const client = await clientAt(demo.url)
+    const undisturbed = await Promise.all(intents.map(async (text) => settledShape(await begin(client, text))))
+    let disturbed = 0
+    for (let death = 1; death <= deaths; death++) {
+      const { delayMs, victim } = drawDeath(death)
+      const where = `seed ${testSeed}, death ${death}: of the owner of “${intents[victim]}”, after ${delayMs} ms`
+      const sessions = await Promise.all(intents.map((text) => begin(client, text)))
+      const tabs = sessions.map(readAll)
+      await Promise.all([killAt(demo.url, { delayMs, sessionId: sessions[victim]?.id ?? '' }), wait(delayMs)])
+      // Tabs that are opened or reloaded while the server dies.
+      const laterTabs = sessions.map(readAll)
+      const shapes = await Promise.all(sessions.map(settledShape))
+      for (const [place, shape] of shapes.entries()) {
+        const [tab = [], later = []] = await Promise.all([tabs[place], laterTabs[place]])
+        expect(shape, where).toEqual(undisturbed[place])
+        for (const events of [tab, later]) expect(shapeOf(events.reduce(foldEvent, emptyView).messages), where).toEqual(undisturbed[place])
+        expect(later.filter(isDurable), where).toEqual(tab.filter(isDurable))
+        if (tab.some(tellsOfDeath)) disturbed++
+      }
+      await demo.printed(times('is back', death))
+      const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
+      expect(
+        servers?.filter(({ pid }) => pid !== undefined).map(({ name }) => name),
+        where,
+      ).toEqual(['A', 'B'])
     }
-    await demo.printed(times('is back', death))
-    const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
-    expect(servers?.filter(({ pid }) => pid !== undefined).map(({ name }) => name), where).toEqual(['A', 'B'])
-  }
-  // Otherwise no kill interrupted any work.
-  expect(disturbed).toBeGreaterThan(0)
-  const { sessions: all } = await client.sessions({ limit: 200 })
-  expect(all.map(({ status }) => status)).toEqual(Array.from({ length: intents.length * (deaths + 1) }, () => 'completed'))
-  const payments = await paymentKeys(demo.dataFolder)
-  expect(payments).toHaveLength(deaths + 1)
-  expect(new Set(payments).size).toBe(deaths + 1)
-})
+    // Otherwise no kill interrupted any work.
+    expect(disturbed).toBeGreaterThan(0)
+    const { sessions: all } = await client.sessions({ limit: 200 })
+    expect(all.map(({ status }) => status)).toEqual(Array.from({ length: intents.length * (deaths + 1) }, () => 'completed'))
+    const payments = await paymentKeys(demo.dataFolder)
+    expect(payments).toHaveLength(deaths + 1)
+    expect(new Set(payments).size).toBe(deaths + 1)
+  },
+)
 
-it('D18, D27: a stop that comes to either server ends the run at once, and all tabs show the outcome of the call', { timeout: 90_000 }, async () => {
-  const slow = await startDemo(await makeDataFolder(), { DEMO_STORE: slowDatabase.url, DEMO_SPEED: slowSpeed })
-  onTestFinished(async () => {
-    await slow.stop()
-    await removeDataFolder(slow.dataFolder)
-  })
-  const client = await clientAt(slow.url)
-  // The proxy sends each request to the next server: some of these stops reach the owner of the run and some do not.
-  const sessions = await Promise.all(Array.from({ length: 4 }, () => begin(client, 'index the docs')))
-  const tabs = sessions.map(readAll)
-  const receipts = await Promise.all(
-    sessions.map(async (session) => {
-      for await (const event of session.attach({ from: 'start' })) if (event.type === 'tool-execution-start') break
-      return session.stop({ waitMs: 20_000 })
-    }),
-  )
-  for (const { state, calls } of receipts) expect({ state, calls }).toMatchObject({ state: 'settled', calls: [{ toolName: 'index_docs', status: 'error' }] })
-  const seen = await Promise.all(tabs)
-  for (const [place, session] of sessions.entries()) {
-    const { status, messages } = await session.state()
-    expect(status).toBe('stopped')
-    expect(seen[place]?.reduce(foldEvent, emptyView).messages).toEqual(messages)
-  }
-})
+it(
+  'D18, D27: a stop that comes to either server ends the run at once, and all tabs show the outcome of the call',
+  { timeout: 90_000 },
+  async () => {
+    const slow = await startDemo(await makeDataFolder(), { DEMO_STORE: slowDatabase.url, DEMO_SPEED: slowSpeed })
+    onTestFinished(async () => {
+      await slow.stop()
+      await removeDataFolder(slow.dataFolder)
+    })
+    const client = await clientAt(slow.url)
+    // The proxy sends each request to the next server: some of these stops reach the owner of the run and some do not.
+    const sessions = await Promise.all(Array.from({ length: 4 }, () => begin(client, 'index the docs')))
+    const tabs = sessions.map(readAll)
+    const receipts = await Promise.all(
+      sessions.map(async (session) => {
+        for await (const event of session.attach({ from: 'start' })) if (event.type === 'tool-execution-start') break
+        return session.stop({ waitMs: 20_000 })
+      }),
+    )
+    for (const { state, calls } of receipts)
+      expect({ state, calls }).toMatchObject({ state: 'settled', calls: [{ toolName: 'index_docs', status: 'error' }] })
+    const seen = await Promise.all(tabs)
+    for (const [place, session] of sessions.entries()) {
+      const { status, messages } = await session.state()
+      expect(status).toBe('stopped')
+      expect(seen[place]?.reduce(foldEvent, emptyView).messages).toEqual(messages)
+    }
+  },
+)
 
 it('D14, D24: a question to the page survives the death of a server; one tab answers, and the other goes on too', async () => {
   const [client, other] = await Promise.all([clientAt(demo.url), clientAt(demo.url)])

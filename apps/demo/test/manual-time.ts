@@ -9,7 +9,10 @@ let ownCallbacks = 0
 /** Returns true if a callback of something else than `settle` is due, or a file operation is in progress. */
 function isBusy(): boolean {
   const resources = process.getActiveResourcesInfo()
-  return resources.filter((resource) => resource === 'Immediate').length > ownCallbacks || resources.some((resource) => fileOperation.test(resource))
+  return (
+    resources.filter((resource) => resource === 'Immediate').length > ownCallbacks ||
+    resources.some((resource) => fileOperation.test(resource))
+  )
 }
 
 async function nextRound(): Promise<void> {

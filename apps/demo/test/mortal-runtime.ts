@@ -1,7 +1,10 @@
 import type { Runtime, SessionStore } from '@bowline/sessions'
 
 /** Creates a process that can die: no later call to the store is answered. */
-export function mortalRuntime(store: SessionStore, open: (over: SessionStore) => Runtime): { readonly runtime: Runtime; readonly die: () => void } {
+export function mortalRuntime(
+  store: SessionStore,
+  open: (over: SessionStore) => Runtime,
+): { readonly runtime: Runtime; readonly die: () => void } {
   let dead = false
   const mortal = new Proxy(store, {
     get(target, name) {

@@ -88,7 +88,23 @@ describe('the offline model', () => {
   })
 
   const outcomes: Readonly<Record<string, ToolOutput>> = {
-    json: { type: 'json', value: { files: 24, words: 9000, place: 'Pier 7', receipt: 'R-1', report: 'q3-draft', deleted: true, text: 'said', status: 'completed', agent: 'x', page: 'p', says: 's', days: 3 } },
+    json: {
+      type: 'json',
+      value: {
+        files: 24,
+        words: 9000,
+        place: 'Pier 7',
+        receipt: 'R-1',
+        report: 'q3-draft',
+        deleted: true,
+        text: 'said',
+        status: 'completed',
+        agent: 'x',
+        page: 'p',
+        says: 's',
+        days: 3,
+      },
+    },
     list: { type: 'json', value: [null, 7] },
     null: { type: 'json', value: null },
     text: { type: 'text', value: 'fine' },
@@ -107,7 +123,10 @@ describe('the offline model', () => {
     { say: 'delete the report', calls: [['delete_report']] },
     { say: 'research knots', calls: [['delegate_to_researcher']] },
     { say: 'Find out what the library has about knots.', calls: [['search_library'], ['read_page', 'read_page', 'read_page']] },
-    { say: '<background-task id="bg_1" agent="researcher" status="completed">x</background-task>\n<background-task id="bg_2" …', calls: [['background_output', 'background_output']] },
+    {
+      say: '<background-task id="bg_1" agent="researcher" status="completed">x</background-task>\n<background-task id="bg_2" …',
+      calls: [['background_output', 'background_output']],
+    },
     { say: 'ask the worker', calls: [['delegate']] },
     { say: 'ask the colleague', calls: [['delegate']] },
     { say: 'make a plan', calls: [['plan_start'], ['plan_tide', 'plan_crew'], ['plan_write'], ['plan_review']] },
@@ -144,10 +163,15 @@ describe('the offline model', () => {
   })
 
   it('D6: no history makes it throw, and the same history gives the same parts again', async () => {
-    const text = fc.oneof(fc.constantFrom(...rows.map(({ say }) => say), ...phrases.map(({ say }) => say), '<conversation>\n[user]\nfail'), fc.string())
+    const text = fc.oneof(
+      fc.constantFrom(...rows.map(({ say }) => say), ...phrases.map(({ say }) => say), '<conversation>\n[user]\nfail'),
+      fc.string(),
+    )
     const tools = fc.constantFrom(...new Set(rows.flatMap(({ calls }) => calls.flat())), 'unknown')
     const json = fc.jsonValue().map((value): ToolOutput => ({ type: 'json', value: value as never }))
-    const result = fc.tuple(tools, fc.oneof(json, fc.constantFrom(...Object.values(outcomes)))).map(([tool, output]) => answered(tool, output))
+    const result = fc
+      .tuple(tools, fc.oneof(json, fc.constantFrom(...Object.values(outcomes))))
+      .map(([tool, output]) => answered(tool, output))
     const user = text.map((said): Prompt[number] => ({ role: 'user', content: [{ type: 'text', text: said }] }))
     const models = [offlineModel({ pace: still }), offlineModel({ pace: still, isSpare: true })]
     await fc.assert(
@@ -163,9 +187,20 @@ describe('the offline model', () => {
   })
 
   describe('when a background task ends', () => {
-    const reminder: Prompt[number] = { role: 'user', content: [{ type: 'text', text: '<background-task id="bg_1" agent="researcher" status="completed">x</background-task>\nCall background_output …' }] }
+    const reminder: Prompt[number] = {
+      role: 'user',
+      content: [
+        {
+          type: 'text',
+          text: '<background-task id="bg_1" agent="researcher" status="completed">x</background-task>\nCall background_output …',
+        },
+      ],
+    }
     const found = answered('background_output', { type: 'json', value: { agent: 'researcher', status: 'completed', text: 'Found it.' } })
-    const weatherCall: Prompt[number] = { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'call_2_1', toolName: 'get_weather', input: { city: 'Oslo' } }] }
+    const weatherCall: Prompt[number] = {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: 'call_2_1', toolName: 'get_weather', input: { city: 'Oslo' } }],
+    }
     const reading = answered('get_weather', { type: 'json', value: { city: 'Oslo', sky: 'snow', celsius: -3 } })
     const final: Prompt[number] = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
     const say = 'what is the weather in Oslo'
@@ -177,7 +212,9 @@ describe('the offline model', () => {
     })
 
     it('if it ends during another answer, the model gives both', async () => {
-      expect(callsOf(await partsFor(ask(say, weatherCall, reading, reminder)))).toEqual([{ name: 'background_output', input: { task_id: 'bg_1' } }])
+      expect(callsOf(await partsFor(ask(say, weatherCall, reading, reminder)))).toEqual([
+        { name: 'background_output', input: { task_id: 'bg_1' } },
+      ])
       const both = textOf(await partsFor(ask(say, weatherCall, reading, reminder, found)))
       expect(both).toContain('That is the weather in Oslo.')
       expect(both).toContain('Found it.')
@@ -194,9 +231,13 @@ describe('the offline model', () => {
     expect(await calls('delete the report')).toEqual([{ name: 'delete_report', input: { report: 'q3-draft', forever: true } }])
     expect(await calls('please delete the report q1-final')).toMatchObject([{ input: { report: 'q1-final' } }])
     const after = (output: ToolOutput) => partsFor(ask('delete the report', answered('delete_report', output))).then(textOf)
-    expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: true, forever: true } })).toBe('`q3-draft` is **deleted** for good.')
+    expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: true, forever: true } })).toBe(
+      '`q3-draft` is **deleted** for good.',
+    )
     expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: true, forever: false } })).toContain('in the bin')
-    expect(await after({ type: 'json', value: { report: 'q1-final', deleted: true, forever: true } })).toContain('what you have made of my arguments')
+    expect(await after({ type: 'json', value: { report: 'q1-final', deleted: true, forever: true } })).toContain(
+      'what you have made of my arguments',
+    )
     expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: false, forever: true } })).toContain('nothing to delete')
     expect(await after({ type: 'execution-denied', reason: 'we need it' })).toContain('**not** deleted `q3-draft`: we need it')
     expect(await after({ type: 'error-text', value: 'disk full' })).toContain('not deleted as far as I know. What I was told: disk full')
@@ -204,7 +245,14 @@ describe('the offline model', () => {
 
   it('starts the researcher in the background', async () => {
     expect(callsOf(await partsFor(ask('research the sheet bend')))).toEqual([
-      { name: 'delegate_to_researcher', input: { prompt: 'Find out what the library has about the sheet bend.', description: 'research the sheet bend', run_in_background: true } },
+      {
+        name: 'delegate_to_researcher',
+        input: {
+          prompt: 'Find out what the library has about the sheet bend.',
+          description: 'research the sheet bend',
+          run_in_background: true,
+        },
+      },
     ])
   })
 
@@ -212,7 +260,11 @@ describe('the offline model', () => {
     const parts = await partsFor(ask('fail'))
     expect(textOf(parts)).not.toBe('')
     const last = parts.at(-1)
-    expect(classifyError(last?.type === 'error' ? last.error : undefined)).toMatchObject({ kind: 'overloaded', retryable: true, status: 503 })
+    expect(classifyError(last?.type === 'error' ? last.error : undefined)).toMatchObject({
+      kind: 'overloaded',
+      retryable: true,
+      status: 503,
+    })
     await expect(offlineModel({ pace: still }).doGenerate({ prompt: ask('fail') })).rejects.toThrow('overloaded')
     const spare = offlineModel({ pace: still, isSpare: true })
     expect(spare.modelId).toBe('bowline-offline-spare')
@@ -220,13 +272,15 @@ describe('the offline model', () => {
   })
 
   it('writes the summary of a compaction, whatever the conversation is about', async () => {
-    const conversation = '<conversation>\n[user]\npay the invoice, then fail\n\n[call of pay_invoice] {}\n</conversation>\n\nWrite the summary now.'
+    const conversation =
+      '<conversation>\n[user]\npay the invoice, then fail\n\n[call of pay_invoice] {}\n</conversation>\n\nWrite the summary now.'
     const parts = await partsFor(ask(conversation))
     expect(callsOf(parts)).toEqual([])
     expect(textOf(parts)).toMatch(/^## Goal\n/)
     expect(textOf(parts)).toContain('- "pay the invoice, then fail"')
     expect(textOf(parts)).toContain('Tools used: pay_invoice')
-    for (const heading of ['Rules from the user', 'Done', 'In progress', 'Blocked', 'Decisions and reasons', 'Next', 'Exact facts']) expect(textOf(parts)).toContain(`## ${heading}\n`)
+    for (const heading of ['Rules from the user', 'Done', 'In progress', 'Blocked', 'Decisions and reasons', 'Next', 'Exact facts'])
+      expect(textOf(parts)).toContain(`## ${heading}\n`)
   })
 
   it('is slow on request: it pauses before each word', async () => {

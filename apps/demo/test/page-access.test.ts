@@ -46,7 +46,10 @@ describe('access to the demo', { timeout: 60_000 }, () => {
   it('D5: programs that can read the data folder get in with its token too: the terminal, and clients of MCP', async () => {
     const token = (await readFile(join(demo().dataFolder, 'page-token'), 'utf8')).trim()
     const call = (path: string, bearer: string, init: RequestInit = {}) =>
-      fetch(new URL(path, demo().url), { ...init, headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' } })
+      fetch(new URL(path, demo().url), {
+        ...init,
+        headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      })
     const list = { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }) }
     expect((await call('/api/agent/sessions', token)).status).toBe(200)
     expect((await call('/studio/info', token)).status).toBe(200)
@@ -94,7 +97,12 @@ describe('access to the demo', { timeout: 60_000 }, () => {
 
   it('D8: tells the page which model answers', async () => {
     const info: unknown = await (await browser().request('/studio/info')).json()
-    expect(info).toMatchObject({ model: { provider: 'offline', modelId: 'bowline-offline', offline: true }, effects: { payments: 0, deletions: 0 }, canKill: true, phrases })
+    expect(info).toMatchObject({
+      model: { provider: 'offline', modelId: 'bowline-offline', offline: true },
+      effects: { payments: 0, deletions: 0 },
+      canKill: true,
+      phrases,
+    })
   })
 })
 

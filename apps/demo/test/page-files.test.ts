@@ -22,9 +22,19 @@ describe('the files of the page', () => {
     await writeFile(join(page, 'assets/page-1.js.br'), brotliCompressSync(script))
     await writeFile(join(page, 'assets/page-1.js.gz'), gzipSync(script))
     await writeFile(join(folder, 'secret.js'), 'secret')
-    const api = { fetch: async () => new Response(new ReadableStream({ start: (controller) => void (more = controller) }).pipeThrough(new TextEncoderStream())) }
+    const api = {
+      fetch: async () =>
+        new Response(new ReadableStream({ start: (controller) => void (more = controller) }).pipeThrough(new TextEncoderStream())),
+    }
     const info = { canKill: false }
-    const fetch = createDemoFetch({ port: 8787, token: 'token', info, effects: async () => ({ payments: 0, deletions: 0 }), pageFolder: page, api })
+    const fetch = createDemoFetch({
+      port: 8787,
+      token: 'token',
+      info,
+      effects: async () => ({ payments: 0, deletions: 0 }),
+      pageFolder: page,
+      api,
+    })
     get = async (path, headers = {}, method = 'GET') => fetch(new Request(host + path, { headers, method }))
   })
   afterAll(() => removeDataFolder(folder))
@@ -56,12 +66,15 @@ describe('the files of the page', () => {
     expect((await get('/assets/page-1.js')).headers.get('set-cookie')).toBeNull()
   })
 
-  it.each(['/nothing.js', '/assets/../../secret.js', '/assets/%2e%2e/%2e%2e/secret.js', '/assets'])('are the only ones that are served: %s is not', async (path) => {
-    const response = await get(path)
-    expect(response.status).toBe(404)
-    expect(await response.json()).toEqual({ code: 'route-not-found' })
-    expect((await get('/', {}, 'POST')).status).toBe(404)
-  })
+  it.each(['/nothing.js', '/assets/../../secret.js', '/assets/%2e%2e/%2e%2e/secret.js', '/assets'])(
+    'are the only ones that are served: %s is not',
+    async (path) => {
+      const response = await get(path)
+      expect(response.status).toBe(404)
+      expect(await response.json()).toEqual({ code: 'route-not-found' })
+      expect((await get('/', {}, 'POST')).status).toBe(404)
+    },
+  )
 
   it('the API is neither compressed nor buffered', async () => {
     const response = await get('/api/agent/session/s/events', { 'accept-encoding': 'br, gzip' })

@@ -93,9 +93,7 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     const { text, message, types } = await ask(newSession(), 'think first')
     expect(text).toBe('Done thinking.')
     expect(types).toContain('reasoning-delta')
-    expect(message?.content.filter((part) => part.type === 'reasoning')).toMatchObject([
-      { text: 'Let me see how deep the water is.' },
-    ])
+    expect(message?.content.filter((part) => part.type === 'reasoning')).toMatchObject([{ text: 'Let me see how deep the water is.' }])
   })
 
   it('asks for a tool, gets its result, and answers from it', async () => {
@@ -122,7 +120,9 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     [429, 'rate-limit', 3],
     [500, 'server-error', 3],
   ])('D9: answers %i as the classified error %s, and the session stays usable', async (status, kind, retries) => {
-    failAttempts('trouble', retries + 1, { response: { error: { message: `the provider says ${status}`, type: 'provider_error' }, status, retryAfter: 0 } })
+    failAttempts('trouble', retries + 1, {
+      response: { error: { message: `the provider says ${status}`, type: 'provider_error' }, status, retryAfter: 0 },
+    })
     const session = newSession()
     const failed = await ask(session, 'trouble')
     expect(failed.status).toBe('error')

@@ -31,7 +31,11 @@ it('the example of the root README runs unchanged, against a wire server', { tim
     expect(script).not.toBe(example)
     const env = { PATH: process.env['PATH'], OPENAI_API_KEY: 'key', OPENAI_BASE_URL: `${wire.url}/v1` }
     // All packages of the example can be found from this folder.
-    const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env })
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [...bundledFlags(), '--input-type=module-typescript', '--eval', script],
+      { cwd: folder, env },
+    )
     expect(stdout).toBe('It is sunny in Oslo.\ncompleted\n')
   } finally {
     await wire.stop()

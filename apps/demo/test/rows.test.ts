@@ -72,7 +72,10 @@ async function expectPast(session: Session, events: readonly AgentEvent[], copie
   if (copied.length > 0) return
   // The store counts the costs of children separately.
   const ofChildren = ofType(log, 'usage').filter(({ purpose }) => purpose === 'child')
-  const stored = [(await session.info())?.cost, ...ofChildren.map(({ cost }) => cost)].reduce((sum, cost) => sum + Number(cost?.total ?? 0), 0)
+  const stored = [(await session.info())?.cost, ...ofChildren.map(({ cost }) => cost)].reduce(
+    (sum, cost) => sum + Number(cost?.total ?? 0),
+    0,
+  )
   expect(spending.runs.reduce((sum, run) => sum + (run.cost ?? Number.NaN), 0)).toBeCloseTo(stored, 9)
 }
 
@@ -81,10 +84,19 @@ const rows = [
   { text: 'tell me a story', calls: [], answer: 'The knot that remembered' },
   { text: 'what is the weather in Oslo and Lima', calls: ['get_weather', 'get_weather'], answer: '**Lima** is warmer than Oslo' },
   { text: 'index the docs', calls: ['index_docs'], answer: '**18 documents**' },
-  { text: 'research knots', calls: ['delegate_to_researcher', 'background_output'], answer: 'The researcher is back.\n\nWhat 3 pages say about knots:', settled: 2 },
+  {
+    text: 'research knots',
+    calls: ['delegate_to_researcher', 'background_output'],
+    answer: 'The researcher is back.\n\nWhat 3 pages say about knots:',
+    settled: 2,
+  },
   { text: 'ask the worker', calls: ['delegate'], answer: 'needs about 72 cm' },
   { text: 'ask the colleague', calls: ['delegate'], answer: '> Tied well and with a stopper knot' },
-  { text: 'make a plan', calls: ['plan_start', 'plan_tide', 'plan_crew', 'plan_write', 'plan_review'], answer: 'cast off at high water, 09:40' },
+  {
+    text: 'make a plan',
+    calls: ['plan_start', 'plan_tide', 'plan_crew', 'plan_write', 'plan_review'],
+    answer: 'cast off at high water, 09:40',
+  },
   { text: 'long talk', calls: ['read_logbook', 'read_logbook', 'read_logbook'], answer: '3 volumes with 360 days' },
   { text: 'pay the invoice', calls: ['pay_invoice'], answer: 'Invoice 2041 is **paid**. The receipt is `R-2041`.' },
   { text: 'fail', calls: [], answer: '**spare model**' },
@@ -130,7 +142,11 @@ describe('every row of the offline model, in a runtime', () => {
     expect(text).toContain('on its way')
     const events = await logOf(session, 2)
     const [start] = ofType(events, 'child-start')
-    expect(start).toMatchObject({ subagent: 'researcher', description: 'research the sheet bend', taskId: expect.stringMatching(/^bg_/) as unknown })
+    expect(start).toMatchObject({
+      subagent: 'researcher',
+      description: 'research the sheet bend',
+      taskId: expect.stringMatching(/^bg_/) as unknown,
+    })
     expect(ofType(events, 'child-update').at(-1)?.text).toContain('about the sheet bend')
     expect(ofType(events, 'child-end')).toMatchObject([{ childRunId: start?.childRunId, status: 'completed' }])
     expect(ofType(events, 'runtime-input')).toHaveLength(1)
@@ -138,10 +154,15 @@ describe('every row of the offline model, in a runtime', () => {
   })
 
   it('work sent over the bridge is a child of the run, and a runtime agent reports its cost', async () => {
-    for (const [text, subagent] of [['ask the worker', 'worker'], ['ask the colleague', 'colleague']] as const) {
+    for (const [text, subagent] of [
+      ['ask the worker', 'worker'],
+      ['ask the colleague', 'colleague'],
+    ] as const) {
       const events = await logOf((await say(text)).session)
       expect(ofType(events, 'child-start')).toMatchObject([{ subagent }])
-      expect(ofType(events, 'child-end')).toMatchObject([{ status: 'completed', ...(subagent === 'colleague' && { cost: { currency: 'USD' } }) }])
+      expect(ofType(events, 'child-end')).toMatchObject([
+        { status: 'completed', ...(subagent === 'colleague' && { cost: { currency: 'USD' } }) },
+      ])
     }
   })
 
@@ -150,7 +171,16 @@ describe('every row of the offline model, in a runtime', () => {
     await say('what is the weather in Oslo', session)
     await say('make a plan', session)
     const events = await logOf(session, 3)
-    expect(ofType(events, 'orchestration-step').map(({ name }) => name)).toEqual(['look', 'write', 'review', 'free', 'look', 'write', 'review', 'free'])
+    expect(ofType(events, 'orchestration-step').map(({ name }) => name)).toEqual([
+      'look',
+      'write',
+      'review',
+      'free',
+      'look',
+      'write',
+      'review',
+      'free',
+    ])
     expect((await demo.orchestration.getState(session.key))?.activeStep).toBe('free')
     expect(ofType(events, 'tool-execution-end').map(({ message }) => message.status)).toEqual(Array(11).fill('result'))
   })
@@ -177,7 +207,11 @@ describe('every row of the offline model, in a runtime', () => {
 
   it('a provider that fails is retried twice, and then the fallback model answers', async () => {
     const events = await logOf((await say('fail')).session)
-    expect(ofType(events, 'retry-start').map(({ cause, error }) => [cause, error?.kind])).toEqual([['error', 'overloaded'], ['error', 'overloaded'], ['fallback', 'overloaded']])
+    expect(ofType(events, 'retry-start').map(({ cause, error }) => [cause, error?.kind])).toEqual([
+      ['error', 'overloaded'],
+      ['error', 'overloaded'],
+      ['fallback', 'overloaded'],
+    ])
     expect(ofType(events, 'message-discarded')).toHaveLength(3)
     expect(ofType(events, 'message-end')).toMatchObject([{ message: { modelId: 'bowline-offline-spare' } }])
   })

@@ -51,7 +51,10 @@ describe('GET /studio/info of one of several processes', () => {
   })
 
   it('names no owner while the run still belongs to a process that died, whether down or restarted', async () => {
-    const after = [[{ name: 'A' }, both[1]], [{ name: 'A', up: up(103, 'runtime_c') }, both[1]]] as ServerProcess[][]
+    const after = [
+      [{ name: 'A' }, both[1]],
+      [{ name: 'A', up: up(103, 'runtime_c') }, both[1]],
+    ] as ServerProcess[][]
     for (const processes of after) {
       const servers = await serversOf(await member(processes, 'runtime_a')('/studio/info?session=mine'))
       expect(servers?.map(({ isOwner }) => isOwner)).toEqual([false, false])

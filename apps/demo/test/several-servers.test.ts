@@ -60,7 +60,8 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
       .then((response) => response.text())
       .catch((error: unknown) => expect((error as Error).message).toMatch(/terminated|fetch failed/))
     await demo.printed(new RegExp(`^(?:(?:(?!ended \\(SIGKILL)[^])*ended \\(SIGKILL){${deaths + 1}}`))
-    const state = async () => (await (await request('/api/agent/session/handed')).json()) as { readonly status: string; readonly messages: readonly unknown[] }
+    const state = async () =>
+      (await (await request('/api/agent/session/handed')).json()) as { readonly status: string; readonly messages: readonly unknown[] }
     await expect.poll(async () => (await state()).status, { timeout: 30_000 }).toBe('completed')
     expect(JSON.stringify((await state()).messages.at(-1))).toContain('needs about 72 cm')
     await demo.printed(new RegExp(`^(?:(?:(?!is back)[^])*is back){${deaths + 1}}`))

@@ -127,7 +127,9 @@ describe('npm start', { timeout: 60_000 }, () => {
     await writeFile(file, '')
     const { code, output } = await run(dataFolder, args, { DEMO_DATA: file })
     expect(code).toBe(1)
-    expect(output).toContain(`The data folder ${file} cannot be written (EEXIST). Give this user the right to, or name another folder with DEMO_DATA.`)
+    expect(output).toContain(
+      `The data folder ${file} cannot be written (EEXIST). Give this user the right to, or name another folder with DEMO_DATA.`,
+    )
     expect(output).not.toContain('next one starts')
   })
 

@@ -57,9 +57,31 @@ describe('the terminal, through a pipe', { timeout: 60_000 }, () => {
       ...['/cost', '/timeline', '/sessions', '/nothing', '/help'],
     ])
     expect(code).toBe(0)
-    for (const answer of ['holds **18 documents**', '`q3-draft` is **deleted** for good.', 'You are at **Pier 7**', 'The researcher is on its way.', '**spare model**', 'Review: it holds.']) expect(stdout).toContain(answer)
-    for (const told of [/~?\d+ tokens, ~?0\.\d+ USD \(made-up prices\)/, / ms {2}tool-execution-start {2}index_docs$/m, /^\* cli_\S+ {2}completed {2}index the docs$/m, /^\/kill {6}/m]) expect(stdout).toMatch(told)
-    for (const note of ['→ Index the docs {"folder":"docs"}', '  18/18 docs/cookbook/testing.md', '? Delete a report {"report":"q3-draft","forever":true}', 'researcher begins', 'bowline-offline-spare takes over', 'step review', 'There is no /nothing.']) {
+    for (const answer of [
+      'holds **18 documents**',
+      '`q3-draft` is **deleted** for good.',
+      'You are at **Pier 7**',
+      'The researcher is on its way.',
+      '**spare model**',
+      'Review: it holds.',
+    ])
+      expect(stdout).toContain(answer)
+    for (const told of [
+      /~?\d+ tokens, ~?0\.\d+ USD \(made-up prices\)/,
+      / ms {2}tool-execution-start {2}index_docs$/m,
+      /^\* cli_\S+ {2}completed {2}index the docs$/m,
+      /^\/kill {6}/m,
+    ])
+      expect(stdout).toMatch(told)
+    for (const note of [
+      '→ Index the docs {"folder":"docs"}',
+      '  18/18 docs/cookbook/testing.md',
+      '? Delete a report {"report":"q3-draft","forever":true}',
+      'researcher begins',
+      'bowline-offline-spare takes over',
+      'step review',
+      'There is no /nothing.',
+    ]) {
       expect(stderr).toContain(note)
       expect(stdout).not.toContain(note)
     }
@@ -155,7 +177,10 @@ describe.skipIf(!hasScript)('the terminal, at a pseudo terminal (by script of ut
 describe('the text on the screen', () => {
   function screenOf(isTTY: boolean) {
     const [out, notes]: [string[], string[]] = [[], []]
-    const output = (to: string[]) => Object.assign(new Writable({ decodeStrings: false, write: (written: string, _encoding, done) => (to.push(written), done()) }), { isTTY })
+    const output = (to: string[]) =>
+      Object.assign(new Writable({ decodeStrings: false, write: (written: string, _encoding, done) => (to.push(written), done()) }), {
+        isTTY,
+      })
     return { screen: new Screen(output(out), output(notes)), out: () => out.join(''), notes: () => notes.join('') }
   }
 

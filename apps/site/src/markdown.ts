@@ -18,7 +18,8 @@ export function adaptToSite(markdown: MarkdownRenderer, place: Place): void {
     const file = posix.relative(place.root, realPath)
     tokens.forEach((token, index) => {
       // Screen readers announce header cells, so an empty one becomes an ordinary cell.
-      if (token.type === 'inline' && token.content === '' && tokens[index - 1]?.type === 'th_open') for (const cell of [tokens[index - 1], tokens[index + 1]]) if (cell) cell.tag = 'td'
+      if (token.type === 'inline' && token.content === '' && tokens[index - 1]?.type === 'th_open')
+        for (const cell of [tokens[index - 1], tokens[index + 1]]) if (cell) cell.tag = 'td'
     })
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.attrGet('href')

@@ -87,7 +87,13 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the built site'), () => {
           await open(page, route)
           expect(await page.evaluate(() => document.documentElement.classList.contains('dark'))).toBe(colorScheme === 'dark')
           // Only colours differ in the dark theme, and the list of pages is the same on every page.
-          expect(await faults(page, { rules: colorScheme === 'light' ? [] : ['color-contrast'], besides: route === 'index' ? [] : ['.VPSidebar'] }), route).toEqual([])
+          expect(
+            await faults(page, {
+              rules: colorScheme === 'light' ? [] : ['color-contrast'],
+              besides: route === 'index' ? [] : ['.VPSidebar'],
+            }),
+            route,
+          ).toEqual([])
         }
       },
       { colorScheme },
@@ -111,12 +117,18 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the built site'), () => {
 /**
  * Returns the violations that axe finds, one line each. `rules` limits it to these rules; `besides` selects parts that are ignored.
  */
-async function faults(page: Page, { rules, besides }: { readonly rules: string[]; readonly besides: string[] }): Promise<readonly string[]> {
+async function faults(
+  page: Page,
+  { rules, besides }: { readonly rules: string[]; readonly besides: string[] },
+): Promise<readonly string[]> {
   await page.evaluate(axe.source)
   return page.evaluate(
     async ([values, exclude]) => {
       const { axe: own } = window as unknown as { axe: typeof axe }
-      const { violations } = await own.run({ exclude }, { resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule', values } }) })
+      const { violations } = await own.run(
+        { exclude },
+        { resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule', values } }) },
+      )
       return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`))
     },
     [rules, besides] as const,

@@ -11,10 +11,12 @@ const pages = sectionsOf().flatMap((section) => section.pages)
 /** Returns the requests of a browser for the links, and their anchors. */
 function linksOf(html: string): readonly { readonly path: string; readonly anchor: string }[] {
   const addresses = [...html.matchAll(/<a\b[^>]*? href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'))
-  return addresses.filter((href) => !/^[a-z]+:/i.test(href)).map((href) => {
-    const [path = '', anchor = ''] = href.split('#')
-    return { path: decodeURI(path), anchor: decodeURIComponent(anchor) }
-  })
+  return addresses
+    .filter((href) => !/^[a-z]+:/i.test(href))
+    .map((href) => {
+      const [path = '', anchor = ''] = href.split('#')
+      return { path: decodeURI(path), anchor: decodeURIComponent(anchor) }
+    })
 }
 
 function anchorsOf(html: string): ReadonlySet<string> {

@@ -31,7 +31,11 @@ export async function buildPage(): Promise<string> {
   const { NODE_ENV } = process.env
   // Vite selects the React build by this variable. A test or shell must not put the development build into the page.
   process.env.NODE_ENV = 'production'
-  await build({ configFile, build: { outDir: draft }, plugins: [compression({ algorithms: ['brotliCompress', 'gzip'], threshold: 1024 })] }).finally(() => {
+  await build({
+    configFile,
+    build: { outDir: draft },
+    plugins: [compression({ algorithms: ['brotliCompress', 'gzip'], threshold: 1024 })],
+  }).finally(() => {
     if (NODE_ENV === undefined) delete process.env.NODE_ENV
     else process.env.NODE_ENV = NODE_ENV
   })

@@ -41,10 +41,14 @@ export async function runStudio(args: readonly string[], builtPage: () => Promis
 
 function readArguments(args: readonly string[]): { readonly server: string; readonly port: number } | string {
   try {
-    const { values } = parseArgs({ args: [...args], options: { server: { type: 'string' }, port: { type: 'string' }, help: { type: 'boolean', short: 'h' } } })
+    const { values } = parseArgs({
+      args: [...args],
+      options: { server: { type: 'string' }, port: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    })
     const { server, port: text = String(defaultPort) } = values
     if (server === undefined || values.help) return usage
-    if (!/^https?:\/\//.test(server) || !URL.canParse(server)) return `--server is ${server}: give an http or https address, such as https://agents.example.com.`
+    if (!/^https?:\/\//.test(server) || !URL.canParse(server))
+      return `--server is ${server}: give an http or https address, such as https://agents.example.com.`
     const port = Number(text)
     if (!Number.isInteger(port) || port < 1 || port > 65_535) return `--port is ${text}: give a number from 1 to 65535.`
     return { server, port }
@@ -57,8 +61,15 @@ function readArguments(args: readonly string[]): { readonly server: string; read
 async function problemWith(server: string, token: string | undefined): Promise<string | undefined> {
   try {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-    const { status } = await fetch(`${server.replace(/\/+$/, '')}/api/me`, { headers, redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
-    if (status === 401) return token === undefined ? 'The server asks for a token: set BOWLINE_TOKEN.' : 'The server refuses the token in BOWLINE_TOKEN: it may be wrong or have expired.'
+    const { status } = await fetch(`${server.replace(/\/+$/, '')}/api/me`, {
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(answerMs),
+    })
+    if (status === 401)
+      return token === undefined
+        ? 'The server asks for a token: set BOWLINE_TOKEN.'
+        : 'The server refuses the token in BOWLINE_TOKEN: it may be wrong or have expired.'
     if (status >= 300 && status < 400) return `${server} redirects elsewhere: give the address that it redirects to.`
     return status === 404 ? `${server} is no Bowline server, or one without GET /api/me.` : undefined
   } catch {

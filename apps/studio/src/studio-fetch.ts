@@ -20,7 +20,12 @@ const loopbackNames = ['127.0.0.1', 'localhost', '[::1]']
  * Serves the page, and forwards its API requests to a remote Bowline server. It only answers requests of the page itself on this
  * machine: other pages could use the token unnoticed.
  */
-export function createStudioFetch({ server, token, port, pageFolder }: StudioFetchOptions): (request: Request) => Response | Promise<Response> {
+export function createStudioFetch({
+  server,
+  token,
+  port,
+  pageFolder,
+}: StudioFetchOptions): (request: Request) => Response | Promise<Response> {
   const hosts = loopbackNames.map((name) => `${name}:${port}`)
   const pageFile = createPageFiles(pageFolder)
   const base = server.replace(/\/+$/, '')
@@ -38,7 +43,13 @@ export function createStudioFetch({ server, token, port, pageFolder }: StudioFet
   app.all('/studio/*', (context) => context.json({ code: 'route-not-found' }, 404))
   app.all('/api/*', async (context) => {
     const { pathname, search } = new URL(context.req.url)
-    const headers = { ...context.req.header(), cookie: undefined, origin: undefined, host: undefined, authorization: token === undefined ? undefined : `Bearer ${token}` }
+    const headers = {
+      ...context.req.header(),
+      cookie: undefined,
+      origin: undefined,
+      host: undefined,
+      authorization: token === undefined ? undefined : `Bearer ${token}`,
+    }
     // Before the answer, a page that closes aborts the request. After it, the server of this host cancels the body.
     const leaving = new AbortController()
     const leave = (): void => leaving.abort()
@@ -55,7 +66,17 @@ export function createStudioFetch({ server, token, port, pageFolder }: StudioFet
       // The page has closed.
       if (context.req.raw.signal.aborted) return new Response(null, { status: 499 })
       // The page retries, as after a server restart.
-      return context.json({ type: 'about:blank', title: 'The server is out of reach', status: 503, code: 'server-unreachable', detail: `${base} does not answer.` }, 503, { 'content-type': 'application/problem+json', 'retry-after': '1' })
+      return context.json(
+        {
+          type: 'about:blank',
+          title: 'The server is out of reach',
+          status: 503,
+          code: 'server-unreachable',
+          detail: `${base} does not answer.`,
+        },
+        503,
+        { 'content-type': 'application/problem+json', 'retry-after': '1' },
+      )
     } finally {
       context.req.raw.signal.removeEventListener('abort', leave)
     }

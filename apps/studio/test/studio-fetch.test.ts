@@ -13,7 +13,8 @@ async function listening(answer: RequestListener): Promise<string> {
 
 const port = 8788
 const studioBefore = (server: string) => createStudioFetch({ server, token: 'secret', port, pageFolder: import.meta.dirname })
-const ask = (studio: ReturnType<typeof createStudioFetch>, path: string, init?: RequestInit) => studio(new Request(`http://127.0.0.1:${port}${path}`, init))
+const ask = (studio: ReturnType<typeof createStudioFetch>, path: string, init?: RequestInit) =>
+  studio(new Request(`http://127.0.0.1:${port}${path}`, init))
 
 it.each([301, 302, 303, 307, 308])('D57: follows no redirect (%i), so no other server gets the token or the request', async (status) => {
   const reached: string[] = []

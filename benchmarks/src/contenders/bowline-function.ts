@@ -1,6 +1,16 @@
 import type { ModelFunction } from '@bowline/agent-loop'
 import type { AssistantMessage, AssistantPart, MessageEvent, MessageStream, ToolCallPart } from '@bowline/llm'
-import { answerAfter, argumentDelta, argumentsText, countRole, eventsOf, textDelta, toolName, type Answer, type Contender } from '../contender.ts'
+import {
+  answerAfter,
+  argumentDelta,
+  argumentsText,
+  countRole,
+  eventsOf,
+  textDelta,
+  toolName,
+  type Answer,
+  type Contender,
+} from '../contender.ts'
 import { contenderAgent, packageUrl, prepareAgent } from './bowline.ts'
 
 /** Bowline with a model function: its own stream, without a provider. */

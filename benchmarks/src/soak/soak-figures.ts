@@ -36,6 +36,7 @@ export function soakProblems({ parts, turns, completed, large, problems }: SoakF
   if (large !== largeRuns) found.push(`${large} of ${largeRuns} runs in large conversations completed`)
   const [before, after] = [first.heldBytes, last.heldBytes]
   if (after > before * most.heldTimes + most.heldBytes) found.push(`what is held grew from ${before} to ${after} bytes`)
-  if (last.cpuMsPerTurn > first.cpuMsPerTurn * most.cpuTimes) found.push(`CPU per turn grew from ${first.cpuMsPerTurn} to ${last.cpuMsPerTurn} ms`)
+  if (last.cpuMsPerTurn > first.cpuMsPerTurn * most.cpuTimes)
+    found.push(`CPU per turn grew from ${first.cpuMsPerTurn} to ${last.cpuMsPerTurn} ms`)
   return found
 }

@@ -22,7 +22,14 @@ export interface SoakSystem {
 }
 
 const many = 1_000_000
-const unlimited = { streams: many, streamsPerPrincipal: many, streamsPerSession: many, requestsPerMinute: many, workPerMinute: many, runsPerTenant: many }
+const unlimited = {
+  streams: many,
+  streamsPerPrincipal: many,
+  streamsPerSession: many,
+  requestsPerMinute: many,
+  workPerMinute: many,
+  runsPerTenant: many,
+}
 const answers = [{ text: 20 }]
 /** Sessions of the bridge that callers never close end after this time in ms. */
 const idleMs = 20_000
@@ -44,7 +51,11 @@ export async function startSystem(store: SessionStore): Promise<SoakSystem> {
   await bridge.start()
   const server = await serve(createServer({ runtime, bridge, auth: 'none', limits: unlimited }), { port: 0 })
   return {
-    ...{ runtime, bridge, url: server.url, notices: receiver.count, faults },
+    runtime,
+    bridge,
+    url: server.url,
+    notices: receiver.count,
+    faults,
     async stop() {
       await bridge.stop({ deadlineMs: 5_000 })
       await server.close()

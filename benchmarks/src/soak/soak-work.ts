@@ -23,7 +23,17 @@ const longInput = 'x'.repeat(5_000)
 const longTurns = 20
 
 /** Kinds of work, in the order in which they begin. */
-const kinds: readonly Work[] = [shortSession, longConversation, leavingReader, overHttp, leavingHttpReader, bridgeSession, delegation, mcpSession, schedule]
+const kinds: readonly Work[] = [
+  shortSession,
+  longConversation,
+  leavingReader,
+  overHttp,
+  leavingHttpReader,
+  bridgeSession,
+  delegation,
+  mcpSession,
+  schedule,
+]
 
 /** Does all kinds of work in this number of lanes at once, until the time is over. */
 export async function workUntil(system: SoakSystem, counts: SoakCounts, lanes: number, isOver: () => boolean): Promise<void> {
@@ -133,7 +143,10 @@ async function mcpSession({ url }: SoakSystem, counts: SoakCounts, n: number): P
   await mcp(url, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
   const { sessionId } = (await mcp(url, 'tools/call', { name: 'sessions_create', arguments: {} })) as { readonly sessionId: string }
   const prompted = mcp(url, 'tools/call', { name: 'sessions_prompt', arguments: { sessionId, prompt: 'go' } })
-  await promptOf(counts, prompted.then((answer) => ({ ok: JSON.stringify(answer).includes('end_turn') })))
+  await promptOf(
+    counts,
+    prompted.then((answer) => ({ ok: JSON.stringify(answer).includes('end_turn') })),
+  )
 }
 
 /** Schedules an input for each second, and cancels that after the first. */

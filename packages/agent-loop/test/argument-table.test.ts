@@ -11,7 +11,10 @@ describe('the arguments of every export', () => {
     expect(unlistedNames([...new Set(exported)], [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
 
-  it.each(Object.entries(rows))('S206, S208: %s accepts what its row lists and refuses everything else, naming its path', async (_name, row) => {
-    expect(await argumentProblems(row, { isRefusal })).toEqual([])
-  })
+  it.each(Object.entries(rows))(
+    'S206, S208: %s accepts what its row lists and refuses everything else, naming its path',
+    async (_name, row) => {
+      expect(await argumentProblems(row, { isRefusal })).toEqual([])
+    },
+  )
 })

@@ -25,7 +25,8 @@ const model = () => {
 
 const look = defineTool({ name: 'look', description: 'Looks', inputSchema: { type: 'object' }, effect: 'pure', execute: () => 'seen' })
 const callOf = (name: string, input: object = {}, id = `call_${name}`) => ({ toolCalls: [{ id, name, arguments: JSON.stringify(input) }] })
-const agentWith = (options: Partial<AgentOptions> = {}) => defineAgent({ model: model(), instructions: 'Be brief.', tools: [look], retry: false, ...options })
+const agentWith = (options: Partial<AgentOptions> = {}) =>
+  defineAgent({ model: model(), instructions: 'Be brief.', tools: [look], retry: false, ...options })
 
 /** Returns the paths of all cache marks of a request. */
 function marksIn(value: JSONValue, path: readonly string[] = []): string[] {
@@ -35,10 +36,12 @@ function marksIn(value: JSONValue, path: readonly string[] = []): string[] {
 
 /** Returns the texts after which a request has its marks. */
 function markedTexts(body: JSONObject | undefined): readonly JSONValue[] {
-  return marksIn(body ?? {}).map((path) => {
-    const block = path.split('.').reduce<JSONValue>((item, key) => (item as JSONObject)[key] ?? null, body ?? {}) as JSONObject
-    return block['text'] ?? block['content'] ?? null
-  }).toSorted()
+  return marksIn(body ?? {})
+    .map((path) => {
+      const block = path.split('.').reduce<JSONValue>((item, key) => (item as JSONObject)[key] ?? null, body ?? {}) as JSONObject
+      return block['text'] ?? block['content'] ?? null
+    })
+    .toSorted()
 }
 
 /** Answers `one` with a call of `look`, everything else with a text. */
@@ -59,7 +62,11 @@ describe('cache marks of an agent', () => {
       ['messages.2.content.0', 'system.0'],
       ['messages.4.content.0', 'system.0'],
     ])
-    expect(bodies.map(markedTexts)).toEqual([['Be brief.', 'one'], ['Be brief.', 'seen'], ['Be brief.', 'two']])
+    expect(bodies.map(markedTexts)).toEqual([
+      ['Be brief.', 'one'],
+      ['Be brief.', 'seen'],
+      ['Be brief.', 'two'],
+    ])
   })
 
   it('A187: with off there are none, in everything that the agent starts', async () => {
@@ -68,7 +75,9 @@ describe('cache marks of an agent', () => {
     mock.on({ userMessage: 'help', hasToolResult: false }, callOf('side', {}, 'call_side'))
     mock.on({ userMessage: /.*/ }, { content: 'Done.' })
     const side = defineTool({
-      ...{ name: 'side', description: 'Works aside', inputSchema: { type: 'object' } },
+      name: 'side',
+      description: 'Works aside',
+      inputSchema: { type: 'object' },
       execute: async (_input, { spawnChild }: ToolContext) => (await spawnChild().run('aside').result()).text,
     })
     const helper = defineAgent({ model: model(), name: 'helper', description: 'Helps', instructions: 'Help.', tools: [side], retry: false })
@@ -82,8 +91,18 @@ describe('cache marks of an agent', () => {
     await helper.run('by yourself').result()
     expect(markedTexts(bodies.at(-1))).toEqual(['Help.', 'by yourself'])
     bodies.length = 0
-    const own = defineAgent({ model: model(), name: 'helper', description: 'Helps', instructions: 'Help.', tools: [side], cache: 'auto', retry: false })
-    await agentWith({ cache: 'off', subagents: [own] }).run('one').result()
+    const own = defineAgent({
+      model: model(),
+      name: 'helper',
+      description: 'Helps',
+      instructions: 'Help.',
+      tools: [side],
+      cache: 'auto',
+      retry: false,
+    })
+    await agentWith({ cache: 'off', subagents: [own] })
+      .run('one')
+      .result()
     expect(bodies.map((body) => marksIn(body).length)).toEqual([0, 2, 2, 2, 0])
   })
 
@@ -93,7 +112,9 @@ describe('cache marks of an agent', () => {
     mock.on({ userMessage: 'help', hasToolResult: false }, callOf('side', {}, 'call_side'))
     mock.on({ userMessage: /.*/ }, { content: 'Done.' })
     const side = defineTool({
-      ...{ name: 'side', description: 'Works aside', inputSchema: { type: 'object' } },
+      name: 'side',
+      description: 'Works aside',
+      inputSchema: { type: 'object' },
       execute: async (_input, { spawnChild }: ToolContext) => (await spawnChild().run('aside').result()).text,
     })
     const instructions = { system: 'Help.', footer: { date: true } } as const
@@ -102,7 +123,12 @@ describe('cache marks of an agent', () => {
     const agent = agentWith({ subagents: [helper], compaction: { keepRecentTokens: 1 } })
     await talk.play(agent, 'one')
     const [, child, spawned, again, parent] = bodies
-    expect([child, spawned, again, parent].map(markedTexts)).toEqual([['Help.', 'help'], ['Help.', 'aside'], ['Done.', 'Help.'], ['Be brief.', expect.stringContaining('Done.')]])
+    expect([child, spawned, again, parent].map(markedTexts)).toEqual([
+      ['Help.', 'help'],
+      ['Help.', 'aside'],
+      ['Done.', 'Help.'],
+      ['Be brief.', expect.stringContaining('Done.')],
+    ])
     // The part that a provider caches is byte-identical.
     expect([spawned?.['system'], spawned?.['tools']]).toEqual([child?.['system'], child?.['tools']])
     expect((await agent.compact({ journal: talk.journal })).outcome).toBe('done')
@@ -113,7 +139,10 @@ describe('cache marks of an agent', () => {
 
   it('A187: content that changes from turn to turn comes after the mark of the prompt', async () => {
     answerTurns()
-    const dated = defineExtension({ name: 'dated', hooks: { beforeAgentStart: ({ instructions }, { turn }) => ({ instructions: `${instructions}\n\nTurn ${turn}.` }) } })
+    const dated = defineExtension({
+      name: 'dated',
+      hooks: { beforeAgentStart: ({ instructions }, { turn }) => ({ instructions: `${instructions}\n\nTurn ${turn}.` }) },
+    })
     const talk = conversation()
     const agent = agentWith({ instructions: { system: 'Be brief.', append: 'Be kind.', footer: { date: true } }, extensions: [dated] })
     await talk.play(agent, 'one')
@@ -122,16 +151,28 @@ describe('cache marks of an agent', () => {
     const [first] = texts
     expect(first).toEqual(['Be brief.\n\nBe kind.', '\n\nDate: 1970-01-01\n\nTurn 1.'])
     expect(texts[2]).toEqual(['Be brief.\n\nBe kind.', '\n\nDate: 1970-01-01\n\nTurn 2.'])
-    expect(bodies.map(markedTexts)).toEqual([['Be brief.\n\nBe kind.', 'one'], ['Be brief.\n\nBe kind.', 'seen'], ['Be brief.\n\nBe kind.', 'two']])
+    expect(bodies.map(markedTexts)).toEqual([
+      ['Be brief.\n\nBe kind.', 'one'],
+      ['Be brief.\n\nBe kind.', 'seen'],
+      ['Be brief.\n\nBe kind.', 'two'],
+    ])
   })
 
   it('A187: no mark is set on an overlay or an ephemeral message', async () => {
     answerTurns()
     const talk = conversation()
-    const late = defineTool({ name: 'look', description: 'Looks', inputSchema: { type: 'object' }, execute: async (_input, { overlay }) => void (await overlay('it rains')) })
+    const late = defineTool({
+      name: 'look',
+      description: 'Looks',
+      inputSchema: { type: 'object' },
+      execute: async (_input, { overlay }) => void (await overlay('it rains')),
+    })
     const agent = agentWith({ tools: [late], ephemeral: () => [{ role: 'user', content: 'it is noon' }] })
     await talk.play(agent, 'one', { overlays: ['above'] })
-    expect(bodies.map(markedTexts)).toEqual([['Be brief.', 'one'], ['Be brief.', 'done']])
+    expect(bodies.map(markedTexts)).toEqual([
+      ['Be brief.', 'one'],
+      ['Be brief.', 'done'],
+    ])
     expect(JSON.stringify(bodies[1])).toContain('it rains')
     expect(bodies.every((body) => JSON.stringify(body).includes('it is noon'))).toBe(true)
   })
@@ -139,7 +180,11 @@ describe('cache marks of an agent', () => {
   it('A187: without a prompt the mark is on the tools, and there are never more than four marks', async () => {
     answerTurns()
     const own = { anthropic: { cacheControl: { type: 'ephemeral' } } }
-    const content = ['a', 'b', 'c', 'two'].map((text, place) => ({ type: 'text' as const, text, ...(place < 3 && { providerOptions: own }) }))
+    const content = ['a', 'b', 'c', 'two'].map((text, place) => ({
+      type: 'text' as const,
+      text,
+      ...(place < 3 && { providerOptions: own }),
+    }))
     const agent = agentWith({ instructions: '' })
     await agent.run('two').result()
     await agent.run({ role: 'user', content }).result()
@@ -148,6 +193,6 @@ describe('cache marks of an agent', () => {
   })
 
   it('A187: cache is auto or off', () => {
-    expect(() => agentWith({ cache: 'always' as never })).toThrow("cache must be one of auto, off")
+    expect(() => agentWith({ cache: 'always' as never })).toThrow('cache must be one of auto, off')
   })
 })

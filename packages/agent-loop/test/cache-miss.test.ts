@@ -8,7 +8,8 @@ import { agentOf, conversation } from './support/conversation.ts'
 import { echo } from './support/tools.ts'
 
 const call = (name: string, id: string, input: JSONValue = {}) => ({ toolCalls: [{ id, name, input }] })
-const missesOf = (events: readonly AgentEvent[]) => events.flatMap((event) => (event.type === 'usage' && event.cacheMiss ? [{ ...event.cacheMiss, turn: event.turn, step: event.step }] : []))
+const missesOf = (events: readonly AgentEvent[]) =>
+  events.flatMap((event) => (event.type === 'usage' && event.cacheMiss ? [{ ...event.cacheMiss, turn: event.turn, step: event.step }] : []))
 const overloaded = Object.assign(new Error('overloaded'), { name: 'AI_APICallError', statusCode: 503, isRetryable: true })
 
 /** Returns what the second turn of a conversation reports about its request. */
@@ -23,8 +24,15 @@ describe('the beginning of requests', () => {
   it('A188: reports nothing while it stays the same: steps, turns, attempts, ephemeral messages', async () => {
     const talk = conversation()
     let count = 0
-    const options = { tools: [echo('look').tool], instructions: { system: 'Be brief.', footer: { date: true } }, ephemeral: () => [{ role: 'user' as const, content: `${count++}` }] }
-    const agent = agentOf([call('look', 'a'), { error: overloaded }, call('look', 'b'), { text: 'one' }, { text: 'two' }], { ...options, retry: { baseDelayMs: 0, jitter: 0 } })
+    const options = {
+      tools: [echo('look').tool],
+      instructions: { system: 'Be brief.', footer: { date: true } },
+      ephemeral: () => [{ role: 'user' as const, content: `${count++}` }],
+    }
+    const agent = agentOf([call('look', 'a'), { error: overloaded }, call('look', 'b'), { text: 'one' }, { text: 'two' }], {
+      ...options,
+      retry: { baseDelayMs: 0, jitter: 0 },
+    })
     await talk.play(agent, 'one')
     await talk.play(agent, 'two')
     expect(missesOf(talk.journal.events)).toEqual([])
@@ -34,18 +42,31 @@ describe('the beginning of requests', () => {
   it('A188: names the first section of the prompt that changed, was added or was removed', async () => {
     const sections = { system: 'Be brief.', append: 'Be kind.', memory: 'Ada.' }
     const at = { turn: 2, step: 1 }
-    expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, memory: 'Ada, Bob.' } })).toEqual([{ part: 'section', name: 'memory', ...at }])
-    expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, append: '' } })).toEqual([{ part: 'section', name: 'append', ...at }])
-    expect(await missesBetween({ instructions: { system: 'Be brief.', memory: 'Ada.' } }, { instructions: sections })).toEqual([{ part: 'section', name: 'append', ...at }])
-    expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, user: 'A sailor.' } })).toEqual([{ part: 'section', name: 'user', ...at }])
-    const adds = (text: string) => [defineExtension({ name: 'adds', hooks: { beforeAgentStart: ({ instructions }) => ({ instructions: `${instructions}${text}` }) } })]
-    expect(await missesBetween({ extensions: adds(' Now.') }, { extensions: adds(' Later.') })).toEqual([{ part: 'section', name: 'added', ...at }])
+    expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, memory: 'Ada, Bob.' } })).toEqual([
+      { part: 'section', name: 'memory', ...at },
+    ])
+    expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, append: '' } })).toEqual([
+      { part: 'section', name: 'append', ...at },
+    ])
+    expect(await missesBetween({ instructions: { system: 'Be brief.', memory: 'Ada.' } }, { instructions: sections })).toEqual([
+      { part: 'section', name: 'append', ...at },
+    ])
+    expect(await missesBetween({ instructions: sections }, { instructions: { ...sections, user: 'A sailor.' } })).toEqual([
+      { part: 'section', name: 'user', ...at },
+    ])
+    const adds = (text: string) => [
+      defineExtension({ name: 'adds', hooks: { beforeAgentStart: ({ instructions }) => ({ instructions: `${instructions}${text}` }) } }),
+    ]
+    expect(await missesBetween({ extensions: adds(' Now.') }, { extensions: adds(' Later.') })).toEqual([
+      { part: 'section', name: 'added', ...at },
+    ])
     expect(await missesBetween({ extensions: adds(' Now.') }, { extensions: adds(' Now.') })).toEqual([])
     expect(await missesBetween({}, { runtimeParams: { systemPrompt: 'Else.' } })).toEqual([{ part: 'section', name: 'identity', ...at }])
   })
 
   it('A188: names the first tool by name that changed, was added or was removed', async () => {
-    const tool = (name: string, description = name) => defineTool({ name, description, inputSchema: { type: 'object' }, execute: () => 'x' })
+    const tool = (name: string, description = name) =>
+      defineTool({ name, description, inputSchema: { type: 'object' }, execute: () => 'x' })
     const at = { turn: 2, step: 1 }
     const [a, b, c] = ['a', 'b', 'c'].map((name) => tool(name))
     if (!a || !b || !c) throw new Error('tools are missing')
@@ -55,9 +76,13 @@ describe('the beginning of requests', () => {
     expect(await missesBetween({ tools: [a, b] }, { tools: [a, tool('b', 'other')] })).toEqual([{ part: 'tool', name: 'b', ...at }])
     expect(await missesBetween({ tools: [a, c] }, { tools: [a, b, c] })).toEqual([{ part: 'tool', name: 'b', ...at }])
     expect(await missesBetween({ tools: [a, b, c] }, { tools: [b, c] })).toEqual([{ part: 'tool', name: 'a', ...at }])
-    expect(await missesBetween({ tools: [a] }, { tools: [a], prepareStep: () => ({ activeTools: [] }) })).toEqual([{ part: 'tool', name: 'a', ...at }])
+    expect(await missesBetween({ tools: [a] }, { tools: [a], prepareStep: () => ({ activeTools: [] }) })).toEqual([
+      { part: 'tool', name: 'a', ...at },
+    ])
     // Sections come before tools, tools before messages.
-    expect(await missesBetween({ tools: [a] }, { tools: [b], instructions: 'Else.' })).toEqual([{ part: 'section', name: 'identity', ...at }])
+    expect(await missesBetween({ tools: [a] }, { tools: [b], instructions: 'Else.' })).toEqual([
+      { part: 'section', name: 'identity', ...at },
+    ])
   })
 
   it('A188: reports the first changed message by its index and role', async () => {
@@ -68,7 +93,11 @@ describe('the beginning of requests', () => {
     await talk.play(agent, 'two')
     const changing = defineExtension({
       name: 'changing',
-      hooks: { transformContext: ({ messages }) => ({ messages: messages.map((message, place) => (message.role === 'user' && place === 2 ? { ...message, content: 'other' } : message)) }) },
+      hooks: {
+        transformContext: ({ messages }) => ({
+          messages: messages.map((message, place) => (message.role === 'user' && place === 2 ? { ...message, content: 'other' } : message)),
+        }),
+      },
     })
     await talk.play(agentOf([{ text: 'four' }], { extensions: [changing] }), 'four')
     await talk.play(agentOf([{ text: 'five' }], { extensions: [changing] }), 'five')
@@ -85,7 +114,10 @@ describe('the beginning of requests', () => {
     await talk.play(agent, 'one')
     await talk.play(agent, 'withdrawn')
     await talk.play(agent, 'three')
-    const dropping = defineExtension({ name: 'dropping', hooks: { transformContext: ({ messages }) => ({ messages: messages.slice(0, 1) }) } })
+    const dropping = defineExtension({
+      name: 'dropping',
+      hooks: { transformContext: ({ messages }) => ({ messages: messages.slice(0, 1) }) },
+    })
     await talk.play(agentOf([{ text: 'x' }], { extensions: [dropping] }), 'short')
     expect(missesOf(talk.journal.events)).toEqual([
       { part: 'message', index: 2, role: 'user', turn: 3, step: 1 },
@@ -97,12 +129,16 @@ describe('the beginning of requests', () => {
     const talk = conversation()
     await talk.play(agentOf([{ text: 'one' }], { instructions: 'a' }), 'one')
     await talk.play(agentOf([{ error: overloaded }, { text: 'two' }], { instructions: 'b', retry: { baseDelayMs: 0, jitter: 0 } }), 'two')
-    expect(talk.journal.events.filter(({ type }) => type === 'usage')).toMatchObject([{ purpose: 'discarded-attempt', cacheMiss: { part: 'section', name: 'identity' } }])
+    expect(talk.journal.events.filter(({ type }) => type === 'usage')).toMatchObject([
+      { purpose: 'discarded-attempt', cacheMiss: { part: 'section', name: 'identity' } },
+    ])
   })
 
   it('A188: a summary changes it', async () => {
     const talk = conversation()
-    const agent = agentOf([{ text: 'one' }, { text: 'more' }, { text: 'Summary.' }, { text: 'two' }], { compaction: { keepRecentTokens: 1 } })
+    const agent = agentOf([{ text: 'one' }, { text: 'more' }, { text: 'Summary.' }, { text: 'two' }], {
+      compaction: { keepRecentTokens: 1 },
+    })
     await talk.play(agent, 'one')
     await talk.play(agent, 'more')
     expect((await agent.compact({ journal: talk.journal })).outcome).toBe('done')
@@ -114,7 +150,12 @@ describe('the beginning of requests', () => {
     const registry = globalThis as Record<symbol, unknown>
     const key = Symbol.for('opentelemetry.js.api.1')
     const spans: object[] = []
-    const tracer = { startActiveSpan: (_name: string, { attributes }: { attributes: object }, work: (span: object) => void) => (spans.push(attributes), work({ isRecording: () => false, end: () => undefined })) }
+    const tracer = {
+      startActiveSpan: (_name: string, { attributes }: { attributes: object }, work: (span: object) => void) => (
+        spans.push(attributes),
+        work({ isRecording: () => false, end: () => undefined })
+      ),
+    }
     registry[key] = { trace: { getTracer: () => tracer } }
     onTestFinished(() => void delete registry[key])
     const talk = conversation()
@@ -123,7 +164,13 @@ describe('the beginning of requests', () => {
     await talk.play(agentOf([{ text: 'd' }], { instructions: 'say b', tools: [echo('look').tool] }), 'd', { overlays: ['hm'] })
     await talk.play(agentOf([{ text: 'e' }], { instructions: 'say b', tools: [echo('look').tool] }), 'e')
     const name = 'bowline.metadata.cache_miss'
-    expect(spans.map((attributes) => (attributes as Record<string, unknown>)[name])).toEqual([undefined, 'section identity', 'tool look', undefined, 'message 6'])
+    expect(spans.map((attributes) => (attributes as Record<string, unknown>)[name])).toEqual([
+      undefined,
+      'section identity',
+      'tool look',
+      undefined,
+      'message 6',
+    ])
   })
 
   it('A188: reports nothing with off, in a new process or in another conversation', async () => {
@@ -139,7 +186,14 @@ describe('the beginning of requests', () => {
   })
 
   it('A188: a schema that cannot be read ends the turn as before, and reports nothing', async () => {
-    const broken = defineTool({ name: 'broken', description: 'x', inputSchema: (() => { throw new Error('no schema') }) as never, execute: () => 'x' })
+    const broken = defineTool({
+      name: 'broken',
+      description: 'x',
+      inputSchema: (() => {
+        throw new Error('no schema')
+      }) as never,
+      execute: () => 'x',
+    })
     const agent = defineAgent({ model: createOpenAI({ apiKey: 'x' })('gpt-5'), tools: [broken], retry: false })
     expect(await agent.run('go').result()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('no schema') } })
   })

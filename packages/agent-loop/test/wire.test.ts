@@ -64,7 +64,11 @@ const weather = defineTool({
   effect: 'pure',
   execute: ({ city }) => `sunny in ${city}`,
 })
-const time = tool({ description: 'The time in a zone', inputSchema: z.object({ zone: z.string() }), execute: ({ zone }) => `noon in ${zone}` })
+const time = tool({
+  description: 'The time in a zone',
+  inputSchema: z.object({ zone: z.string() }),
+  execute: ({ zone }) => `noon in ${zone}`,
+})
 
 describe.each(wires)('a turn through the client of $name', ({ model, usage, calls, result }) => {
   const asks = [
@@ -78,7 +82,12 @@ describe.each(wires)('a turn through the client of $name', ({ model, usage, call
     const talk = conversation()
     const agent = defineAgent({ model: model(), instructions: 'Be brief.', tools: { weather, time }, retry: false })
     const played = await talk.play(agent, 'Weather and time in Oslo?')
-    expect(played.result).toMatchObject({ status: 'completed', text: 'Sunny at noon.', steps: 2, usage: { inputTokens: 24, outputTokens: 14, totalTokens: 38 } })
+    expect(played.result).toMatchObject({
+      status: 'completed',
+      text: 'Sunny at noon.',
+      steps: 2,
+      usage: { inputTokens: 24, outputTokens: 14, totalTokens: 38 },
+    })
     expect(played.result.messages.slice(2, 4)).toMatchObject([
       { toolCallId: 'call_a', status: 'result', output: { type: 'text', value: 'sunny in Oslo' } },
       { toolCallId: 'call_b', status: 'result', output: { type: 'text', value: 'noon in CET' } },
@@ -95,7 +104,11 @@ describe.each(wires)('a turn through the client of $name', ({ model, usage, call
     mock.on({ userMessage: 'one' }, { error: { message: 'no such key', type: 'authentication_error' }, status: 401 })
     const talk = conversation()
     const agent = defineAgent({ model: model(), retry: false })
-    expect((await talk.play(agent, 'one')).result).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: 'auth', status: 401 } })
+    expect((await talk.play(agent, 'one')).result).toMatchObject({
+      status: 'error',
+      reason: 'model-error',
+      error: { kind: 'auth', status: 401 },
+    })
     expect((await talk.play(agent, 'two')).result).toMatchObject({ status: 'completed', text: 'Here again.' })
     expect(JSON.stringify(bodies[1])).toContain('"one"')
     expect(JSON.stringify(bodies[1])).not.toContain('no such key')

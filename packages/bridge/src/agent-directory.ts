@@ -125,7 +125,10 @@ export class AgentDirectory {
   check(): void {
     const id = this.#defaultAgentId
     if (id !== undefined && !byId(this.#found(), id) && this.#unknown() === undefined) {
-      const known = this.#found().map(({ agent }) => agent.id).join(', ') || 'no agents'
+      const known =
+        this.#found()
+          .map(({ agent }) => agent.id)
+          .join(', ') || 'no agents'
       throw new BridgeError('CONFIG', `The default agent ${id} does not exist; registered: ${known}`, { details: { agentId: id } })
     }
     const winners = new Map(this.#found().map(({ agent, executor }) => [agent.id, executor]))

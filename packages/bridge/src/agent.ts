@@ -122,14 +122,7 @@ export interface PromptResult {
 }
 
 /** Reason of the end of a turn, spelled as in the Agent Client Protocol. */
-export type StopReason =
-  | 'end_turn'
-  | 'max_tokens'
-  | 'max_turn_requests'
-  | 'refusal'
-  | 'cancelled'
-  | 'needs_input'
-  | 'other'
+export type StopReason = 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled' | 'needs_input' | 'other'
 
 /** A question that a request waits for: an approval, or the result of a tool. */
 export interface PendingInput {

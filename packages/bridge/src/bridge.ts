@@ -73,13 +73,17 @@ class ExecutorBridge implements Bridge {
     this.#directory = new AgentDirectory(settings)
     this.#core = coreOf(settings, redaction)
     const retention = new Retention({
-      ...{ clock, retentionMs: this.#core.retentionMs(true), maxRecords: settings.maxRequestRecords },
+      clock,
+      retentionMs: this.#core.retentionMs(true),
+      maxRecords: settings.maxRequestRecords,
       onError: (error) => settings.logger.warn({ cause: error }, 'an old record was not removed'),
     })
     const onOver = (forget: () => Promise<void>): void => retention.add(forget)
     const sessions = new SessionRegistry(this.#core, this.#directory, onOver)
     this.#context = {
-      ...{ core: this.#core, directory: this.#directory, sessions },
+      core: this.#core,
+      directory: this.#directory,
+      sessions,
       admission: new AdmissionQueue({ ...settings, ofOwner: this.#core.ownerLimits }),
       registry: new RequestRegistry(this.#core, onOver),
       isRunning: () => this.#state === 'started',
@@ -122,7 +126,8 @@ class ExecutorBridge implements Bridge {
     const { clock, logger } = this.#settings
     const { observer } = this.#core
     return {
-      ...{ clock, logger },
+      clock,
+      logger,
       notify: (notice) => observer.notify(notice),
       agentsChanged: () => this.#directory.compare(),
       sessionFailed: (sessionId, error) => {
@@ -217,7 +222,9 @@ class ExecutorBridge implements Bridge {
     checkDiscoverQuery('discover.query', query)
     const { capability, owner = localOwner } = query
     const agents = this.#directory.list().filter(({ id }) => this.#settings.authorize(owner, 'discover', id))
-    return this.#core.redaction.told(capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability)))
+    return this.#core.redaction.told(
+      capability === undefined ? agents : agents.filter(({ capabilities }) => capabilities.includes(capability)),
+    )
   }
 
   async refresh(options: { readonly waitMs?: number } = {}): Promise<void> {
@@ -225,7 +232,9 @@ class ExecutorBridge implements Bridge {
     const now = this.#settings.clock.now()
     if (now - this.#refreshedAt < refreshEveryMs) return
     this.#refreshedAt = now
-    const looking = this.#settings.executors.map((executor) => this.#core.attempt('the executor did not look anew', () => executor.refresh?.(givenFields(options))))
+    const looking = this.#settings.executors.map((executor) =>
+      this.#core.attempt('the executor did not look anew', () => executor.refresh?.(givenFields(options))),
+    )
     await this.#calls.during(Promise.all(looking))
     // An executor may not report changes by itself.
     this.#directory.compare()
@@ -296,5 +305,8 @@ class ExecutorBridge implements Bridge {
 }
 
 function notRunning(state: 'new' | 'stopped' | 'started'): BridgeError {
-  return new BridgeError('INTERNAL', state === 'stopped' ? 'The bridge is stopped: create another one' : 'The bridge is not started: await start() first')
+  return new BridgeError(
+    'INTERNAL',
+    state === 'stopped' ? 'The bridge is stopped: create another one' : 'The bridge is not started: await start() first',
+  )
 }

@@ -36,5 +36,6 @@ const agentChecks: FieldChecks<BridgeAgent> = {
 export function checkAgent(path: string, agent: unknown): asserts agent is BridgeAgent {
   check.checkRequired(path, agent, 'an agent', (given) => typeof given === 'object' && given !== null && !Array.isArray(given))
   if (isPlainObject(agent)) check.checkKeys(path, agent, Object.keys(agentChecks))
-  for (const [name, checkField] of Object.entries(agentChecks)) checkField(`${path}.${name}`, (agent as Readonly<Record<string, unknown>>)[name])
+  for (const [name, checkField] of Object.entries(agentChecks))
+    checkField(`${path}.${name}`, (agent as Readonly<Record<string, unknown>>)[name])
 }

@@ -17,12 +17,18 @@ export function schemaOf(check: ArgumentCheck): JsonSchema | undefined {
 
 /** Returns the same check with a schema: the schema of `check`, if any, merged with `schema`. */
 export function withSchema(schema: JsonSchema, check: ArgumentCheck): ArgumentCheck {
-  return keep(() => ({ ...schemas.get(check)?.(), ...schema }), (path, value) => check(path, value))
+  return keep(
+    () => ({ ...schemas.get(check)?.(), ...schema }),
+    (path, value) => check(path, value),
+  )
 }
 
 /** Marks a check that no JSON value passes: functions, stores, patterns. */
 export function needsCode(check: ArgumentCheck): ArgumentCheck {
-  return keep(() => undefined, (path, value) => check(path, value))
+  return keep(
+    () => undefined,
+    (path, value) => check(path, value),
+  )
 }
 
 /** Adds a schema for JSON values to each check. */
@@ -38,7 +44,8 @@ export function withSchemas(checks: ReturnType<typeof fieldChecks>): ReturnType<
     methods: (...names) => needsCode(checks.methods(...names)),
     requiredMethods: (...names) => needsCode(checks.requiredMethods(...names)),
     required: (check) => keep(() => schemaOf(check), checks.required(check)),
-    whole: (least, most = Number.MAX_SAFE_INTEGER) => withSchema({ type: 'integer', minimum: least, maximum: most }, checks.whole(least, most)),
+    whole: (least, most = Number.MAX_SAFE_INTEGER) =>
+      withSchema({ type: 'integer', minimum: least, maximum: most }, checks.whole(least, most)),
     oneOf: (...allowed) => withSchema({ enum: allowed }, checks.oneOf(...allowed)),
     listOf: (item) => keep(() => around('array', 'items', item), checks.listOf(item)),
     valuesOf: (value) => keep(() => around('object', 'additionalProperties', value), checks.valuesOf(value)),

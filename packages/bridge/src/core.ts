@@ -30,7 +30,9 @@ export function coreOf(settings: BridgeSettings, redaction: BridgeRedaction): Co
   const store = shared ?? memoryStateStore({ clock })
   const onError = (error: unknown): void => logger.warn({ cause: error }, 'the store did not answer')
   return {
-    ...{ settings, store, redaction },
+    settings,
+    store,
+    redaction,
     processes: new Processes({ store, clock, isShared: shared !== undefined, onError }),
     observer: createObserver({ clock, logger, onEvent, redaction }),
     ownerLimits: ownerLimits(settings),

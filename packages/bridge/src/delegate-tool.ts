@@ -60,9 +60,12 @@ export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}):
       const wanted = input.agentId ?? agents?.[0]
       const { owner = 'local', ...lineage } = placeOf(context)
       const run = bridge.delegate({
-        ...{ prompt: input.prompt, requestId: requestIdOf(context), abortSignal: context.abortSignal },
+        prompt: input.prompt,
+        requestId: requestIdOf(context),
+        abortSignal: context.abortSignal,
         ...(wanted !== undefined && { agentId: wanted }),
-        ...{ owner, ...lineage },
+        owner,
+        ...lineage,
       })
       const events = run[Symbol.asyncIterator]()
       const child = new Child(run.requestId, wanted ?? defaultAgentOf(bridge), context)
@@ -153,7 +156,10 @@ const nextTimes = {
 function returned(result: BridgeResult, redaction: BridgeRedaction): ToolReturnValue {
   if (!result.ok) {
     const { code, message, retryable } = errorBody(result.error, redaction)
-    return { output: { result: 'error', error: message, code, retryable, next: retryable ? nextTimes.later : nextTimes.never }, isError: true }
+    return {
+      output: { result: 'error', error: message, code, retryable, next: retryable ? nextTimes.later : nextTimes.never },
+      isError: true,
+    }
   }
   const { status, text = '', structured, agentId, requestId, sessionId, pending } = result
   return {

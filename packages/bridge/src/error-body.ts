@@ -52,7 +52,12 @@ export interface CallFacts {
 /** Adds the facts of the call to an error; the error's own details win. Ids that are not valid yet are left out. */
 export function withFacts(error: BridgeError, { sessionId, agentId, requestId, sessionValid, endsSession }: CallFacts): BridgeError {
   const ids = Object.entries({ sessionId, agentId, requestId }).filter(([, id]) => id !== undefined && idForm.test(id))
-  const details = { ...Object.fromEntries(ids), ...(sessionValid !== undefined && { sessionValid }), ...error.details, ...(endsSession && { sessionValid: false }) }
+  const details = {
+    ...Object.fromEntries(ids),
+    ...(sessionValid !== undefined && { sessionValid }),
+    ...error.details,
+    ...(endsSession && { sessionValid: false }),
+  }
   const told = new BridgeError(error.code, error.message, { retryable: error.retryable, details })
   return Object.assign(told, { stack: error.stack })
 }

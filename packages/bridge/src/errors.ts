@@ -13,8 +13,14 @@ export const errorTable = {
   PROTOCOL: { retryable: false, next: 'Correct what the message names, then send the call again.' },
   INTERNAL: { retryable: false, next: 'Tell the operator; the log of the bridge has the cause.' },
   CAPACITY: { retryable: true, next: 'Send the same call again after retryAfterMs.' },
-  NOT_FOUND: { retryable: false, next: 'Use one that the message lists, or look for it with agents_discover, sessions_list or tasks_list.' },
-  BUSY: { retryable: true, next: 'Wait for the running request with tasks_status or stop it with sessions_cancel, then send the prompt again.' },
+  NOT_FOUND: {
+    retryable: false,
+    next: 'Use one that the message lists, or look for it with agents_discover, sessions_list or tasks_list.',
+  },
+  BUSY: {
+    retryable: true,
+    next: 'Wait for the running request with tasks_status or stop it with sessions_cancel, then send the prompt again.',
+  },
   EXPIRED: { retryable: false, next: 'Create a new session with sessions_create.' },
 } as const
 

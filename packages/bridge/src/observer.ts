@@ -62,7 +62,14 @@ export function createObserver({ clock, logger, onEvent, redaction }: ObserverOp
         logger.error({ cause: error }, 'onEvent failed')
       }
     },
-    counters: () => ({ sessionsOpened, sessionsClosed: { ...sessionsClosed }, requests: { ...requests }, refused, workerRestarts, dropped }),
+    counters: () => ({
+      sessionsOpened,
+      sessionsClosed: { ...sessionsClosed },
+      requests: { ...requests },
+      refused,
+      workerRestarts,
+      dropped,
+    }),
   }
 }
 

@@ -36,8 +36,13 @@ export function causeRedaction(redaction: Redaction): (cause: unknown) => unknow
   function copyOfError(error: Error): Error {
     const copy = new Error()
     // Enumerable, because loggers such as pino log fields as JSON, which shows only enumerable fields of an error.
-    const said = { name: String(error.name), message: redaction.text(String(error.message)), stack: redaction.text(String(error.stack ?? '')) }
-    for (const [name, value] of Object.entries(said)) Object.defineProperty(copy, name, { value, enumerable: true, configurable: true, writable: true })
+    const said = {
+      name: String(error.name),
+      message: redaction.text(String(error.message)),
+      stack: redaction.text(String(error.stack ?? '')),
+    }
+    for (const [name, value] of Object.entries(said))
+      Object.defineProperty(copy, name, { value, enumerable: true, configurable: true, writable: true })
     return copy
   }
 

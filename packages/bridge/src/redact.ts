@@ -56,7 +56,11 @@ export function redactionOf(bridge: object): BridgeRedaction {
 }
 
 /** JSON schema of the option `redact`, without `patterns`, which need code. */
-export const redactSchema = { type: 'object', additionalProperties: false, properties: { fields: { type: 'array', items: { type: 'string', minLength: 1 } } } }
+export const redactSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { fields: { type: 'array', items: { type: 'string', minLength: 1 } } },
+}
 
 /** Checks the option `redact`. */
 export const checkRedact: ArgumentCheck = (path, value) => {

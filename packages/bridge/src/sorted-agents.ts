@@ -25,7 +25,8 @@ const agentChecks: FieldChecks<DiscoveredAgent> = {
   // Unknown fields are allowed: a later version may add some.
   providers: check.listOf((path, provider) => {
     check.checkRequired(path, provider, 'an object', (given) => typeof given === 'object' && given !== null)
-    for (const [name, checkField] of Object.entries(providerChecks)) checkField(`${path}.${name}`, (provider as Readonly<Record<string, unknown>>)[name])
+    for (const [name, checkField] of Object.entries(providerChecks))
+      checkField(`${path}.${name}`, (provider as Readonly<Record<string, unknown>>)[name])
   }),
 }
 
@@ -44,7 +45,8 @@ export function sortedOut(given: readonly DiscoveredAgent[]): Looked {
 function faultOf(agent: DiscoveredAgent): string | undefined {
   try {
     check.checkRequired('agent', agent, 'an object', (given) => typeof given === 'object' && given !== null)
-    for (const [name, checkField] of Object.entries(agentChecks)) checkField(name, (agent as unknown as Readonly<Record<string, unknown>>)[name])
+    for (const [name, checkField] of Object.entries(agentChecks))
+      checkField(name, (agent as unknown as Readonly<Record<string, unknown>>)[name])
     return undefined
   } catch (error) {
     if (!BridgeError.isInstance(error)) throw error

@@ -87,7 +87,10 @@ describe('a durable agent, after its bridge was killed', () => {
 /** Starts two bridges over one runtime and store, like two processes that share a store. */
 async function twoBridges(kind: 'fast' | 'slow') {
   const first = await recovered(await temporaryFile(), kind)
-  const second = createBridge({ executors: [inProcessExecutor({ agents: [runtimeAgent(first.runtime, { agent: 'writer' })] })], logger: recordingLogger() })
+  const second = createBridge({
+    executors: [inProcessExecutor({ agents: [runtimeAgent(first.runtime, { agent: 'writer' })] })],
+    logger: recordingLogger(),
+  })
   await second.start()
   later(() => second.stop({ deadlineMs: 1000 }))
   return { at: first, first: first.bridge, second }
@@ -127,7 +130,10 @@ describe('two bridges on one store', () => {
     const { first, second } = await twoBridges('slow')
     const { sessionId } = await first.createSession({ agentId: 'plain' })
     await first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).accepted()
-    expect(failureOf(await second.prompt({ sessionId, prompt: 'more' }).result())).toMatchObject({ code: 'TRANSPORT', details: { reason: 'elsewhere' } })
+    expect(failureOf(await second.prompt({ sessionId, prompt: 'more' }).result())).toMatchObject({
+      code: 'TRANSPORT',
+      details: { reason: 'elsewhere' },
+    })
     expect(await second.request('r1')).toMatchObject({ status: 'running' })
     const following = second.request('r1', { waitMs: 20_000 })
     expect(await second.cancel({ requestId: 'r1' })).toMatchObject({ cancelled: false, settled: false, reason: 'elsewhere' })
@@ -188,7 +194,10 @@ async function oneRound({ kind, agentId, write, when }: Round): Promise<boolean>
   // The first write is the record of the process itself.
   const process = await bridgeProcess([file, 'fast', `${write + 1}`, when])
   const created = kind === 'prompt' ? await process.ask<BridgeSession>('createSession', { agentId }) : undefined
-  const input = kind === 'prompt' ? { sessionId: created?.sessionId ?? 'bs_none', prompt: 'hi', requestId: 'r1' } : { agentId, prompt: 'hi', requestId: 'r1' }
+  const input =
+    kind === 'prompt'
+      ? { sessionId: created?.sessionId ?? 'bs_none', prompt: 'hi', requestId: 'r1' }
+      : { agentId, prompt: 'hi', requestId: 'r1' }
   const accepted = kind === 'prompt' && !created ? undefined : await process.ask<Accepted>(kind, input)
   const end = accepted && (await process.ask<object>('request', 'r1'))
   // The last write may come after the response.
@@ -208,8 +217,15 @@ async function oneRound({ kind, agentId, write, when }: Round): Promise<boolean>
 }
 
 /** Repeats the request under the same id, as a caller without a response would. There must be only one run. */
-async function checkRuns(at: BridgeAt, input: { readonly sessionId?: string; readonly prompt: string; readonly requestId: string }, kind: 'prompt' | 'delegate'): Promise<void> {
-  const repeat = kind === 'prompt' ? at.bridge.prompt({ ...input, sessionId: input.sessionId ?? '' }) : at.bridge.delegate({ agentId: 'writer', ...input })
+async function checkRuns(
+  at: BridgeAt,
+  input: { readonly sessionId?: string; readonly prompt: string; readonly requestId: string },
+  kind: 'prompt' | 'delegate',
+): Promise<void> {
+  const repeat =
+    kind === 'prompt'
+      ? at.bridge.prompt({ ...input, sessionId: input.sessionId ?? '' })
+      : at.bridge.delegate({ agentId: 'writer', ...input })
   const result = await repeat.result()
   if (!result.ok) return expect(result.error.code).toBe('NOT_FOUND')
   expect(result).toMatchObject({ status: 'completed', text: 'A line.' })

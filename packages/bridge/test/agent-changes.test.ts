@@ -11,7 +11,14 @@ import { servedWorker, toldFile } from './worker/support.ts'
 /** Records the agents that each report finds. */
 function recordChanges({ bridge }: TestBridge) {
   const changes: string[] = []
-  const stop = bridge.onAgentsChanged(() => changes.push(bridge.discover().map(({ id, description }) => description ?? id).join()))
+  const stop = bridge.onAgentsChanged(() =>
+    changes.push(
+      bridge
+        .discover()
+        .map(({ id, description }) => description ?? id)
+        .join(),
+    ),
+  )
   return { changes, stop }
 }
 

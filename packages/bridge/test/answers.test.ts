@@ -49,8 +49,14 @@ describe('an agent that needs input while its stream is open', () => {
     for await (const event of run) seen.push(event.type)
     expect(seen).toEqual(['text-delta', 'needs-input'])
     expect(await run.result()).toEqual({
-      ...{ ok: true, status: 'awaiting-approval', sessionId, agentId: 'a', requestId: 'r1' },
-      ...{ text: 'before ', stopReason: 'needs_input', pending: [approval] },
+      ok: true,
+      status: 'awaiting-approval',
+      sessionId,
+      agentId: 'a',
+      requestId: 'r1',
+      text: 'before ',
+      stopReason: 'needs_input',
+      pending: [approval],
     })
     expect(await bridge.request('r1', { waitMs: 10_000 })).toEqual(await run.result())
     expect(await bridge.session(sessionId)).toMatchObject({ status: 'busy', currentRequestId: 'r1' })
@@ -223,15 +229,27 @@ describe('after the bridge was stopped or killed', () => {
     outcomeOf(await first.bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
     await first.bridge.stop()
     const { bridge } = await startBridge([durable], { store })
-    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())).toMatchObject({ status: 'awaiting-tools', pending: [tool] })
-    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [located], requestId: 'r1' }).result())).toMatchObject({ status: 'completed', requestId: 'r1' })
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [approve] }).result())).toMatchObject({
+      status: 'awaiting-tools',
+      pending: [tool],
+    })
+    expect(outcomeOf(await bridge.prompt({ sessionId, answers: [located], requestId: 'r1' }).result())).toMatchObject({
+      status: 'completed',
+      requestId: 'r1',
+    })
     expect(legs).toMatchObject([{ prompt: 'hi' }, { prompt: 'hi', requestId: 'r1' }, { answers: [approve] }, { answers: [located] }])
     expect((await bridge.session(sessionId)).status).toBe('idle')
   })
 
   it('B40, B97: an answer that was recorded and may not have arrived is passed on again, and only if the agent asks for it', async () => {
     const legs: unknown[] = []
-    const hanging = { ...testAgent('a', { onPrompt: ({ answers }: PromptContext) => (answers ? never : { text: '', stopReason: 'needs_input' as const, pending: [approval, tool] }) }), durable: true }
+    const hanging = {
+      ...testAgent('a', {
+        onPrompt: ({ answers }: PromptContext) =>
+          answers ? never : { text: '', stopReason: 'needs_input' as const, pending: [approval, tool] },
+      }),
+      durable: true,
+    }
     const store = memoryStateStore()
     const first = await startBridge([hanging], { store })
     const { sessionId } = await first.bridge.createSession()

@@ -8,7 +8,11 @@ describe('bounds of what one bridge remembers', () => {
   it('agents that cannot be listed: the first ones are reported once each, more are not', () => {
     const told: unknown[] = []
     let listed = 0
-    const executor = { kind: 'worker', agents: () => [{ id: `made-up-${listed}` }, { id: 'steady' }], health: () => ({ healthy: true }) } as unknown as BridgeExecutor
+    const executor = {
+      kind: 'worker',
+      agents: () => [{ id: `made-up-${listed}` }, { id: 'steady' }],
+      health: () => ({ healthy: true }),
+    } as unknown as BridgeExecutor
     const logger = { debug() {}, info() {}, warn: (fields: object) => told.push('agentId' in fields && fields.agentId), error() {} }
     const directory = new AgentDirectory({ executors: [executor], defaultAgentId: undefined, authorize: () => true, logger, maxTold: 3 })
     for (; listed < 10; listed++) {

@@ -84,21 +84,25 @@ describe('durable sessions of several bridges on one store', () => {
     expect(await second.close({ sessionId })).toMatchObject({ existed: true })
   })
 
-  it.each(['first', 'second'] as const)('B97, B98: each reports the end that the %s has recorded, also the one whose agent is still running', async (ending) => {
-    const ends = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() }
-    const store = memoryStateStore()
-    const start = (name: 'first' | 'second') => startBridge([testAgent('a', { durable: true, onPrompt: () => ends[name].promise.then(() => answer('done')) })], { store })
-    const bridges = { first: (await start('first')).bridge, second: (await start('second')).bridge }
-    const { sessionId } = await bridges.first.createSession()
-    await bridges.first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).accepted()
-    expect(await bridges.second.request('r1')).toMatchObject({ status: 'running' })
-    ends[ending].resolve()
-    const end = await bridges[ending].request('r1', { waitMs: 20_000 })
-    expect(end).toMatchObject({ status: 'completed', text: 'done' })
-    for (const bridge of [bridges.first, bridges.second]) expect(await bridge.request('r1')).toEqual(end)
-    ends.first.resolve()
-    ends.second.resolve()
-  })
+  it.each(['first', 'second'] as const)(
+    'B97, B98: each reports the end that the %s has recorded, also the one whose agent is still running',
+    async (ending) => {
+      const ends = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() }
+      const store = memoryStateStore()
+      const start = (name: 'first' | 'second') =>
+        startBridge([testAgent('a', { durable: true, onPrompt: () => ends[name].promise.then(() => answer('done')) })], { store })
+      const bridges = { first: (await start('first')).bridge, second: (await start('second')).bridge }
+      const { sessionId } = await bridges.first.createSession()
+      await bridges.first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).accepted()
+      expect(await bridges.second.request('r1')).toMatchObject({ status: 'running' })
+      ends[ending].resolve()
+      const end = await bridges[ending].request('r1', { waitMs: 20_000 })
+      expect(end).toMatchObject({ status: 'completed', text: 'done' })
+      for (const bridge of [bridges.first, bridges.second]) expect(await bridge.request('r1')).toEqual(end)
+      ends.first.resolve()
+      ends.second.resolve()
+    },
+  )
 
   it('B15, B98: a session that another bridge closed takes no slot any longer', async () => {
     const store = memoryStateStore()
@@ -136,7 +140,9 @@ describe('a store that fails in the middle', () => {
     let isAway = false
     const store: StateStore = { ...inner, get: (...args) => (isAway ? Promise.reject(new Error('away')) : inner.get(...args)) }
     const end = Promise.withResolvers<void>()
-    const { bridge } = await startBridge([testAgent('a', { durable: true, onPrompt: async () => (await end.promise, answer('done')) })], { store })
+    const { bridge } = await startBridge([testAgent('a', { durable: true, onPrompt: async () => (await end.promise, answer('done')) })], {
+      store,
+    })
     const { sessionId } = await bridge.createSession()
     const run = bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
     await run.accepted()
@@ -160,23 +166,28 @@ describe('a store that fails in the middle', () => {
     expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'more' }).result()).text).toBe('done')
   })
 
-  it.each(['before', 'after'] as const)('B15, B67: a delegation frees its slot if the store fails %s the end of its session', async (when) => {
-    const { store, failOnce } = failingStore('bridge-session')
-    const closed: string[] = []
-    const agent = testAgent('a', {
-      onPrompt: () => (failOnce(when), answer('done')),
-      onSessionClose: (_session, reason) => void closed.push(reason),
-    })
-    const { bridge } = await startBridgeOf({ store }, inProcessExecutor({ agents: [agent], maxSessions: 1 }))
-    expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
-    expect([closed, bridge.health().sessions.active, (await bridge.sessions()).sessions]).toEqual([['closed'], 0, []])
-    expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
-  })
+  it.each(['before', 'after'] as const)(
+    'B15, B67: a delegation frees its slot if the store fails %s the end of its session',
+    async (when) => {
+      const { store, failOnce } = failingStore('bridge-session')
+      const closed: string[] = []
+      const agent = testAgent('a', {
+        onPrompt: () => (failOnce(when), answer('done')),
+        onSessionClose: (_session, reason) => void closed.push(reason),
+      })
+      const { bridge } = await startBridgeOf({ store }, inProcessExecutor({ agents: [agent], maxSessions: 1 }))
+      expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
+      expect([closed, bridge.health().sessions.active, (await bridge.sessions()).sessions]).toEqual([['closed'], 0, []])
+      expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('done')
+    },
+  )
 
   it('B15, B67: a session whose end lost its answer is taken down by the next call', async () => {
     const { store, failOnce } = failingStore('bridge-session')
     const closed: string[] = []
-    const { bridge, clock } = await startBridge([testAgent('a', { onSessionClose: (_session, reason) => void closed.push(reason) })], { store })
+    const { bridge, clock } = await startBridge([testAgent('a', { onSessionClose: (_session, reason) => void closed.push(reason) })], {
+      store,
+    })
     const { sessionId } = await bridge.createSession()
     failOnce('after')
     expect(await codeOf(bridge.close({ sessionId }))).toBe('INTERNAL')

@@ -49,8 +49,14 @@ describe('cancel', () => {
     const { sessionId } = await bridge.createSession()
     const taken = bridge.prompt({ sessionId, prompt: 'hi' })
     const refused = bridge.prompt({ sessionId, prompt: 'ho' })
-    const answers = await Promise.allSettled([bridge.cancel({ requestId: refused.requestId }), bridge.cancel({ requestId: taken.requestId })])
-    expect(answers).toMatchObject([{ reason: { code: 'NOT_FOUND' } }, { value: { cancelled: true, sessionId, requestId: taken.requestId, settled: true } }])
+    const answers = await Promise.allSettled([
+      bridge.cancel({ requestId: refused.requestId }),
+      bridge.cancel({ requestId: taken.requestId }),
+    ])
+    expect(answers).toMatchObject([
+      { reason: { code: 'NOT_FOUND' } },
+      { value: { cancelled: true, sessionId, requestId: taken.requestId, settled: true } },
+    ])
     expect(failureOf(await refused.result()).code).toBe('BUSY')
     expect(outcomeOf(await taken.result()).status).toBe('aborted')
   })

@@ -48,7 +48,10 @@ const cost = { currency: 'USD', total: '0.5', input: '0.4', cacheRead: '0', cach
 describe('delegateTool', () => {
   it('B57: usage and cost of delegated work also count for the delegating run', async () => {
     const seen: PromptContext[] = []
-    const onPrompt = (request: PromptContext) => (seen.push(request), { text: 'a knot', stopReason: 'end_turn' as const, usage, cost, structured: { n: [1, null] } })
+    const onPrompt = (request: PromptContext) => (
+      seen.push(request),
+      { text: 'a knot', stopReason: 'end_turn' as const, usage, cost, structured: { n: [1, null] } }
+    )
     const bridge = await bridgeOver([testAgent('sailor', { onPrompt })])
     const { told, outputs, result } = await played(await bossOver(bridge, [delegate('Tie it.'), { text: 'done' }]))
     const requestId = seen[0]?.requestId
@@ -126,7 +129,9 @@ describe('delegateTool', () => {
 
   it('B56: runs of a runtime count towards the work they belong to, and are limited in depth and circles', async () => {
     const seen: PromptContext[] = []
-    const executor = inProcessExecutor({ agents: [testAgent('leaf', { onPrompt: (request) => (seen.push(request), { text: 'leaf', stopReason: 'end_turn' }) })] })
+    const executor = inProcessExecutor({
+      agents: [testAgent('leaf', { onPrompt: (request) => (seen.push(request), { text: 'leaf', stopReason: 'end_turn' }) })],
+    })
     const bridge = await bridgeOver([], { executors: [executor] })
     const steps = [delegate('down', 'leaf'), delegate('round', 'boss'), { text: 'done' }]
     const runtime = await bossOver(bridge, steps)
@@ -136,18 +141,29 @@ describe('delegateTool', () => {
     for await (const event of run) {
       if (event.type === 'agent-event' && event.event.type === 'tool-execution-end') outputs.push(event.event.message.output)
     }
-    expect(seen.map(({ session: { owner, depth, path } }) => ({ owner, depth, path }))).toEqual([{ owner: 'ann', depth: 3, path: ['top', 'middle', 'boss'] }])
+    expect(seen.map(({ session: { owner, depth, path } }) => ({ owner, depth, path }))).toEqual([
+      { owner: 'ann', depth: 3, path: ['top', 'middle', 'boss'] },
+    ])
     expect(outputs).toMatchObject([{ value: { text: 'leaf' } }, { value: { result: 'error', code: 'PROTOCOL' } }])
   })
 
   it('B56: also for the agents below an agent of a runtime', async () => {
     const depths: number[] = []
-    const executor = inProcessExecutor({ agents: [testAgent('leaf', { onPrompt: ({ session }) => (depths.push(session.depth), { text: 'leaf', stopReason: 'end_turn' }) })] })
+    const executor = inProcessExecutor({
+      agents: [testAgent('leaf', { onPrompt: ({ session }) => (depths.push(session.depth), { text: 'leaf', stopReason: 'end_turn' }) })],
+    })
     const bridge = await bridgeOver([], { executors: [executor] })
-    const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([delegate('down'), { text: 'helped' }]), tools: [delegateTool(bridge)] })
+    const helper = defineAgent({
+      name: 'helper',
+      description: 'Helps.',
+      model: scriptedModel([delegate('down'), { text: 'helped' }]),
+      tools: [delegateTool(bridge)],
+    })
     const echo = defineTool({ name: 'echo', description: 'Echo.', inputSchema: z.object({}), execute: () => 'echo' })
     const steps = [{ toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'go' } }] }, { text: 'done' }]
-    const runtime = createRuntime({ agents: [defineAgent({ name: 'boss', model: scriptedModel(steps), tools: [echo], subagents: [helper] })] })
+    const runtime = createRuntime({
+      agents: [defineAgent({ name: 'boss', model: scriptedModel(steps), tools: [echo], subagents: [helper] })],
+    })
     await runtime.start()
     later(() => runtime.stop({ graceMs: 0 }))
     executor.add(runtimeAgent(runtime, { agent: 'boss' }))
@@ -172,7 +188,9 @@ describe('delegateTool as the model sees it', () => {
   it('B121: a failure says what to do next, in words that fit the tool', async () => {
     const bridge = await bridgeOver([testAgent('sailor', { onPrompt: () => Promise.reject(new BridgeError('CAPACITY', 'full')) })])
     const { outputs } = await played(await bossOver(bridge, [delegate('Tie it.'), { text: 'done' }]))
-    expect(outputs).toMatchObject([{ value: { code: 'CAPACITY', retryable: true, next: 'Hand the task over again later, or to another agent.' } }])
+    expect(outputs).toMatchObject([
+      { value: { code: 'CAPACITY', retryable: true, next: 'Hand the task over again later, or to another agent.' } },
+    ])
   })
 
   it('B57: a total that an agent did not report is the sum of its counts', async () => {

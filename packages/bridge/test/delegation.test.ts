@@ -177,7 +177,11 @@ describe('the result', () => {
 
   it('B30: events after the result are dropped and logged', async () => {
     const onPrompt = () =>
-      stream({ type: 'result', result: answer('final') }, { type: 'text-delta', delta: 'more' }, { type: 'result', result: answer('other') })
+      stream(
+        { type: 'result', result: answer('final') },
+        { type: 'text-delta', delta: 'more' },
+        { type: 'result', result: answer('other') },
+      )
     const { bridge, logger } = await startBridge([testAgent('a', { onPrompt })])
     const run = bridge.delegate({ prompt: 'hi' })
     const seen: BridgeEvent['type'][] = []
@@ -260,7 +264,9 @@ describe('the result', () => {
       const error = failureOf(result)
       expect(error).toMatchObject({ code: 'UPSTREAM', message: 'Agent a failed', retryable: false })
       expect(JSON.stringify({ ...error })).not.toContain('hunter2')
-      expect(logger.lines.find(({ level }) => level === 'error')?.fields['cause']).toMatchObject({ message: 'password=[redacted] at /home/me' })
+      expect(logger.lines.find(({ level }) => level === 'error')?.fields['cause']).toMatchObject({
+        message: 'password=[redacted] at /home/me',
+      })
     }
   })
 
@@ -329,7 +335,10 @@ describe('parameters', () => {
     ])
     await bridge.delegate({ prompt: 'hi', runtimeParams: { temperature: 0.5 } }).result()
     await bridge.delegate({ prompt: 'hi' }).result()
-    expect(seen).toEqual([[{ temperature: 0.5 }, {}], [{}, {}]])
+    expect(seen).toEqual([
+      [{ temperature: 0.5 }, {}],
+      [{}, {}],
+    ])
   })
 
   it('B38: the bridge drops none and adds none', async () => {

@@ -90,7 +90,11 @@ describe('repeats', () => {
       if (prompt === 'wait') await gate.promise
       return answer(prompt)
     }
-    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })], { maxRequestRecords: 2, requestRetentionMs: 1000, inactivityMs: 0 })
+    const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })], {
+      maxRequestRecords: 2,
+      requestRetentionMs: 1000,
+      inactivityMs: 0,
+    })
     const [first, second] = [await bridge.createSession(), await bridge.createSession()]
     bridge.prompt({ sessionId: first.sessionId, prompt: 'wait', requestId: 'running' })
     for (const id of ['one', 'two', 'three']) await bridge.prompt({ sessionId: second.sessionId, prompt: id, requestId: id }).result()
@@ -242,7 +246,13 @@ describe('a store that does not answer', () => {
     const told = { code: 'TRANSPORT', retryable: true, message: 'The store does not answer' }
     expect(failureOf(await bridge.delegate({ prompt: 'hi' }).result())).toMatchObject(told)
     expect(failureOf(await bridge.request('r1'))).toMatchObject(told)
-    const calls = [bridge.createSession({ idempotencyKey: 'k' }), bridge.session('bs_other'), bridge.sessions(), bridge.cancel({ requestId: 'r1' }), bridge.close({ sessionId })]
+    const calls = [
+      bridge.createSession({ idempotencyKey: 'k' }),
+      bridge.session('bs_other'),
+      bridge.sessions(),
+      bridge.cancel({ requestId: 'r1' }),
+      bridge.close({ sessionId }),
+    ]
     for (const call of calls) await expect(call).rejects.toMatchObject(told)
   })
 })

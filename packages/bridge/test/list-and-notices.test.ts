@@ -4,7 +4,7 @@ import type { BridgeNotice } from '../src/index.ts'
 import { codeOf, failureOf, outcomeOf, recordingLogger, startBridge, testAgent } from './support.ts'
 
 describe('the list of sessions', () => {
-  it('B24: shows the caller\'s sessions, newest first, by agent and status', async () => {
+  it("B24: shows the caller's sessions, newest first, by agent and status", async () => {
     const { bridge, clock } = await startBridge([testAgent('a'), testAgent('b')])
     const ids: string[] = []
     for (const agentId of ['a', 'b', 'a']) {
@@ -62,10 +62,13 @@ describe('the list of sessions', () => {
     expect(await codeOf(bridge.sessions({ cursor }))).toBe('PROTOCOL')
   })
 
-  it.each([[{ limit: 0 }], [{ limit: 201 }], [{ cursor: 'none' }], [{ status: 'gone' }], [{ agentId: '' }]])('%j is PROTOCOL', async (filter) => {
-    const { bridge } = await startBridge([testAgent('a')])
-    expect(await codeOf(bridge.sessions(filter as never))).toBe('PROTOCOL')
-  })
+  it.each([[{ limit: 0 }], [{ limit: 201 }], [{ cursor: 'none' }], [{ status: 'gone' }], [{ agentId: '' }]])(
+    '%j is PROTOCOL',
+    async (filter) => {
+      const { bridge } = await startBridge([testAgent('a')])
+      expect(await codeOf(bridge.sessions(filter as never))).toBe('PROTOCOL')
+    },
+  )
 })
 
 describe('access of other owners', () => {
@@ -76,7 +79,10 @@ describe('access of other owners', () => {
     await bridge.start()
     expect(bridge.discover({ owner: 'bob' }).map(({ id }) => id)).toEqual(['a'])
     expect(bridge.discover({ owner: 'ann' })).toHaveLength(2)
-    await expect(bridge.createSession({ owner: 'bob', agentId: 'b' })).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'No agent b; there is a' })
+    await expect(bridge.createSession({ owner: 'bob', agentId: 'b' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'No agent b; there is a',
+    })
     expect(failureOf(await bridge.delegate({ owner: 'bob', agentId: 'b', prompt: 'hi' }).result()).code).toBe('NOT_FOUND')
     outcomeOf(await bridge.delegate({ owner: 'ann', agentId: 'b', prompt: 'hi' }).result())
   })
@@ -88,7 +94,10 @@ describe('access of other owners', () => {
     for (const repeat of [1, 2]) await bridge.close({ sessionId: ofAnn, owner: 'ann', reason: `done ${repeat}` })
     await bridge.close({ sessionId: own })
     const closed = logger.lines.filter(({ message }) => message === 'session closed').map(({ fields }) => fields)
-    expect(closed).toEqual([{ sessionId: ofAnn, owner: 'ann', reason: 'done 1' }, { sessionId: own, owner: 'local' }])
+    expect(closed).toEqual([
+      { sessionId: ofAnn, owner: 'ann', reason: 'done 1' },
+      { sessionId: own, owner: 'local' },
+    ])
   })
 
   it('B116: every transition and refusal is one line of the log, one event and one count', async () => {
@@ -98,7 +107,9 @@ describe('access of other owners', () => {
     outcomeOf(await bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).result())
     failureOf(await bridge.prompt({ sessionId, prompt: '' }).result())
     await bridge.close({ sessionId })
-    const told = notices.map((notice) => (notice.type === 'refused' ? `${notice.call} ${notice.code}` : 'to' in notice ? `${notice.type} ${notice.to}` : notice.type))
+    const told = notices.map((notice) =>
+      notice.type === 'refused' ? `${notice.call} ${notice.code}` : 'to' in notice ? `${notice.type} ${notice.to}` : notice.type,
+    )
     expect(told).toEqual([
       ...['session-changed active', 'session-changed busy', 'request-changed completed', 'session-changed idle'],
       ...['prompt PROTOCOL', 'session-changed over'],
@@ -106,6 +117,12 @@ describe('access of other owners', () => {
     const lines = logger.lines.filter(({ message }) => /^(session|request) (changed|refused)$/.test(message))
     expect(lines).toHaveLength(notices.length)
     expect(lines[2]?.fields).toMatchObject({ requestId: 'r1', sessionId, agentId: 'a', owner: 'local' })
-    expect(bridge.counters()).toMatchObject({ sessionsOpened: 1, sessionsClosed: { closed: 1 }, requests: { completed: 1 }, refused: 1, inFlight: 0 })
+    expect(bridge.counters()).toMatchObject({
+      sessionsOpened: 1,
+      sessionsClosed: { closed: 1 },
+      requests: { completed: 1 },
+      refused: 1,
+      inFlight: 0,
+    })
   })
 })

@@ -10,7 +10,10 @@ async function listed(bridge: Bridge, filter: RequestFilter = {}): Promise<reado
   return (await bridge.requests(filter)).requests
 }
 
-const asking = () => testAgent('asking', { onPrompt: () => ({ text: '', stopReason: 'needs_input', pending: [{ id: 'q', kind: 'tool', toolName: 't', input: {} }] }) })
+const asking = () =>
+  testAgent('asking', {
+    onPrompt: () => ({ text: '', stopReason: 'needs_input', pending: [{ id: 'q', kind: 'tool', toolName: 't', input: {} }] }),
+  })
 
 describe('B117: requests of the caller', () => {
   it('B117: open and ended ones, newest first, by session and status', async () => {
@@ -27,7 +30,12 @@ describe('B117: requests of the caller', () => {
     await clock.advance(1)
     await bridge.delegate({ prompt: 'four', agentId: 'asking', requestId: 'r4' }).result()
     const all = await listed(bridge)
-    expect(all.map(({ requestId, status }) => [requestId, status])).toEqual([['r4', 'awaiting-tools'], ['r3', 'running'], ['r2', 'error'], ['r1', 'completed']])
+    expect(all.map(({ requestId, status }) => [requestId, status])).toEqual([
+      ['r4', 'awaiting-tools'],
+      ['r3', 'running'],
+      ['r2', 'error'],
+      ['r1', 'completed'],
+    ])
     expect(all.at(-1)).toEqual({ requestId: 'r1', sessionId, agentId: 'a', status: 'completed', createdAt: 1000, prompt: 'one' })
     expect(all[2]?.prompt).toBe(`${'x'.repeat(120)}…`)
     expect((await listed(bridge, { sessionId })).map(({ requestId }) => requestId)).toEqual(['r1'])
@@ -88,7 +96,8 @@ describe('B117: requests of the caller', () => {
     const after = await bridgeOn(testAgent('a'))
     expect(await listed(after)).toMatchObject([{ requestId: 'r1', status: 'running' }])
     // The record of the first bridge expires, as if that bridge had been killed on another machine.
-    for (const { id } of (await store.list('bridge-process', { limit: 10 })).items) if (!(await isOwn(after, store, id))) await store.delete('bridge-process', id)
+    for (const { id } of (await store.list('bridge-process', { limit: 10 })).items)
+      if (!(await isOwn(after, store, id))) await store.delete('bridge-process', id)
     expect(await listed(after)).toMatchObject([{ requestId: 'r1', status: 'error' }])
     expect(await listed(after, { status: 'running' })).toEqual([])
     expect(failureOf(await after.request('r1'))).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown', sessionValid: false } })

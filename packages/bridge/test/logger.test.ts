@@ -35,15 +35,29 @@ describe('the default logger of a bridge', () => {
     class Headers {
       readonly authorization = `Bearer ${secret}`
     }
-    const inner = Object.assign(new Error(`upstream said ${secret}`), { headers: new Headers(), url: new URL(`https://a.example/?token=${secret}`) })
+    const inner = Object.assign(new Error(`upstream said ${secret}`), {
+      headers: new Headers(),
+      url: new URL(`https://a.example/?token=${secret}`),
+    })
     const thrown: readonly unknown[] = [
       new Error(`Incorrect API key: ${secret}`),
       new Error('failed', { cause: inner }),
       Object.assign(new Error('failed'), { config: { apiKey: secret, password: [4711], list: [{ 'x-api-key': secret }] }, self: {} }),
       `api_key=${secret}`,
       { request: { headers: new Headers() }, toString: () => 'x' },
-      { get broken(): string { throw inner } },
-      new Proxy({}, { ownKeys: () => { throw inner } }),
+      {
+        get broken(): string {
+          throw inner
+        },
+      },
+      new Proxy(
+        {},
+        {
+          ownKeys: () => {
+            throw inner
+          },
+        },
+      ),
     ]
     const lines: string[] = []
     vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
@@ -80,11 +94,19 @@ describe('the default logger of a bridge', () => {
 
   it('B34: the cause of a logged error stays an error with its own cause', async () => {
     const logger = recordingLogger()
-    const { bridge } = await startBridge([testAgent('a', { onPrompt: () => Promise.reject(new TypeError('no', { cause: new RangeError('why') })) })], { logger })
+    const { bridge } = await startBridge(
+      [testAgent('a', { onPrompt: () => Promise.reject(new TypeError('no', { cause: new RangeError('why') })) })],
+      { logger },
+    )
     await bridge.delegate({ prompt: 'hi' }).result()
     const { cause } = logger.lines.find(({ message }) => message === 'the agent failed')?.fields ?? {}
     expect(cause).toBeInstanceOf(Error)
-    expect(cause).toMatchObject({ name: 'TypeError', message: 'no', stack: expect.stringContaining('logger.test.ts'), cause: { name: 'RangeError', message: 'why' } })
+    expect(cause).toMatchObject({
+      name: 'TypeError',
+      message: 'no',
+      stack: expect.stringContaining('logger.test.ts'),
+      cause: { name: 'RangeError', message: 'why' },
+    })
   })
 })
 
@@ -102,7 +124,9 @@ describe('pino as the logger', () => {
       msg: 'the agent failed',
       agentId: 'a',
       cause: {
-        ...{ name: 'Error', message: 'the model was not reached', stack: expect.stringContaining('logger.test') },
+        name: 'Error',
+        message: 'the model was not reached',
+        stack: expect.stringContaining('logger.test'),
         cause: { name: 'TypeError', message: 'fetch failed', cause: { message: 'connect refused for [redacted]', code: 'ECONNREFUSED' } },
       },
     })

@@ -10,7 +10,10 @@ const model = { provider: 'test', modelId: 'test-1' }
 const usage = { inputTokens: 10, outputTokens: 5 }
 
 function message(text: string, parts: Partial<AssistantMessage> = {}): AssistantMessage {
-  const content = [{ type: 'reasoning' as const, text: 'hm' }, { type: 'text' as const, text }]
+  const content = [
+    { type: 'reasoning' as const, text: 'hm' },
+    { type: 'text' as const, text },
+  ]
   return { role: 'assistant', id: 'm1', content, ...model, stopReason: 'stop', usage, at: 0, timing: { totalMs: 1 }, ...parts }
 }
 
@@ -63,8 +66,16 @@ describe('events of the loop', () => {
   it('B31: pending calls are named by their path', async () => {
     const call = { toolCallId: 'c2', toolName: 'locate', input: { deep: [1] } }
     const awaiting = {
-      ...{ type: 'awaiting-tools', at: 0, runId: 'run1', turn: 1, step: 1, seq: 6 },
-      pendingToolCalls: [{ ...call, path: [], agent: [] }, { ...call, path: ['c0', 'c1'], agent: ['boss', 'helper'] }],
+      type: 'awaiting-tools',
+      at: 0,
+      runId: 'run1',
+      turn: 1,
+      step: 1,
+      seq: 6,
+      pendingToolCalls: [
+        { ...call, path: [], agent: [] },
+        { ...call, path: ['c0', 'c1'], agent: ['boss', 'helper'] },
+      ],
     } as AgentEvent
     const events = runEvents({ status: 'awaiting-tools' }, message('wait'))
     const end = { ...(events.at(-1) as AgentEvent), seq: 7 }

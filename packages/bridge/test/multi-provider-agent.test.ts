@@ -72,7 +72,8 @@ function sent(model: ScriptedModel, index: number): string[] {
   })
 }
 
-const config = (message: string): unknown => expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining(message) as unknown })
+const config = (message: string): unknown =>
+  expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining(message) as unknown })
 
 describe('the choice of provider and model', () => {
   it('B101: metadata.provider picks the provider for the whole session, or the default one if absent', async () => {
@@ -126,14 +127,24 @@ describe('the choice of provider and model', () => {
     const providers = [{ id: 'red', models: ['crimson'], displayName: 'Red', defaults: { seed: 1 }, allowOtherModels: true }]
     const { agent } = scripted({}, { providers })
     expect(inProcessExecutor({ agents: [agent] }).agents()).toEqual([
-      { id: 'talker', capabilities: [], status: 'ready', durable: false, providers: [{ id: 'red', models: ['crimson'], displayName: 'Red' }] },
+      {
+        id: 'talker',
+        capabilities: [],
+        status: 'ready',
+        durable: false,
+        providers: [{ id: 'red', models: ['crimson'], displayName: 'Red' }],
+      },
     ])
   })
 })
 
 describe('the choice of parameters', () => {
   const providers = [
-    { id: 'red', models: ['crimson'], defaults: { temperature: 0.1, topK: 5, stopSequences: ['a', 'b'], providerSpecific: { x: 1, y: { deep: 1 } } } },
+    {
+      id: 'red',
+      models: ['crimson'],
+      defaults: { temperature: 0.1, topK: 5, stopSequences: ['a', 'b'], providerSpecific: { x: 1, y: { deep: 1 } } },
+    },
   ]
 
   it('B103: the prompt wins over the session, the session over the provider, the provider over the agent, by defined fields', async () => {
@@ -186,7 +197,13 @@ describe('the choice of parameters', () => {
 describe('the conversation', () => {
   it('B105: a failed or cancelled completion adds nothing, and roles alternate', async () => {
     const { agent, red } = scripted({
-      red: [{ text: 'r1' }, { error: new Error('down') }, { text: 'half and half', chunk: 4, hang: 'middle' }, { toolCalls: [{ name: 'none', input: {} }] }, { text: 'r5' }],
+      red: [
+        { text: 'r1' },
+        { error: new Error('down') },
+        { text: 'half and half', chunk: 4, hang: 'middle' },
+        { toolCalls: [{ name: 'none', input: {} }] },
+        { text: 'r5' },
+      ],
     })
     const session = await opened(agent)
     await ask(agent, session, 'one')
@@ -197,7 +214,10 @@ describe('the conversation', () => {
       seen.push(event)
       controller.abort()
     }
-    expect(seen.at(-1)).toMatchObject({ type: 'result', result: { stopReason: 'cancelled', text: expect.stringMatching(/^half/) as unknown } })
+    expect(seen.at(-1)).toMatchObject({
+      type: 'result',
+      result: { stopReason: 'cancelled', text: expect.stringMatching(/^half/) as unknown },
+    })
     await expect(ask(agent, session, 'four')).rejects.toMatchObject({ code: 'UPSTREAM', details: { reason: 'tool-calls' } })
     await ask(agent, session, 'five')
     expect(sent(red, 4)).toEqual(['user: one', 'assistant: r1', 'user: five'])
@@ -241,7 +261,13 @@ describe('the result', () => {
     const none = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined }
     const finish = (output: number | undefined): Step => ({
       text: 'r',
-      parts: [{ type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: { inputTokens: none, outputTokens: { total: output, text: undefined, reasoning: undefined } } }],
+      parts: [
+        {
+          type: 'finish',
+          finishReason: { unified: 'stop', raw: undefined },
+          usage: { inputTokens: none, outputTokens: { total: output, text: undefined, reasoning: undefined } },
+        },
+      ],
     })
     const { agent } = scripted({ red: [finish(undefined), finish(3), { text: 'r', usage: { input: 2, output: 3 } }] })
     const session = await opened(agent)

@@ -79,7 +79,11 @@ describe('multiProviderAgent over the clients of the providers', () => {
     mock.onMessage('broken', { error: { message: 'bad request', type: 'invalid_request_error' }, status: 400 })
     mock.onMessage('greet', { content: 'Hello' })
     const error = failureOf(await bridge.prompt({ sessionId, prompt: 'broken' }).result())
-    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { sessionId, requestId: expect.any(String), sessionValid: true } })
+    expect(error).toMatchObject({
+      code: 'UPSTREAM',
+      retryable: false,
+      details: { sessionId, requestId: expect.any(String), sessionValid: true },
+    })
     expect(await bridge.session(sessionId)).toMatchObject({ status: 'idle', lastError: { code: 'UPSTREAM', next: error.next } })
     expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'greet me' }).result())).toMatchObject({ status: 'completed', text: 'Hello' })
     expect(JSON.stringify(bodies.at(-1))).not.toContain('broken')

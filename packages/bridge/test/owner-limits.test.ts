@@ -108,7 +108,9 @@ describe('sessions of one owner', () => {
   it('B15, B16: expired sessions hold no slot, of the executor or of an owner, although the reaper has not come yet', async () => {
     const ends: string[] = []
     const agent = testAgent('a', { onSessionClose: (_session, reason) => void ends.push(reason) })
-    const { bridge, clock } = await startBridge([], { executors: [inProcessExecutor({ agents: [agent], maxSessions: 4, ttlMs: 1000, idleMs: 0 })] })
+    const { bridge, clock } = await startBridge([], {
+      executors: [inProcessExecutor({ agents: [agent], maxSessions: 4, ttlMs: 1000, idleMs: 0 })],
+    })
     const openAll = async (): Promise<void> => {
       for (const owner of ['ann', 'ann', 'bob', 'bob']) await bridge.createSession({ owner })
     }

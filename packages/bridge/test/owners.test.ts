@@ -9,7 +9,8 @@ import { aborted, answer, failureOf, never, outcomeOf, startBridge, testAgent } 
 /** An agent that runs until it is cancelled. For the prompt `ask`, it waits for a decision. */
 const busy = testAgent('a', {
   onPrompt: async ({ prompt, abortSignal }: PromptContext) => {
-    if (prompt === 'ask') return { text: 'wait', stopReason: 'needs_input', pending: [{ id: 'p1', kind: 'approval', toolName: 'pay', input: {} }] }
+    if (prompt === 'ask')
+      return { text: 'wait', stopReason: 'needs_input', pending: [{ id: 'p1', kind: 'approval', toolName: 'pay', input: {} }] }
     await aborted(abortSignal)
     return answer('')
   },
@@ -17,7 +18,10 @@ const busy = testAgent('a', {
 
 /** Returns a refusal without the id that was asked for, to compare refusals. */
 async function refusalOf(work: Promise<unknown>): Promise<unknown> {
-  const error = (await work.then((value) => Promise.reject(new Error(`it was answered: ${JSON.stringify(value)}`)), (thrown: unknown) => thrown)) as { code: string; message: string; details: object }
+  const error = (await work.then(
+    (value) => Promise.reject(new Error(`it was answered: ${JSON.stringify(value)}`)),
+    (thrown: unknown) => thrown,
+  )) as { code: string; message: string; details: object }
   return { code: error.code, message: error.message, details: Object.keys(error.details) }
 }
 
@@ -34,8 +38,12 @@ describe('B14: a session and its requests belong to their owner', () => {
     const { bridge, sessionId, requestId } = await withRequestOfAnn()
     for (const owner of ['bob', undefined]) {
       const asked = owner === undefined ? {} : { owner }
-      expect(await refusalOf(bridge.cancel({ sessionId, ...asked }))).toEqual(await refusalOf(bridge.cancel({ sessionId: 'bs_never', ...asked })))
-      expect(await refusalOf(bridge.cancel({ requestId, ...asked }))).toEqual(await refusalOf(bridge.cancel({ requestId: 'never', ...asked })))
+      expect(await refusalOf(bridge.cancel({ sessionId, ...asked }))).toEqual(
+        await refusalOf(bridge.cancel({ sessionId: 'bs_never', ...asked })),
+      )
+      expect(await refusalOf(bridge.cancel({ requestId, ...asked }))).toEqual(
+        await refusalOf(bridge.cancel({ requestId: 'never', ...asked })),
+      )
     }
     expect(outcomeOf(await bridge.request(requestId, { owner: 'ann' })).status).toBe('running')
     expect(await bridge.cancel({ sessionId, owner: 'ann' })).toMatchObject({ cancelled: true, requestId })
@@ -76,10 +84,13 @@ describe('B14: a session and its requests belong to their owner', () => {
     expect(ownerKey(owner)).toBe(owner)
   })
 
-  it.each(['', 'a'.repeat(65), 'a/b', 'a b', '=ann', 'änn', 'ann\n'])('S46: any other owner is hashed, so that no two share a key: %j', (owner) => {
-    expect(ownerKey(owner)).toMatch(/^=[\w-]{43}$/)
-    expect(ownerKey(owner)).not.toBe(ownerKey(`${owner}x`))
-  })
+  it.each(['', 'a'.repeat(65), 'a/b', 'a b', '=ann', 'änn', 'ann\n'])(
+    'S46: any other owner is hashed, so that no two share a key: %j',
+    (owner) => {
+      expect(ownerKey(owner)).toMatch(/^=[\w-]{43}$/)
+      expect(ownerKey(owner)).not.toBe(ownerKey(`${owner}x`))
+    },
+  )
 })
 
 describe('the outcome of a request', () => {
@@ -170,7 +181,8 @@ describe('a session in which an earlier bridge left a prompt of a durable agent'
     expect(outcomeOf(await bridge.request('r1')).status).toBe('running')
     for (const { id } of (await store.list('bridge-process', {})).items) await store.delete('bridge-process', id)
     const { bridge: third } = await startBridge([tracing('third', trace)], { store })
-    for (const repeat of [1, 2]) expect(failureOf(await third.request('r1')), String(repeat)).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
+    for (const repeat of [1, 2])
+      expect(failureOf(await third.request('r1')), String(repeat)).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
     expect(third.health().requests.inFlight).toBe(0)
     expect(trace).toEqual([])
   })

@@ -34,7 +34,7 @@ describe('acceptance', () => {
     expect(results.map((result) => (result.ok ? result.status : result.error.code))).toEqual(['completed', 'BUSY', 'BUSY'])
     expect(seen).toEqual([['p1', { seed: 1 }]])
     const winner = results[0]
-    const loser = failureOf(results[1] as typeof results[number] & object)
+    const loser = failureOf(results[1] as (typeof results)[number] & object)
     expect(loser.details.requestId).toBe(winner?.ok ? winner.requestId : '')
     expect(failureOf(await bridge.request(runs[1]?.requestId ?? '')).code).toBe('NOT_FOUND')
     expect(bridge.health().requests.inFlight).toBe(0)
@@ -175,7 +175,10 @@ describe('waiting for a request', () => {
   })
 
   it('the progress that a running request reports is in its answer', async () => {
-    const events: BridgeEvent[] = [{ type: 'text-delta', delta: 'abc' }, { type: 'progress', message: 'half way' }]
+    const events: BridgeEvent[] = [
+      { type: 'text-delta', delta: 'abc' },
+      { type: 'progress', message: 'half way' },
+    ]
     const onPrompt = async function* () {
       yield* events
       await never
@@ -191,12 +194,22 @@ describe('slots', () => {
   it('B65, B68: the queue starts requests in the order of each owner, and owners in turn', async () => {
     const { agent, begun, finish } = orderedAgent()
     const { bridge, clock } = await startBridge([agent], { maxInFlight: 1, maxQueued: 5 })
-    const calls = [['first', 'x'], ['a1', 'ann'], ['a2', 'ann'], ['a3', 'ann'], ['b1', 'bob'], ['b2', 'bob']] as const
+    const calls = [
+      ['first', 'x'],
+      ['a1', 'ann'],
+      ['a2', 'ann'],
+      ['a3', 'ann'],
+      ['b1', 'bob'],
+      ['b2', 'bob'],
+    ] as const
     const runs = calls.map(([prompt, owner]) => bridge.delegate({ prompt, owner }))
     await clock.advance(0)
     expect(bridge.health().requests).toEqual({ inFlight: 1, capacity: 1, queued: 5 })
     expect(await bridge.request(runs[1]?.requestId ?? '', { owner: 'ann' })).toMatchObject({ status: 'queued' })
-    expect(failureOf(await bridge.delegate({ prompt: 'one too many' }).result())).toMatchObject({ code: 'CAPACITY', details: { retryAfterMs: expect.any(Number) } })
+    expect(failureOf(await bridge.delegate({ prompt: 'one too many' }).result())).toMatchObject({
+      code: 'CAPACITY',
+      details: { retryAfterMs: expect.any(Number) },
+    })
     for (let done = 0; done < calls.length; done++) {
       finish(begun.at(-1) ?? '')
       await clock.advance(0)
@@ -283,7 +296,10 @@ describe('nested delegation', () => {
   })
 
   it('B56: more than maxDepth is PROTOCOL', async () => {
-    expect(failureOf((await chain(['a', 'b', 'c'], { maxDepth: 1 })).result)).toMatchObject({ code: 'PROTOCOL', details: { reason: 'too-deep', agentId: 'c' } })
+    expect(failureOf((await chain(['a', 'b', 'c'], { maxDepth: 1 })).result)).toMatchObject({
+      code: 'PROTOCOL',
+      details: { reason: 'too-deep', agentId: 'c' },
+    })
     outcomeOf((await chain(['a', 'b'], { maxDepth: 1 })).result)
   })
 
@@ -315,8 +331,14 @@ describe('the context of work', () => {
     await clock.advance(0)
     gate.resolve()
     await Promise.all(runs.map((run) => run.result()))
-    expect(seen).toEqual([[true, true], [true, true], [true, true]])
-    const lines = logger.lines.filter(({ message }) => message === 'the agent failed').map(({ fields }) => [fields['owner'], fields['requestId']])
+    expect(seen).toEqual([
+      [true, true],
+      [true, true],
+      [true, true],
+    ])
+    const lines = logger.lines
+      .filter(({ message }) => message === 'the agent failed')
+      .map(({ fields }) => [fields['owner'], fields['requestId']])
     expect(lines).toEqual(runs.map((run, n) => [['ann', 'bob', 'cid'][n], run.requestId]))
   })
 })

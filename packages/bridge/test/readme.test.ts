@@ -21,7 +21,9 @@ interface HostEntry {
 
 /** The blocks of JSON of a page. */
 async function jsonBlocks(file: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  return [...(await readFile(file, 'utf8')).matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => JSON.parse(text) as Record<string, unknown>)
+  return [...(await readFile(file, 'utf8')).matchAll(/```json\n([\s\S]*?)```/g)].map(
+    ([, text = '']) => JSON.parse(text) as Record<string, unknown>,
+  )
 }
 
 describe('README', () => {
@@ -29,7 +31,10 @@ describe('README', () => {
     const readme = await readFile(join(folder, 'README.md'), 'utf8')
     const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
     expect(code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(15)
-    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', code], { cwd: folder, encoding: 'utf8' })
+    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', code], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
     expect(run.stdout).toBe('Nothing is wrong with "Tie the knot.".\n')
     expect(run.status).toBe(0)
   })
@@ -60,7 +65,10 @@ describe('the documentation', () => {
 
   it('B121: the table of errors lists each code, whether a retry helps, and what to do next, as in the code', async () => {
     const page = await readFile(join(docs, 'errors.md'), 'utf8')
-    const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| .+ \| (yes|no)(?:, [^|]+)? \| (.+) \|$/gm)].map(([, code, retryable, next]) => [code, { retryable: retryable === 'yes', next }])
+    const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| .+ \| (yes|no)(?:, [^|]+)? \| (.+) \|$/gm)].map(([, code, retryable, next]) => [
+      code,
+      { retryable: retryable === 'yes', next },
+    ])
     expect(rows).toHaveLength(Object.keys(errorTable).length)
     expect(Object.fromEntries(rows)).toEqual(errorTable)
   })

@@ -32,7 +32,8 @@ describe('the records of bridges on one store', () => {
     expect(inserted?.value).toEqual({ count: 1 })
     expect(await other.insert(ann, { count: 5 })).toBeUndefined()
     expect(await other.read(ann)).toEqual(inserted)
-    for (const missing of [other.read({ ...ann, owner: 'bob' }), other.read({ ...ann, id: 'r2' }), elsewhere.read(ann)]) expect(await missing).toBeUndefined()
+    for (const missing of [other.read({ ...ann, owner: 'bob' }), other.read({ ...ann, id: 'r2' }), elsewhere.read(ann)])
+      expect(await missing).toBeUndefined()
     await table.remove(ann)
     expect(await other.read(ann)).toBeUndefined()
     await table.remove(ann)
@@ -70,7 +71,11 @@ describe('the records of bridges on one store', () => {
     const { table } = tables()
     const inserted = await table.insert(ann, { count: 1 })
     expect(await table.change(ann, undefined, () => undefined)).toEqual({ changed: false, stored: inserted })
-    await expect(table.change(ann, undefined, () => { throw new Error('no') })).rejects.toThrow('no')
+    await expect(
+      table.change(ann, undefined, () => {
+        throw new Error('no')
+      }),
+    ).rejects.toThrow('no')
     expect(await table.read(ann)).toEqual(inserted)
   })
 
@@ -116,7 +121,8 @@ describe('the bridges on one store', () => {
     const clock = manualClock(1000)
     const store = memoryStateStore({ clock })
     const faults: unknown[] = []
-    const make = (over: { readonly isShared?: boolean; readonly store?: StateStore } = {}) => new Processes({ store, clock, isShared: true, onError: (error) => void faults.push(error), ...over })
+    const make = (over: { readonly isShared?: boolean; readonly store?: StateStore } = {}) =>
+      new Processes({ store, clock, isShared: true, onError: (error) => void faults.push(error), ...over })
     const written = async () => (await store.list('bridge-process', {})).items
     return { clock, store, faults, make, written }
   }
@@ -161,7 +167,9 @@ describe('the bridges on one store', () => {
     await expect(kept.stop()).rejects.toThrow('away')
     expect(await written()).toHaveLength(1)
     let isAway = false
-    const forgotten = make({ store: { ...store, touch: gone, compareAndSet: (...given) => (isAway ? away() : store.compareAndSet(...given)) } })
+    const forgotten = make({
+      store: { ...store, touch: gone, compareAndSet: (...given) => (isAway ? away() : store.compareAndSet(...given)) },
+    })
     await forgotten.start()
     isAway = true
     await clock.advance(10_000)

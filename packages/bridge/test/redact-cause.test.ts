@@ -12,12 +12,21 @@ const key = 'sk-abcdefghijklmnop'
 describe('B115: a thrown value in the form for the log', () => {
   it('B115: an error stays an error: name, message, stack, cause and fields, without secrets', () => {
     const cause = new TypeError(`no ${key}`)
-    const thrown = Object.assign(new RangeError('of customer-4711', { cause }), { plate: 'OSL 1', status: 500, token: 'x', list: ['customer-1'] })
+    const thrown = Object.assign(new RangeError('of customer-4711', { cause }), {
+      plate: 'OSL 1',
+      status: 500,
+      token: 'x',
+      list: ['customer-1'],
+    })
     thrown.stack = 'RangeError: of customer-4711\n    at file.ts:1'
     const copied = copy(thrown) as typeof thrown
     expect(copied).toBeInstanceOf(Error)
     expect(copied).not.toBe(thrown)
-    expect({ name: copied.name, message: copied.message, stack: copied.stack }).toEqual({ name: 'RangeError', message: 'of [redacted]', stack: 'RangeError: of [redacted]\n    at file.ts:1' })
+    expect({ name: copied.name, message: copied.message, stack: copied.stack }).toEqual({
+      name: 'RangeError',
+      message: 'of [redacted]',
+      stack: 'RangeError: of [redacted]\n    at file.ts:1',
+    })
     expect({ ...copied }).toMatchObject({ plate: '[redacted]', status: 500, token: '[redacted]', list: ['[redacted]'] })
     expect(copied.cause).toMatchObject({ name: 'TypeError', message: 'no [redacted]' })
     expect(thrown.message).toBe('of customer-4711')
@@ -36,8 +45,26 @@ describe('B115: a thrown value in the form for the log', () => {
 
   it('B115: copies values of each kind', () => {
     const at = new Date(5)
-    expect(copy({ at, url: new URL('https://u:pw@host/?token=abc'), bytes: new Uint8Array(3), run: () => 1, sign: Symbol('s'), none: null, count: 1n, big: 2 })).toEqual({
-      ...{ at, url: expect.not.stringMatching(/pw|abc/), bytes: '[3 bytes]', run: '[function]', sign: '[symbol]', none: null, count: 1n, big: 2 },
+    expect(
+      copy({
+        at,
+        url: new URL('https://u:pw@host/?token=abc'),
+        bytes: new Uint8Array(3),
+        run: () => 1,
+        sign: Symbol('s'),
+        none: null,
+        count: 1n,
+        big: 2,
+      }),
+    ).toEqual({
+      at,
+      url: expect.not.stringMatching(/pw|abc/),
+      bytes: '[3 bytes]',
+      run: '[function]',
+      sign: '[symbol]',
+      none: null,
+      count: 1n,
+      big: 2,
     })
     expect(copy(at)).toBe(at)
     expect(copy(`a ${key}`)).toBe('a [redacted]')
@@ -93,21 +120,44 @@ describe('B115: a thrown value in the form for the log', () => {
 
 describe('B34, B35: errors as data', () => {
   it('B34: a stored error comes back with code, message, retryable and details', () => {
-    const error = new BridgeError('CAPACITY', 'full /etc/app/x', { retryable: true, details: { reason: 'in-flight', retryAfterMs: 5, sessionValid: true } })
+    const error = new BridgeError('CAPACITY', 'full /etc/app/x', {
+      retryable: true,
+      details: { reason: 'in-flight', retryAfterMs: 5, sessionValid: true },
+    })
     const { code, message, retryable, details } = error
     const back = errorFrom(storedError(error))
     expect(BridgeError.isInstance(back)).toBe(true)
-    expect({ code: back.code, message: back.message, retryable: back.retryable, details: back.details }).toEqual({ code, message, retryable, details })
+    expect({ code: back.code, message: back.message, retryable: back.retryable, details: back.details }).toEqual({
+      code,
+      message,
+      retryable,
+      details,
+    })
     expect(errorBody(error)).toEqual({ code, message: 'full [path]', retryable, next: error.next, details })
   })
 
   it.each([
-    ...[['auth', 'AUTH'], ['auth-permanent', 'AUTH'], ['permission', 'AUTH'], ['billing', 'AUTH']],
-    ...[['model-not-found', 'CONFIG'], ['network', 'TRANSPORT'], ['timeout', 'TIMEOUT'], ['rate-limit', 'UPSTREAM'], ['unknown', 'UPSTREAM']],
+    ...[
+      ['auth', 'AUTH'],
+      ['auth-permanent', 'AUTH'],
+      ['permission', 'AUTH'],
+      ['billing', 'AUTH'],
+    ],
+    ...[
+      ['model-not-found', 'CONFIG'],
+      ['network', 'TRANSPORT'],
+      ['timeout', 'TIMEOUT'],
+      ['rate-limit', 'UPSTREAM'],
+      ['unknown', 'UPSTREAM'],
+    ],
   ])('B35: a model error of the kind %s is %s', (kind, code) => {
     const failure = modelFailure({ kind: kind as ErrorKind, message: 'no', retryable: true, phase: 'before-output', retryAfterMs: 7 }, 'a')
     expect(failure).toMatchObject({ code, message: 'no', retryable: true })
     expect(failure.details).toEqual({ agentId: 'a', upstreamCode: kind, sessionValid: true, retryAfterMs: 7 })
-    expect(modelFailure({ kind: kind as ErrorKind, message: 'no', retryable: false, phase: 'before-output' }, 'a').details).toEqual({ agentId: 'a', upstreamCode: kind, sessionValid: true })
+    expect(modelFailure({ kind: kind as ErrorKind, message: 'no', retryable: false, phase: 'before-output' }, 'a').details).toEqual({
+      agentId: 'a',
+      upstreamCode: kind,
+      sessionValid: true,
+    })
   })
 })

@@ -46,7 +46,9 @@ describe('errors that leave the process', () => {
   it('B115: redact by field as well, at any depth', () => {
     const issues = [{ path: 'a', headers: { authorization: 'x', 'X-Api-Key': 'y' }, accessToken: 'z', list: ['/etc/app/secret.txt'] }]
     expect(sent('no', { issues }).details).toEqual({
-      issues: [{ path: 'a', headers: { authorization: '[redacted]', 'X-Api-Key': '[redacted]' }, accessToken: '[redacted]', list: ['[path]'] }],
+      issues: [
+        { path: 'a', headers: { authorization: '[redacted]', 'X-Api-Key': '[redacted]' }, accessToken: '[redacted]', list: ['[path]'] },
+      ],
     })
   })
 
@@ -57,7 +59,13 @@ describe('errors that leave the process', () => {
   })
 
   it('B115: an error that is not from the bridge keeps no text', () => {
-    expect(errorBody(new TypeError('x is undefined'))).toEqual({ code: 'INTERNAL', message: 'Internal error', retryable: false, next: expect.any(String), details: {} })
+    expect(errorBody(new TypeError('x is undefined'))).toEqual({
+      code: 'INTERNAL',
+      message: 'Internal error',
+      retryable: false,
+      next: expect.any(String),
+      details: {},
+    })
   })
 })
 
@@ -86,15 +94,21 @@ describe('the option redact', () => {
   })
 
   it('V90: removes more from the texts for MCP clients', async () => {
-    const agent = testAgent('a', { onPrompt: () => Promise.reject(new BridgeError('UPSTREAM', 'x', { details: { issues: [{ plate: 'OSL 1', message: said }] } })) })
+    const agent = testAgent('a', {
+      onPrompt: () => Promise.reject(new BridgeError('UPSTREAM', 'x', { details: { issues: [{ plate: 'OSL 1', message: said }] } })),
+    })
     const { bridge } = await startBridge([agent], { redact })
-    expect(errorBody(failureOf(await bridge.delegate({ prompt: 'hi' }).result()), redactionOf(bridge)).details).toMatchObject({ issues: [{ plate: '[redacted]', message: hidden }] })
+    expect(errorBody(failureOf(await bridge.delegate({ prompt: 'hi' }).result()), redactionOf(bridge)).details).toMatchObject({
+      issues: [{ plate: '[redacted]', message: hidden }],
+    })
     const { bridge: plain } = await startBridge([testAgent('a')])
     expect(redactionOf(plain).text(said)).toBe(said)
   })
 
   it('S208: an invalid configuration is refused by its path', () => {
-    expect(() => createBridge({ redact: { fields: [5] } } as never)).toThrow('redact.fields[0] must be a text with at least one character; received 5')
+    expect(() => createBridge({ redact: { fields: [5] } } as never)).toThrow(
+      'redact.fields[0] must be a text with at least one character; received 5',
+    )
     expect(() => createBridge({ redact: { pattern: [] } } as never)).toThrow('redact has no option "pattern"; did you mean patterns?')
   })
 })

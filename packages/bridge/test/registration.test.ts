@@ -96,7 +96,10 @@ describe('discovery', () => {
     const first = named(inProcessExecutor({ agents: [testAgent('both', { onPrompt: () => answer('first') })] }), 'first')
     const second = named(inProcessExecutor({ agents: [testAgent('both'), testAgent('other')] }), 'second')
     const { bridge, logger } = await startBridge([], { executors: [first, second] })
-    expect(bridge.discover().map(({ id, executor }) => [id, executor])).toEqual([['both', 'first'], ['other', 'second']])
+    expect(bridge.discover().map(({ id, executor }) => [id, executor])).toEqual([
+      ['both', 'first'],
+      ['other', 'second'],
+    ])
     expect(outcomeOf(await bridge.delegate({ prompt: 'hi', agentId: 'both' }).result()).text).toBe('first')
     const losses = logger.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields)
     expect(losses).toEqual([{ agentId: 'both', executor: 'second', winner: 'first' }])
@@ -106,7 +109,11 @@ describe('discovery', () => {
     const one = inProcessExecutor({ agents: [testAgent('z', { capabilities: ['search'] }), testAgent('a')] })
     const two = inProcessExecutor({ agents: [testAgent('m')] })
     const { bridge } = await startBridge([], { executors: [one, two] })
-    expect(bridge.discover().map(({ id, capabilities }) => [id, capabilities])).toEqual([['z', ['search']], ['a', []], ['m', []]])
+    expect(bridge.discover().map(({ id, capabilities }) => [id, capabilities])).toEqual([
+      ['z', ['search']],
+      ['a', []],
+      ['m', []],
+    ])
   })
 
   it('B4: the capability filter matches exactly', async () => {
@@ -141,7 +148,10 @@ describe('discovery', () => {
     expect(await first.delegate({ prompt: 'hi' }).result()).toMatchObject({ ok: true, agentId: 'a' })
     const { bridge: chosen } = await startBridge(agents, { defaultAgentId: 'b' })
     expect(await chosen.delegate({ prompt: 'hi' }).result()).toMatchObject({ ok: true, agentId: 'b' })
-    expect(chosen.discover().map((agent) => [agent.id, agent.default])).toEqual([['a', false], ['b', true]])
+    expect(chosen.discover().map((agent) => [agent.id, agent.default])).toEqual([
+      ['a', false],
+      ['b', true],
+    ])
   })
 
   it('B7: a defaultAgentId that does not exist fails start with CONFIG', async () => {
@@ -161,8 +171,11 @@ describe('discovery', () => {
   })
 
   it('B8: B121: the error for an unknown agent lists those that exist', async () => {
-    const { bridge } = await startBridge([testAgent('a'), testAgent('b')], { authorize: (owner, _action, id) => owner === 'local' || id === 'a' })
-    const message = async (owner: string, agentId: string) => failureOf(await bridge.delegate({ prompt: 'hi', agentId, owner }).result()).message
+    const { bridge } = await startBridge([testAgent('a'), testAgent('b')], {
+      authorize: (owner, _action, id) => owner === 'local' || id === 'a',
+    })
+    const message = async (owner: string, agentId: string) =>
+      failureOf(await bridge.delegate({ prompt: 'hi', agentId, owner }).result()).message
     expect(await message('local', 'c')).toBe('No agent c; there are a, b')
     expect([await message('bob', 'c'), await message('bob', 'b')]).toEqual(['No agent c; there is a', 'No agent b; there is a'])
   })
@@ -171,22 +184,47 @@ describe('discovery', () => {
 describe('agents of other processes', () => {
   const listed = { id: 'good', capabilities: ['x'], status: 'ready' as const, durable: false }
   const bad: readonly [string, unknown, string][] = [
-    ['capabilities that are one text', { ...listed, id: 'bad', capabilities: 'review' }, 'capabilities must be a list; received a text of 6 characters'],
-    ['a capability that is none', { ...listed, id: 'bad', capabilities: [null] }, 'capabilities[0] must be a text with at least one character; received null'],
+    [
+      'capabilities that are one text',
+      { ...listed, id: 'bad', capabilities: 'review' },
+      'capabilities must be a list; received a text of 6 characters',
+    ],
+    [
+      'a capability that is none',
+      { ...listed, id: 'bad', capabilities: [null] },
+      'capabilities[0] must be a text with at least one character; received null',
+    ],
     ['no id', { ...listed, id: undefined }, 'id must be an id: a letter or digit, then up to 127 of those and . _ : -; received undefined'],
-    ['another status', { ...listed, id: 'bad', status: 'fine' }, 'status must be one of ready, busy, starting, unavailable; received "fine"'],
-    ['providers without models', { ...listed, id: 'bad', providers: [{ id: 'p' }] }, 'providers[0].models must be a list; received undefined'],
+    [
+      'another status',
+      { ...listed, id: 'bad', status: 'fine' },
+      'status must be one of ready, busy, starting, unavailable; received "fine"',
+    ],
+    [
+      'providers without models',
+      { ...listed, id: 'bad', providers: [{ id: 'p' }] },
+      'providers[0].models must be a list; received undefined',
+    ],
     ['nothing', null, 'agent must be an object; received null'],
   ]
 
   it.each(bad)('B9: an agent with %s is left out with its reason, and hides no other', async (_what, agent, reason) => {
-    const executor: BridgeExecutor = { ...inProcessExecutor({ agents: [testAgent('good')] }), kind: 'odd', agents: () => [agent as never, listed] }
+    const executor: BridgeExecutor = {
+      ...inProcessExecutor({ agents: [testAgent('good')] }),
+      kind: 'odd',
+      agents: () => [agent as never, listed],
+    }
     const { bridge, logger } = await startBridge([], { executors: [executor] })
     const { call } = await connectTo({ bridge } as TestBridge)
     expect((await call('agents_discover')).structuredContent).toMatchObject({ agents: [{ id: 'good', status: 'ready' }] })
-    expect((await call('bridge_health')).structuredContent).toMatchObject({ healthy: false, executors: [{ kind: 'odd', healthy: false, leftOut: [{ reason }] }] })
+    expect((await call('bridge_health')).structuredContent).toMatchObject({
+      healthy: false,
+      executors: [{ kind: 'odd', healthy: false, leftOut: [{ reason }] }],
+    })
     expect(outcomeOf(await bridge.delegate({ prompt: 'hi' }).result()).text).toBe('good: hi')
-    expect(logger.lines.filter(({ message }) => message === 'an agent cannot be listed').map(({ fields }) => fields['reason'])).toEqual([reason])
+    expect(logger.lines.filter(({ message }) => message === 'an agent cannot be listed').map(({ fields }) => fields['reason'])).toEqual([
+      reason,
+    ])
   })
 })
 
@@ -197,7 +235,12 @@ describe('an executor that does not know its agents yet', () => {
     const bridge = createBridge({ executors, defaultAgentId: 'writer', logger: recordingLogger() })
     await bridge.start()
     const error = failureOf(await bridge.delegate({ prompt: 'hi' }).result())
-    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, message: `The agents are not known yet: ${reason}`, details: { outcome: 'none', retryAfterMs: 1000 } })
+    expect(error).toMatchObject({
+      code: 'TRANSPORT',
+      retryable: true,
+      message: `The agents are not known yet: ${reason}`,
+      details: { outcome: 'none', retryAfterMs: 1000 },
+    })
     expect(bridge.health()).toMatchObject({ healthy: false, executors: [{ kind: 'remote', healthy: false, reason }] })
     await bridge.stop()
   })
@@ -206,7 +249,10 @@ describe('an executor that does not know its agents yet', () => {
     const { url } = await stubServer()
     const executor = remoteExecutor({ servers: [{ id: 'far', baseUrl: url, agents: ['writer', 'reader'] }] })
     const { bridge } = await startBridge([], { executors: [executor] })
-    expect(bridge.discover()).toMatchObject([{ id: 'writer', status: 'ready' }, { id: 'reader', status: 'unavailable', reason: 'the server far has no agent reader' }])
+    expect(bridge.discover()).toMatchObject([
+      { id: 'writer', status: 'ready' },
+      { id: 'reader', status: 'unavailable', reason: 'the server far has no agent reader' },
+    ])
     await bridge.stop()
   })
 })

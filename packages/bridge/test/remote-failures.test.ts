@@ -24,7 +24,13 @@ async function failureWith(baseUrl: string, more: Partial<RemoteServerOptions> =
 }
 
 const nothing = (): void => {}
-const host = (clock = systemClock) => ({ clock, logger: recordingLogger(), sessionFailed: nothing, agentsChanged: nothing, notify: nothing })
+const host = (clock = systemClock) => ({
+  clock,
+  logger: recordingLogger(),
+  sessionFailed: nothing,
+  agentsChanged: nothing,
+  notify: nothing,
+})
 
 describe('refusals of a server', () => {
   const refusals = [
@@ -58,7 +64,9 @@ describe('refusals of a server', () => {
 
   it('B95: a redirect is not followed, and the token is sent nowhere else', async () => {
     const elsewhere = await stubServer()
-    const { url } = await stubServer((_request, response) => void response.writeHead(307, { location: `${elsewhere.url}/api/agent/execute` }).end())
+    const { url } = await stubServer(
+      (_request, response) => void response.writeHead(307, { location: `${elsewhere.url}/api/agent/execute` }).end(),
+    )
     expect(await failureWith(url)).toMatchObject({ code: 'CONFIG', retryable: false, details: { reason: 'redirect-refused' } })
     expect(elsewhere.seen).toEqual([])
   })
@@ -67,7 +75,11 @@ describe('refusals of a server', () => {
     const { url, seen } = await stubServer((request) => void request.socket.destroy())
     const reconnect = { maxDownMs: 60, baseMs: 10, maxMs: 10 }
     // Long enough for a second attempt on a busy machine.
-    expect(await failureWith(url, { reconnect: { ...reconnect, maxDownMs: 1000 } })).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'unknown' } })
+    expect(await failureWith(url, { reconnect: { ...reconnect, maxDownMs: 1000 } })).toMatchObject({
+      code: 'TRANSPORT',
+      retryable: true,
+      details: { outcome: 'unknown' },
+    })
     expect(seen.filter((line) => line.startsWith('POST')).length).toBeGreaterThan(1)
     expect(await failureWith(url, { reconnect, durable: false })).toMatchObject({ code: 'TRANSPORT', retryable: false })
   })
@@ -82,7 +94,9 @@ describe('the list of agents', () => {
     expect(executor.health()).toEqual({ healthy: true })
     await server.close()
     await executor.refresh?.()
-    expect(executor.agents()).toMatchObject([{ id: 'far.writer', status: 'unavailable', reason: 'the server far is not reachable: disconnected' }])
+    expect(executor.agents()).toMatchObject([
+      { id: 'far.writer', status: 'unavailable', reason: 'the server far is not reachable: disconnected' },
+    ])
     expect(executor.health()).toEqual({ healthy: false })
     await executor.stop({ deadlineMs: 0 })
   })
@@ -112,14 +126,22 @@ describe('the list of agents', () => {
 
   it('B3: of two servers with one agent the earlier is asked', async () => {
     const [one, two] = [await stubServer(problem(401, 'unauthenticated')), await stubServer(problem(404, 'session-missing'))]
-    const executor = remoteExecutor({ servers: [{ id: 'one', baseUrl: one.url }, { id: 'two', baseUrl: two.url }] })
+    const executor = remoteExecutor({
+      servers: [
+        { id: 'one', baseUrl: one.url },
+        { id: 'two', baseUrl: two.url },
+      ],
+    })
     const bridge = await startBridge(executor)
     expect(bridge.discover()).toHaveLength(1)
     expect(failureOf(await bridge.delegate({ prompt: 'Write.' }).result()).code).toBe('AUTH')
   })
 
   it('servers that could never work fail at once', () => {
-    const build = (...servers: readonly RemoteServerOptions[]) => () => remoteExecutor({ servers })
+    const build =
+      (...servers: readonly RemoteServerOptions[]) =>
+      () =>
+        remoteExecutor({ servers })
     const config = expect.objectContaining({ code: 'CONFIG' })
     expect(build({ id: '', baseUrl: 'http://a.test' })).toThrow(config)
     expect(build({ id: 'a', baseUrl: 'ftp://a.test' })).toThrow(config)

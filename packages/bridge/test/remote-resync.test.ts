@@ -9,14 +9,42 @@ import { recordingLogger } from './support.ts'
 
 const asked = { approvalId: 'a1', toolCallId: 'c', toolName: 'send', input: {}, inputHash: 'h', path: [], agent: [] }
 const said = (stopReason: string) => ({
-  ...{ role: 'assistant', id: 'm2', at: 2, provider: 'p', modelId: 'm', usage: {}, timing: { totalMs: 1 } },
-  ...{ stopReason, content: [{ type: 'text', text: 'A line.' }] },
+  role: 'assistant',
+  id: 'm2',
+  at: 2,
+  provider: 'p',
+  modelId: 'm',
+  usage: {},
+  timing: { totalMs: 1 },
+  stopReason,
+  content: [{ type: 'text', text: 'A line.' }],
 })
-const state = (parts: { readonly run?: { readonly runId: string; readonly status: string; readonly outcome?: string; readonly attempts: number } } & Readonly<Record<string, unknown>>) => ({
-  ...{ sessionId: 's', agent: 'writer', status: 'completed', outcome: 'completed', messages: [], hasMore: false, pendingToolCalls: [], pendingApprovals: [] },
-  ...{ usage: { inputTokens: 999 }, cursor: '9', createdAt: 0, updatedAt: 0, metadata: {}, ...(parts.run && { status: parts.run.status }), ...parts },
+const state = (
+  parts: {
+    readonly run?: { readonly runId: string; readonly status: string; readonly outcome?: string; readonly attempts: number }
+  } & Readonly<Record<string, unknown>>,
+) => ({
+  sessionId: 's',
+  agent: 'writer',
+  status: 'completed',
+  outcome: 'completed',
+  messages: [],
+  hasMore: false,
+  pendingToolCalls: [],
+  pendingApprovals: [],
+  usage: { inputTokens: 999 },
+  cursor: '9',
+  createdAt: 0,
+  updatedAt: 0,
+  metadata: {},
+  ...(parts.run && { status: parts.run.status }),
+  ...parts,
 })
-const waiting = state({ pendingApprovals: [asked], run: { runId: 'r', status: 'waiting-for-user', outcome: 'awaiting-approval', attempts: 1 }, cursor: '5' })
+const waiting = state({
+  pendingApprovals: [asked],
+  run: { runId: 'r', status: 'waiting-for-user', outcome: 'awaiting-approval', attempts: 1 },
+  cursor: '5',
+})
 
 type Routes = Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>>
 
@@ -42,7 +70,13 @@ async function overCutLog(routes: Routes): Promise<BridgeExecutor> {
     else response.writeHead(404).end()
   })
   const executor = remoteExecutor({ servers: [{ id: 'far', baseUrl: url, reconnect: { baseMs: 1, maxMs: 1 } }] })
-  await executor.start({ clock: systemClock, logger: recordingLogger(), sessionFailed: () => {}, agentsChanged: () => {}, notify: () => {} })
+  await executor.start({
+    clock: systemClock,
+    logger: recordingLogger(),
+    sessionFailed: () => {},
+    agentsChanged: () => {},
+    notify: () => {},
+  })
   later(() => executor.stop({ deadlineMs: 0 }))
   return executor
 }
@@ -56,7 +90,7 @@ async function resultOf(executor: BridgeExecutor, parts: Partial<PromptContext> 
 }
 
 describe('a log that was truncated after a lost connection', () => {
-  it('B94: the server\'s state of the run replaces its events', async () => {
+  it("B94: the server's state of the run replaces its events", async () => {
     const executor = await overCutLog({ 'POST execute': brokenRun, 'GET state': json(state({ messages: [said('stop')] })) })
     expect(await resultOf(executor)).toEqual({ text: 'A line.', stopReason: 'end_turn' })
   })
@@ -73,7 +107,11 @@ describe('a log that was truncated after a lost connection', () => {
   it.each(ends)('B94: after answers, for a run that ended as $stopReason', async ({ stopReason, result }) => {
     const states = [waiting]
     const executor = await overCutLog({
-      'GET state': (request, response) => json(states.shift() ?? state({ messages: [said(stopReason)], outcome: stopReason === 'stop' ? 'completed' : 'aborted' }))(request, response),
+      'GET state': (request, response) =>
+        json(states.shift() ?? state({ messages: [said(stopReason)], outcome: stopReason === 'stop' ? 'completed' : 'aborted' }))(
+          request,
+          response,
+        ),
       'POST a1': json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] }),
     })
     // The usage of the session covers all its runs, so it must not be reported for this one.
@@ -84,13 +122,27 @@ describe('a log that was truncated after a lost connection', () => {
 describe('a run of a server that waits for a held run of a subagent', () => {
   const heldRuns = [{ runId: 'r/h', agent: ['helper'], message: 'The definition of the agent has changed: the tools.' }]
   const run = { runId: 'r', status: 'waiting-for-subagent', outcome: 'awaiting-subagent', attempts: 1 }
-  const held = { code: 'UPSTREAM', retryable: false, details: { reason: 'needs-recovery', outcome: 'unknown', issues: [{ id: 'r/h', agent: ['helper'] }] } }
+  const held = {
+    code: 'UPSTREAM',
+    retryable: false,
+    details: { reason: 'needs-recovery', outcome: 'unknown', issues: [{ id: 'r/h', agent: ['helper'] }] },
+  }
   const answers = [{ id: 'a1', decision: 'approve' as const }]
   const approved = json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] })
 
   const heldEvent = (_request: IncomingMessage, response: ServerResponse): void => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    const event = { type: 'error', at: 1, runId: 'r/h', turn: 1, seq: 6, source: 'definition', path: ['h'], message: 'changed', fatal: false }
+    const event = {
+      type: 'error',
+      at: 1,
+      runId: 'r/h',
+      turn: 1,
+      seq: 6,
+      source: 'definition',
+      path: ['h'],
+      message: 'changed',
+      fatal: false,
+    }
     response.write(`id: 6\ndata: ${JSON.stringify(event)}\n\n`)
   }
   const cases: readonly [string, readonly object[], Routes][] = [
@@ -122,7 +174,16 @@ describe('a run of a server that waits for a held run of a subagent', () => {
     const executor = await overCutLog({
       'POST execute': (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream', 'x-run-id': 'r' })
-        const end = { type: 'execute-complete', sessionId: 's', runId: 'r', status: 'awaiting-subagent', pendingToolCalls: [], pendingApprovals: [], heldRuns, usage: {} }
+        const end = {
+          type: 'execute-complete',
+          sessionId: 's',
+          runId: 'r',
+          status: 'awaiting-subagent',
+          pendingToolCalls: [],
+          pendingApprovals: [],
+          heldRuns,
+          usage: {},
+        }
         response.end(`data: ${JSON.stringify(end)}\n\n`)
       },
     })

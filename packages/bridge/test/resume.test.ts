@@ -4,7 +4,9 @@ import { codeOf, startBridge, testAgent } from './support.ts'
 
 describe('an earlier conversation', () => {
   const resumable = (seen: string[]): BridgeAgent => ({
-    ...testAgent('durable', { onSessionCreate: ({ sessionId, conversationId }) => void seen.push(sessionId === conversationId ? 'new' : conversationId) }),
+    ...testAgent('durable', {
+      onSessionCreate: ({ sessionId, conversationId }) => void seen.push(sessionId === conversationId ? 'new' : conversationId),
+    }),
     durable: true,
   })
 

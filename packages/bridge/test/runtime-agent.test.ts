@@ -27,7 +27,11 @@ describe('runtimeAgent', () => {
     const types: string[] = []
     for await (const event of run) types.push(event.type === 'agent-event' ? event.event.type : event.type)
     expect(await run.result()).toMatchObject({
-      ...{ ok: true, status: 'completed', agentId: 'writer', text: 'A line.', stopReason: 'end_turn' },
+      ok: true,
+      status: 'completed',
+      agentId: 'writer',
+      text: 'A line.',
+      stopReason: 'end_turn',
       usage: { inputTokens: 7, outputTokens: 3 },
     })
     expect(types).toContain('text-delta')
@@ -72,7 +76,9 @@ describe('runtimeAgent', () => {
     const runtime = await startRuntime([{ toolCalls: [{ id: 'c1', name: 'locate', input: { exact: true } }] }])
     const bridge = await startBridgeOver(runtimeAgent(runtime, { agent: 'writer' }))
     expect(await bridge.delegate({ prompt: 'Where am I?' }).result()).toMatchObject({
-      ...{ ok: true, status: 'awaiting-tools', stopReason: 'needs_input' },
+      ok: true,
+      status: 'awaiting-tools',
+      stopReason: 'needs_input',
       pending: [{ id: 'c1', kind: 'tool', toolName: 'locate', input: { exact: true } }],
     })
   })

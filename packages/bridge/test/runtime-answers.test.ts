@@ -38,7 +38,11 @@ async function pendingAfter(agent: BridgeAgent): Promise<readonly PendingInput[]
   return (await attempt(agent)).result.pending ?? []
 }
 
-const approve = (pending: PendingInput | undefined, more: JSONObject = {}): Answer => ({ id: pending?.id ?? '', decision: 'approve', ...more })
+const approve = (pending: PendingInput | undefined, more: JSONObject = {}): Answer => ({
+  id: pending?.id ?? '',
+  decision: 'approve',
+  ...more,
+})
 
 describe('answers to a waiting run', () => {
   it('B41: an approval starts the next attempt, with the events from then on', async () => {
@@ -100,10 +104,18 @@ describe('answers to a waiting run', () => {
   it('B100: an approval of a nested agent names the agents above it, and the answer reaches exactly that call', async () => {
     const sent: string[] = []
     const asking = (name: string) => {
-      const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: z.object({}), needsApproval: true, execute: () => (sent.push(name), 'sent') })
+      const send = defineTool({
+        name: 'send',
+        description: 'Sends.',
+        inputSchema: z.object({}),
+        needsApproval: true,
+        execute: () => (sent.push(name), 'sent'),
+      })
       return helper(name, [calls('send'), { text: name }], { tools: [send] })
     }
-    const middle = helper('middle', [{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, { text: 'middle' }], { subagents: [asking('one'), asking('two')] })
+    const middle = helper('middle', [{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, { text: 'middle' }], {
+      subagents: [asking('one'), asking('two')],
+    })
     const runtime = await startWriter([{ toolCalls: [handOver('m', 'middle')] }, { text: 'done' }], { subagents: [middle] })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     const decided: string[] = []
@@ -141,7 +153,10 @@ describe('answers to a waiting run', () => {
     const second = await startWriter([{ text: 'In Oslo.' }], { store: sqliteStore({ file }), tools: [where] })
     const agent = runtimeAgent(second, { agent: 'writer' })
     expect(await attempt(agent)).toMatchObject({ status: 'awaiting-tools', result: { pending: [{ id: 'where-0' }] } })
-    expect(await attempt(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] })).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
+    expect(await attempt(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] })).toMatchObject({
+      status: 'completed',
+      result: { text: 'In Oslo.' },
+    })
   })
 
   it('answers to a request that the runtime does not know are NOT_FOUND', async () => {
@@ -185,7 +200,11 @@ describe('a run that is held because a definition has changed', () => {
     const [info] = (await runtime.session('bridge:local:bs_1').runs()).items
     const [held] = info?.heldRuns ?? []
     const message = 'The definition of the agent has changed: the instructions.'
-    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { ...heldDetails, issues: [{ id: held?.runId, agent: ['helps'], message }] } })
+    expect(error).toMatchObject({
+      code: 'UPSTREAM',
+      retryable: false,
+      details: { ...heldDetails, issues: [{ id: held?.runId, agent: ['helps'], message }] },
+    })
     expect((error as Error).message).toBe(`Agent writer waits until recover decides about run ${held?.runId} of helps: ${message}`)
   })
 
@@ -204,7 +223,12 @@ describe('a run that is held because a definition has changed', () => {
     const first = await startWriter([calls('where')], { store, tools: [where], onDefinitionChange: 'refuse' })
     await pendingAfter(runtimeAgent(first, { agent: 'writer' }))
     await first.stop({ graceMs: 0 })
-    const runtime = await startWriter([{ text: 'In Oslo.' }], { store: store.second(), tools: [where], instructions: 'Write twice.', onDefinitionChange: 'refuse' })
+    const runtime = await startWriter([{ text: 'In Oslo.' }], {
+      store: store.second(),
+      tools: [where],
+      instructions: 'Write twice.',
+      onDefinitionChange: 'refuse',
+    })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     const error = await attempt(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] }).catch((thrown: unknown) => thrown)
     const [info] = (await runtime.session('bridge:local:bs_1').runs()).items

@@ -10,7 +10,9 @@ import { eventsOf, later, promptOf, sessionOf, startWriter, temporaryFile } from
 
 /** Returns the session on which a process was working when it was killed. */
 async function killedAtWork(file: string): Promise<string> {
-  const child = spawn(process.execPath, [...nodeFlags, fixtureFile('fixtures/writing-process'), file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...nodeFlags, fixtureFile('fixtures/writing-process'), file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const exit = once(child, 'exit')
   later(async () => void (child.kill('SIGKILL') && (await exit)))
   const lines = createInterface(child.stdout)

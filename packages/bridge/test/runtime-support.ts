@@ -21,7 +21,10 @@ export function later(cleanUp: () => Promise<unknown>): void {
 export type WriterOptions = Partial<AgentOptions> & { readonly store?: SessionStore } & Pick<RuntimeOptions, 'onDefinitionChange'>
 
 /** Starts a runtime with the agent `writer`. */
-export async function startWriter(steps: Script | ScriptedModel, { store = memoryStore(), onDefinitionChange, ...options }: WriterOptions = {}): Promise<Runtime> {
+export async function startWriter(
+  steps: Script | ScriptedModel,
+  { store = memoryStore(), onDefinitionChange, ...options }: WriterOptions = {},
+): Promise<Runtime> {
   const model = 'doStream' in steps ? steps : scriptedModel(steps)
   const writer = defineAgent({ name: 'writer', model, instructions: 'Write.', abortGraceMs: 10, ...options })
   const runtime = createRuntime({ agents: [writer], store, ...(onDefinitionChange && { onDefinitionChange }) })

@@ -15,7 +15,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constant('answer' as const), slot, known: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('cancel' as const), slot }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('close' as const), slot }) },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('jump' as const), ms: fc.constantFrom(1, 1000, 4999, 5000, 29_999, 30_000, 50_001, 61_000) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ type: fc.constant('jump' as const), ms: fc.constantFrom(1, 1000, 4999, 5000, 29_999, 30_000, 50_001, 61_000) }),
+  },
 )
 
 describe('sessions, step by step', () => {

@@ -30,8 +30,13 @@ describe('a new session', () => {
     const { bridge, clock } = await startBridge([testAgent('a')])
     const session = await bridge.createSession({ metadata: { team: 'red' } })
     expect(session).toEqual({
-      ...{ sessionId: expect.stringMatching(/^bs_/), agentId: 'a', status: 'active', createdAt: 1000, lastActivityAt: 1000 },
-      ...{ expiresAt: 1000 + 600_000, metadata: { team: 'red' } },
+      sessionId: expect.stringMatching(/^bs_/),
+      agentId: 'a',
+      status: 'active',
+      createdAt: 1000,
+      lastActivityAt: 1000,
+      expiresAt: 1000 + 600_000,
+      metadata: { team: 'red' },
     })
     expect(await bridge.session(session.sessionId)).toEqual(session)
     expect((await bridge.sessions()).sessions).toEqual([session])
@@ -70,7 +75,10 @@ describe('a new session', () => {
       const texts = await Promise.all([
         bridge.session(id, { owner: 'bob' }).catch((error: Error) => error.message),
         bridge.cancel({ sessionId: id, owner: 'bob' }).catch((error: Error) => error.message),
-        bridge.prompt({ sessionId: id, prompt: 'hi', owner: 'bob' }).result().then((result) => failureOf(result).message),
+        bridge
+          .prompt({ sessionId: id, prompt: 'hi', owner: 'bob' })
+          .result()
+          .then((result) => failureOf(result).message),
         bridge.createSession({ resumeSessionId: id, owner: 'bob' }).catch((error: Error) => error.message),
       ])
       expect(texts).toEqual(Array.from({ length: 4 }, () => 'Session not found'))
@@ -85,7 +93,11 @@ describe('a new session', () => {
     const { bridge } = await startBridgeOf(inProcessExecutor({ agents: [testAgent('a')], maxSessions: 2 }))
     const sessions = [await bridge.createSession(), await bridge.createSession()]
     expect(bridge.health().sessions).toEqual({ active: 2, capacity: 2 })
-    await expect(bridge.createSession()).rejects.toMatchObject({ code: 'CAPACITY', retryable: true, details: { retryAfterMs: expect.any(Number) } })
+    await expect(bridge.createSession()).rejects.toMatchObject({
+      code: 'CAPACITY',
+      retryable: true,
+      details: { retryAfterMs: expect.any(Number) },
+    })
     expect(failureOf(await bridge.delegate({ prompt: 'hi' }).result()).code).toBe('CAPACITY')
     await bridge.close({ sessionId: sessions[0]?.sessionId ?? '' })
     await bridge.createSession()
@@ -103,11 +115,17 @@ describe('a new session', () => {
     let created = 0
     const { bridge } = await startBridge([testAgent('a', { onSessionCreate: () => void (created += 1) })])
     const input = { metadata: { a: 1, b: 2 }, idempotencyKey: 'k1' }
-    const [one, two] = await Promise.all([bridge.createSession(input), bridge.createSession({ idempotencyKey: 'k1', metadata: { b: 2, a: 1 } })])
+    const [one, two] = await Promise.all([
+      bridge.createSession(input),
+      bridge.createSession({ idempotencyKey: 'k1', metadata: { b: 2, a: 1 } }),
+    ])
     expect(two).toEqual(one)
     expect(await bridge.createSession(input)).toEqual(one)
     expect(created).toBe(1)
-    await expect(bridge.createSession({ idempotencyKey: 'k1' })).rejects.toMatchObject({ code: 'PROTOCOL', details: { reason: 'id-reused' } })
+    await expect(bridge.createSession({ idempotencyKey: 'k1' })).rejects.toMatchObject({
+      code: 'PROTOCOL',
+      details: { reason: 'id-reused' },
+    })
     expect((await bridge.createSession({ ...input, owner: 'ann' })).sessionId).not.toBe(one.sessionId)
   })
 
@@ -160,7 +178,11 @@ describe('expiry', () => {
     await clock.advance(4000)
     expect(await bridge.session(sessionId)).toMatchObject({ status: 'idle', expiresAt: 1000 + 8000 })
     await clock.advance(1)
-    await expect(bridge.session(sessionId)).rejects.toMatchObject({ code: 'EXPIRED', message: expect.stringMatching(/^Session not found/), details: { reason: 'expired' } })
+    await expect(bridge.session(sessionId)).rejects.toMatchObject({
+      code: 'EXPIRED',
+      message: expect.stringMatching(/^Session not found/),
+      details: { reason: 'expired' },
+    })
     await clock.advance(0)
     expect(trace).toEqual(['create', 'close expired'])
   })
@@ -318,7 +340,12 @@ describe('close', () => {
     const { bridge } = await startBridgeOf({ ...executor, close })
     const { sessionId } = await bridge.createSession()
     const receipts = await Promise.all([1, 2, 3, 4].map(() => bridge.close({ sessionId })))
-    expect(receipts.map(({ closed, existed }) => [closed, existed]).sort()).toEqual([[true, false], [true, false], [true, false], [true, true]])
+    expect(receipts.map(({ closed, existed }) => [closed, existed]).sort()).toEqual([
+      [true, false],
+      [true, false],
+      [true, false],
+      [true, true],
+    ])
     expect(close).toHaveBeenCalledTimes(1)
     expect(trace).toEqual(['create', 'close closed'])
     expect((await bridge.sessions()).sessions).toEqual([])
@@ -333,21 +360,72 @@ describe('close', () => {
     await bridge.close({ sessionId })
     expect(await codeOf(bridge.session(sessionId))).toBe('NOT_FOUND')
     expect(await codeOf(bridge.cancel({ sessionId }))).toBe('NOT_FOUND')
-    expect(failureOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())).toMatchObject({ code: 'NOT_FOUND', message: expect.stringMatching(/^Session not found/) })
+    expect(failureOf(await bridge.prompt({ sessionId, prompt: 'hi' }).result())).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/^Session not found/),
+    })
     expect((await bridge.sessions()).sessions).toEqual([])
   })
 })
 
 describe('a session that has failed', () => {
   it.each<[string, () => never, 'idle' | 'failed']>([
-    ['an untyped throw', () => { throw new Error('broken') }, 'failed'],
-    ['UPSTREAM', () => { throw new BridgeError('UPSTREAM', 'no') }, 'failed'],
-    ['UPSTREAM that may be tried again', () => { throw new BridgeError('UPSTREAM', 'no', { retryable: true }) }, 'idle'],
-    ['AUTH', () => { throw new BridgeError('AUTH', 'no') }, 'idle'],
-    ['CONFIG', () => { throw new BridgeError('CONFIG', 'no') }, 'idle'],
-    ['CAPACITY', () => { throw new BridgeError('CAPACITY', 'no', { retryable: false }) }, 'idle'],
-    ['an agent that says the session is fine', () => { throw new BridgeError('UPSTREAM', 'no', { details: { sessionValid: true } }) }, 'idle'],
-    ['an agent that says the session is not', () => { throw new BridgeError('AUTH', 'no', { details: { sessionValid: false } }) }, 'failed'],
+    [
+      'an untyped throw',
+      () => {
+        throw new Error('broken')
+      },
+      'failed',
+    ],
+    [
+      'UPSTREAM',
+      () => {
+        throw new BridgeError('UPSTREAM', 'no')
+      },
+      'failed',
+    ],
+    [
+      'UPSTREAM that may be tried again',
+      () => {
+        throw new BridgeError('UPSTREAM', 'no', { retryable: true })
+      },
+      'idle',
+    ],
+    [
+      'AUTH',
+      () => {
+        throw new BridgeError('AUTH', 'no')
+      },
+      'idle',
+    ],
+    [
+      'CONFIG',
+      () => {
+        throw new BridgeError('CONFIG', 'no')
+      },
+      'idle',
+    ],
+    [
+      'CAPACITY',
+      () => {
+        throw new BridgeError('CAPACITY', 'no', { retryable: false })
+      },
+      'idle',
+    ],
+    [
+      'an agent that says the session is fine',
+      () => {
+        throw new BridgeError('UPSTREAM', 'no', { details: { sessionValid: true } })
+      },
+      'idle',
+    ],
+    [
+      'an agent that says the session is not',
+      () => {
+        throw new BridgeError('AUTH', 'no', { details: { sessionValid: false } })
+      },
+      'failed',
+    ],
   ])('B22: after %s', async (_what, onPrompt, status) => {
     const { bridge } = await startBridge([testAgent('a', { onPrompt })])
     const { sessionId } = await bridge.createSession()

@@ -33,29 +33,33 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('bridges on a shared state sto
     return chosen.store
   }
 
-  it.each(kinds)('B98, B123, O70: two in one process decide together which session is busy, which caller may join and which is at its limit, on %s', async (kind) => {
-    const prefix = randomUUID()
-    const gate = Promise.withResolvers<void>()
-    const durable = (): BridgeAgent => testAgent('a', { durable: true, onPrompt: ({ prompt }) => gate.promise.then(() => ({ text: prompt, stopReason: 'end_turn' })) })
-    const start = async () => (await startBridge([durable()], { store: await open(kind, prefix), maxSessionsPerOwner: 1 })).bridge
-    const [one, two] = [await start(), await start()]
-    later(() => Promise.all([one.stop({ deadlineMs: 0 }), two.stop({ deadlineMs: 0 })]))
-    const { sessionId } = await one.createSession({ owner })
-    expect(await codeOf(two.createSession({ owner }))).toBe('CAPACITY')
-    const runs = [one, two].map((bridge, index) => bridge.prompt({ sessionId, prompt: 'hi', requestId: `r${index}`, owner }))
-    const accepted = await Promise.all(runs.map((run) => run.accepted()))
-    expect(accepted.filter(Boolean)).toHaveLength(1)
-    expect(failureOf(await (runs[accepted.indexOf(false)] as BridgeRun).result()).code).toBe('BUSY')
-    const { requestId, result } = runs[accepted.indexOf(true)] as BridgeRun
-    gate.resolve()
-    expect(outcomeOf(await result()).text).toBe('hi')
-    for (const bridge of [one, two]) expect(outcomeOf(await bridge.request(requestId, { owner })).text).toBe('hi')
-    await one.close({ sessionId, owner })
-    expect(await codeOf(two.session(sessionId, { owner }))).toBe('NOT_FOUND')
-    expect((await two.createSession({ owner })).sessionId).not.toBe(sessionId)
-  })
+  it.each(kinds)(
+    'B98, B123, O70: two in one process decide together which session is busy, which caller may join and which is at its limit, on %s',
+    async (kind) => {
+      const prefix = randomUUID()
+      const gate = Promise.withResolvers<void>()
+      const durable = (): BridgeAgent =>
+        testAgent('a', { durable: true, onPrompt: ({ prompt }) => gate.promise.then(() => ({ text: prompt, stopReason: 'end_turn' })) })
+      const start = async () => (await startBridge([durable()], { store: await open(kind, prefix), maxSessionsPerOwner: 1 })).bridge
+      const [one, two] = [await start(), await start()]
+      later(() => Promise.all([one.stop({ deadlineMs: 0 }), two.stop({ deadlineMs: 0 })]))
+      const { sessionId } = await one.createSession({ owner })
+      expect(await codeOf(two.createSession({ owner }))).toBe('CAPACITY')
+      const runs = [one, two].map((bridge, index) => bridge.prompt({ sessionId, prompt: 'hi', requestId: `r${index}`, owner }))
+      const accepted = await Promise.all(runs.map((run) => run.accepted()))
+      expect(accepted.filter(Boolean)).toHaveLength(1)
+      expect(failureOf(await (runs[accepted.indexOf(false)] as BridgeRun).result()).code).toBe('BUSY')
+      const { requestId, result } = runs[accepted.indexOf(true)] as BridgeRun
+      gate.resolve()
+      expect(outcomeOf(await result()).text).toBe('hi')
+      for (const bridge of [one, two]) expect(outcomeOf(await bridge.request(requestId, { owner })).text).toBe('hi')
+      await one.close({ sessionId, owner })
+      expect(await codeOf(two.session(sessionId, { owner }))).toBe('NOT_FOUND')
+      expect((await two.createSession({ owner })).sessionId).not.toBe(sessionId)
+    },
+  )
 
-  it.each(kinds)('B97, B99, B123, O70: two processes know each other\'s work, and what a killed one left, on %s', async (kind) => {
+  it.each(kinds)("B97, B99, B123, O70: two processes know each other's work, and what a killed one left, on %s", async (kind) => {
     const prefix = randomUUID()
     const file = await temporaryFile()
     const other = await bridgeProcess([file, 'slow', '0', 'after', prefix], environments[kind]())
@@ -69,7 +73,10 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('bridges on a shared state sto
     expect(failureOf(await at.bridge.prompt({ sessionId: plain.sessionId, prompt: 'more' }).result()).details.reason).toBe('elsewhere')
     expect(await codeOf(at.bridge.createSession({ owner, agentId: 'writer' }))).toBe('CAPACITY')
     await other.kill()
-    expect(failureOf(await at.bridge.request('r2', { waitMs: 20_000 }))).toMatchObject({ code: 'TRANSPORT', details: { outcome: 'unknown' } })
+    expect(failureOf(await at.bridge.request('r2', { waitMs: 20_000 }))).toMatchObject({
+      code: 'TRANSPORT',
+      details: { outcome: 'unknown' },
+    })
     const next = await bridgeAt({ file, kind: 'fast', store: await open(kind, prefix) })
     later(() => next.stop())
     expect(outcomeOf(await next.bridge.request('r1', { owner, waitMs: 20_000 })).text).toBe('A line.')

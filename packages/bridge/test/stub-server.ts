@@ -39,6 +39,8 @@ export async function stubServer(
 export function problem(status: number, code: string, headers: Record<string, string> = {}) {
   return (_request: IncomingMessage, response: ServerResponse): void => {
     response.writeHead(status, { 'content-type': 'application/problem+json', ...headers })
-    response.end(JSON.stringify({ type: 'x', title: 'x', status, detail: 'secret words', instance: '/', code, requestId: 'q', retryable: false }))
+    response.end(
+      JSON.stringify({ type: 'x', title: 'x', status, detail: 'secret words', instance: '/', code, requestId: 'q', retryable: false }),
+    )
   }
 }

@@ -1,7 +1,16 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import { BridgeError, createBridge, defineBridgeAgent, inProcessExecutor } from '../src/index.ts'
-import type { Bridge, BridgeAgent, BridgeExecutor, BridgeLogger, BridgeOptions, BridgeResult, LogFields, PromptResult } from '../src/index.ts'
+import type {
+  Bridge,
+  BridgeAgent,
+  BridgeExecutor,
+  BridgeLogger,
+  BridgeOptions,
+  BridgeResult,
+  LogFields,
+  PromptResult,
+} from '../src/index.ts'
 
 export interface LogLine {
   readonly level: keyof BridgeLogger

@@ -49,10 +49,13 @@ describe('the public surface', () => {
 })
 
 it('a value that throws when it is inspected is not a BridgeError', () => {
-  const hostile = new Proxy({}, {
-    has() {
-      throw new Error('looked at')
+  const hostile = new Proxy(
+    {},
+    {
+      has() {
+        throw new Error('looked at')
+      },
     },
-  })
+  )
   expect(root.BridgeError.isInstance(hostile)).toBe(false)
 })

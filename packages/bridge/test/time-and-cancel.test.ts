@@ -58,7 +58,10 @@ describe('time', () => {
     }
     const { bridge, clock } = await startBridge([testAgent('a', { onPrompt })], { inactivityMs: 1000 })
     let settled = false
-    const result = bridge.delegate({ prompt: 'hi' }).result().finally(() => (settled = true))
+    const result = bridge
+      .delegate({ prompt: 'hi' })
+      .result()
+      .finally(() => (settled = true))
     for (const { resolve } of say) {
       await clock.advance(999)
       resolve()

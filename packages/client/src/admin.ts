@@ -107,11 +107,21 @@ export interface RequestsOptions extends CallOptions {
 const { checkFields, checkName, checkRequired, checkSignal, oneOf, optionalName, whole } = inputChecks
 
 const labelsChecks: FieldChecks<Omit<LabelsOptions, 'abortSignal'>> = { leaf: optionalName }
-const noticesChecks: FieldChecks<Omit<NoticesOptions, 'abortSignal'>> = { state: oneOf('pending', 'delivered', 'failed'), limit: whole(1), cursor: optionalName }
+const noticesChecks: FieldChecks<Omit<NoticesOptions, 'abortSignal'>> = {
+  state: oneOf('pending', 'delivered', 'failed'),
+  limit: whole(1),
+  cursor: optionalName,
+}
 const requestsChecks: FieldChecks<Omit<RequestsOptions, 'abortSignal'>> = { limit: whole(1), cursor: optionalName }
 const scheduleChecks: FieldChecks<ScheduleRequest> = {
-  ...{ id: optionalName, cron: optionalName, timeZone: optionalName, every: whole(1), at: whole(0) },
-  ...{ onMissed: oneOf('once', 'skip', 'all'), onBusy: oneOf('queue', 'skip'), input: (_path, value) => checkMessage(value) },
+  id: optionalName,
+  cron: optionalName,
+  timeZone: optionalName,
+  every: whole(1),
+  at: whole(0),
+  onMissed: oneOf('once', 'skip', 'all'),
+  onBusy: oneOf('queue', 'skip'),
+  input: (_path, value) => checkMessage(value),
 }
 
 /** Creates an admin client of one server. Makes no request. Throws a `ClientError` with code `invalid-config`. */
@@ -176,11 +186,23 @@ function schedulesOf(requests: Requests, ids: () => string): SessionSchedules {
 
 interface Requests {
   /** Sends these fields as JSON. `options` holds only the signal. Rejects if the options are invalid. */
-  send<T>(method: HttpRequest['method'], path: string, options: { readonly abortSignal?: AbortSignal | undefined } | undefined, body?: object): Promise<T>
+  send<T>(
+    method: HttpRequest['method'],
+    path: string,
+    options: { readonly abortSignal?: AbortSignal | undefined } | undefined,
+    body?: object,
+  ): Promise<T>
   /** Returns a method without a body. Its first argument names what it changes. */
-  change<T>(method: 'GET' | 'POST' | 'DELETE', name: string, pathOf: (id: string) => string): (id: string, options?: CallOptions) => Promise<T>
+  change<T>(
+    method: 'GET' | 'POST' | 'DELETE',
+    name: string,
+    pathOf: (id: string) => string,
+  ): (id: string, options?: CallOptions) => Promise<T>
   /** Returns a method that sends its options, except the signal, as the query. */
-  read<T, Options extends CallOptions = CallOptions>(path: string, checks?: FieldChecks<Omit<Options, 'abortSignal'>>): (options?: Options) => Promise<T>
+  read<T, Options extends CallOptions = CallOptions>(
+    path: string,
+    checks?: FieldChecks<Omit<Options, 'abortSignal'>>,
+  ): (options?: Options) => Promise<T>
 }
 
 function requestsBelow(http: Http, base: string): Requests {
@@ -194,10 +216,12 @@ function requestsBelow(http: Http, base: string): Requests {
       checkName(name, id)
       return send(method, pathOf(encodeURIComponent(id)), options)
     },
-    read: (path, checks) => async (options: CallOptions = {}) => {
-      checkFields('options', options, { abortSignal: checkSignal, ...checks })
-      const { abortSignal, ...query } = options
-      return send('GET', path + queryOf(query), { abortSignal })
-    },
+    read:
+      (path, checks) =>
+      async (options: CallOptions = {}) => {
+        checkFields('options', options, { abortSignal: checkSignal, ...checks })
+        const { abortSignal, ...query } = options
+        return send('GET', path + queryOf(query), { abortSignal })
+      },
   }
 }

@@ -49,7 +49,8 @@ function checkJson(path: string, value: unknown, depth: number): void {
 /** Checks the value itself, not the values in it. */
 function isJsonValue(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value === null || ['string', 'boolean', 'object'].includes(typeof value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return value === null || ['string', 'boolean', 'object'].includes(typeof value)
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || prototype === Object.prototype
 }

@@ -20,7 +20,11 @@ export interface ChatMetadata {
  * the tool `weather` is a part of type `tool-weather` with the input and output types of that tool; import the agent as a
  * type. Tools of extensions, subagents and the page arrive under their names too, but are not in the types.
  */
-export type InferAgentUIMessage<Given extends Agent, Data extends UIDataTypes = UIDataTypes> = UIMessage<ChatMetadata, Data, InferAgentTools<Given>>
+export type InferAgentUIMessage<Given extends Agent, Data extends UIDataTypes = UIDataTypes> = UIMessage<
+  ChatMetadata,
+  Data,
+  InferAgentTools<Given>
+>
 
 /** Conversation as returned by `GET /api/chat/{id}`. */
 export interface ChatHistory<Message extends UIMessage = UIMessage> {
@@ -74,7 +78,11 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
     transport: new OrderedTransport<Message>(http, inTurn, begun),
     async load(id, loadOptions = {}) {
       inputChecks.checkName('id', id)
-      inputChecks.checkFields('options', loadOptions, { abortSignal: inputChecks.checkSignal, limit: inputChecks.whole(1), before: inputChecks.optionalName })
+      inputChecks.checkFields('options', loadOptions, {
+        abortSignal: inputChecks.checkSignal,
+        limit: inputChecks.whole(1),
+        before: inputChecks.optionalName,
+      })
       const { abortSignal, ...page } = loadOptions
       const history = await http.json<ChatHistory<Message>>({ method: 'GET', path: pathOf(id) + queryOf(page) }, abortSignal)
       await readInputs(history.messages.at(-1))
@@ -90,7 +98,8 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
       inputChecks.checkName('id', id)
       inputChecks.checkFields('options', stopOptions, { abortSignal: inputChecks.checkSignal })
       const { abortSignal } = stopOptions
-      const post = (body: object) => http.json<StopReceipt>({ method: 'POST', path: `${pathOf(id)}/stop`, body: JSON.stringify(body) }, abortSignal)
+      const post = (body: object) =>
+        http.json<StopReceipt>({ method: 'POST', path: `${pathOf(id)}/stop`, body: JSON.stringify(body) }, abortSignal)
       const receipt = await inTurn(id, () => post({ waitMs: 0 }))
       return receipt.state === 'pending' ? post({ runId: receipt.runId }) : receipt
     },
@@ -129,25 +138,32 @@ class OrderedTransport<Message extends UIMessage> extends DefaultChatTransport<M
   /** `begun` maps a conversation to the run whose answer was open at the last `load`. */
   constructor(http: Http, inTurn: InTurn, begun: Map<string, string>) {
     super({
-      prepareReconnectToStreamRequest: ({ id }) => ({ api: `${http.options.baseUrl}${pathOf(id)}/stream${queryOf({ run: begun.get(id) })}` }),
+      prepareReconnectToStreamRequest: ({ id }) => ({
+        api: `${http.options.baseUrl}${pathOf(id)}/stream${queryOf({ run: begun.get(id) })}`,
+      }),
       api: `${http.options.baseUrl}/api/chat`,
       prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => {
         // The server stores the conversation. An answered message may come before the last one.
         const message = messages.find((each) => each.id === messageId) ?? messages.at(-1)
         return { body: { id, messages: message ? [message] : [], trigger, messageId } }
       },
-      fetch: (url, { method, headers, body, signal } = {}) => fetchWith(http, url as string, { method, headers: new Headers(headers), body, signal }),
+      fetch: (url, { method, headers, body, signal } = {}) =>
+        fetchWith(http, url as string, { method, headers: new Headers(headers), body, signal }),
     })
     this.#inTurn = inTurn
     this.#begun = begun
   }
 
-  override sendMessages(options: Parameters<ChatTransport<Message>['sendMessages']>[0]): ReturnType<DefaultChatTransport<Message>['sendMessages']> {
+  override sendMessages(
+    options: Parameters<ChatTransport<Message>['sendMessages']>[0],
+  ): ReturnType<DefaultChatTransport<Message>['sendMessages']> {
     this.#begun.delete(options.chatId)
     return this.#inTurn(options.chatId, () => super.sendMessages(options))
   }
 
-  override async reconnectToStream(options: Parameters<ChatTransport<Message>['reconnectToStream']>[0]): ReturnType<DefaultChatTransport<Message>['reconnectToStream']> {
+  override async reconnectToStream(
+    options: Parameters<ChatTransport<Message>['reconnectToStream']>[0],
+  ): ReturnType<DefaultChatTransport<Message>['reconnectToStream']> {
     const stream = await super.reconnectToStream(options)
     this.#begun.delete(options.chatId)
     return stream

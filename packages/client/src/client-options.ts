@@ -25,11 +25,21 @@ const longestMs = 2 ** 31 - 1
 
 const duration = (least: number) => whole(least, longestMs)
 
-const reconnectChecks: FieldChecks<ReconnectOptions> = { baseMs: duration(0), maxMs: duration(0), maxDownMs: duration(0), silenceMs: duration(1) }
+const reconnectChecks: FieldChecks<ReconnectOptions> = {
+  baseMs: duration(0),
+  maxMs: duration(0),
+  maxDownMs: duration(0),
+  silenceMs: duration(1),
+}
 
 const connectionChecks: FieldChecks<ConnectionOptions> = {
   baseUrl: (path, value) => {
-    checkRequired(path, value, 'an http or https address without user, query and fragment', (given) => typeof given === 'string' && baseUrlForm.test(given))
+    checkRequired(
+      path,
+      value,
+      'an http or https address without user, query and fragment',
+      (given) => typeof given === 'string' && baseUrlForm.test(given),
+    )
   },
   token: optional((path, value) => {
     const isToken = (given: unknown): boolean => typeof given === 'function' || isHeader(given)

@@ -66,7 +66,8 @@ class Follower {
         if (ending === 'again') continue
         if (ending.code === 'cursor-expired' && !this.#resynced) yield this.#resync()
         // A token function that worked before may fail as the connection did: there is no network.
-        else if (ending.retryable || (this.#wasOpen && ending.code === 'token-failed')) await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
+        else if (ending.retryable || (this.#wasOpen && ending.code === 'token-failed'))
+          await this.#patience.wait(ending, signal, (nextTryAt) => this.#say({ state: 'waiting', nextTryAt }))
         else throw ending
       }
     } finally {
@@ -118,11 +119,7 @@ class Follower {
   }
 
   /** Reads only on demand, so that a slow consumer slows down the socket. */
-  async *#read(
-    body: ReadableStream<Uint8Array>,
-    parser: SseParser,
-    leaving: AbortController,
-  ): AsyncGenerator<SseFrame, void, undefined> {
+  async *#read(body: ReadableStream<Uint8Array>, parser: SseParser, leaving: AbortController): AsyncGenerator<SseFrame, void, undefined> {
     const reader = body.getReader()
     // Not every fetch ends the body when its signal aborts. An error of cancel no longer matters.
     const cancel = (): void => void reader.cancel().catch(() => undefined)

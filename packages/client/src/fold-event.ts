@@ -28,7 +28,9 @@ function isEvent(event: unknown): boolean {
 }
 
 function isState(state: unknown): boolean {
-  return isFields(state) && typeof state['cursor'] === 'string' && Array.isArray(state['messages']) && Array.isArray(state['pendingToolCalls'])
+  return (
+    isFields(state) && typeof state['cursor'] === 'string' && Array.isArray(state['messages']) && Array.isArray(state['pendingToolCalls'])
+  )
 }
 
 /** Returns the view from which a fold continues if earlier events are no longer available. */

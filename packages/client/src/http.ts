@@ -52,7 +52,14 @@ export interface Http {
 const retriedStatuses: readonly number[] = [429, 502, 503, 504]
 
 /** Creates the HTTP client. The options must have been checked. */
-export function httpOf({ baseUrl, token, fetch = (input, init) => globalThis.fetch(input, init), reconnect, clock = systemClock, random = Math.random }: ConnectionOptions): Http {
+export function httpOf({
+  baseUrl,
+  token,
+  fetch = (input, init) => globalThis.fetch(input, init),
+  reconnect,
+  clock = systemClock,
+  random = Math.random,
+}: ConnectionOptions): Http {
   const options = { baseUrl: baseUrl.replace(/\/$/, ''), token, fetch, reconnect: reconnectOptions(reconnect), clock, random }
   return {
     options,
@@ -136,7 +143,11 @@ async function askToken(token: () => string | Promise<string>): Promise<string> 
   } catch (cause) {
     throw new ClientError('token-failed', 'The token function failed.', { cause })
   }
-  if (!isHeader(given)) throw new ClientError('token-failed', `The token function must return a text that is valid in a header; received ${describeValue(given)}.`)
+  if (!isHeader(given))
+    throw new ClientError(
+      'token-failed',
+      `The token function must return a text that is valid in a header; received ${describeValue(given)}.`,
+    )
   return given
 }
 

@@ -14,7 +14,12 @@ export interface ReconnectOptions {
   readonly silenceMs?: number
 }
 
-export function reconnectOptions({ baseMs = 250, maxMs = 10_000, maxDownMs = 120_000, silenceMs = 45_000 }: ReconnectOptions = {}): Required<ReconnectOptions> {
+export function reconnectOptions({
+  baseMs = 250,
+  maxMs = 10_000,
+  maxDownMs = 120_000,
+  silenceMs = 45_000,
+}: ReconnectOptions = {}): Required<ReconnectOptions> {
   return { baseMs, maxMs, maxDownMs, silenceMs }
 }
 

@@ -72,11 +72,13 @@ function storeOf(client: Client, sessionId: string): SessionStore {
   storesOfClient.set(client, stores)
   const known = stores.get(sessionId)
   if (known) return known
-  const store = register(new SessionStore(client.session(sessionId), {
-    onIdle: () => {
-      if (stores.get(sessionId) === store) stores.delete(sessionId)
-    },
-  }))
+  const store = register(
+    new SessionStore(client.session(sessionId), {
+      onIdle: () => {
+        if (stores.get(sessionId) === store) stores.delete(sessionId)
+      },
+    }),
+  )
   stores.set(sessionId, store)
   // A render on a server never subscribes, so its store never becomes idle.
   dropOldest(stores)

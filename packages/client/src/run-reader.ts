@@ -206,7 +206,12 @@ export class RunReader {
     const { status, usage = this.#view.usage, cost, pendingApprovals = this.#view.pendingApprovals, heldRuns, reason, error } = end
     const open = this.#waits ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
     return this.#resultOf({
-      ...{ status, usage, cost, heldRuns, reason, error },
+      status,
+      usage,
+      cost,
+      heldRuns,
+      reason,
+      error,
       pendingToolCalls: open.length > 0 ? open : undefined,
       pendingApprovals: pendingApprovals.length > 0 ? pendingApprovals : undefined,
     })
@@ -229,4 +234,6 @@ export class RunReader {
   }
 }
 
-type Facts = { readonly [Key in keyof Omit<ExecuteResult, 'sessionId' | 'runId' | 'messages' | 'text' | 'output'>]: ExecuteResult[Key] | undefined }
+type Facts = {
+  readonly [Key in keyof Omit<ExecuteResult, 'sessionId' | 'runId' | 'messages' | 'text' | 'output'>]: ExecuteResult[Key] | undefined
+}

@@ -196,7 +196,9 @@ class SessionHandle implements ClientSession {
     return this.#post('/compact', checkCompactOptions, options, {}, true)
   }
 
-  async export(options: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean } = {}): Promise<ReadableStream<Uint8Array>> {
+  async export(
+    options: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
     checkExportOptions(options)
     const { abortSignal = new AbortController().signal, ...flags } = options
     const { body } = await this.#http.open({ method: 'GET', path: `${this.#path}/export${queryOf(flags)}` }, abortSignal)
@@ -216,7 +218,12 @@ class SessionHandle implements ClientSession {
     return this.#post(path, check, options, { input, id })
   }
 
-  async #decide(decision: ApprovalAnswer['decision'], approvalId: string, check: CheckOptions, options?: ApproveOptions): Promise<ApprovalReceipt> {
+  async #decide(
+    decision: ApprovalAnswer['decision'],
+    approvalId: string,
+    check: CheckOptions,
+    options?: ApproveOptions,
+  ): Promise<ApprovalReceipt> {
     checkName('approvalId', approvalId)
     return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, check, options, { decision })
   }

@@ -53,7 +53,17 @@ export interface Identity {
 }
 
 /** Right of a caller within its tenant. */
-export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessions:delete' | 'approvals' | 'mcp' | 'metrics' | 'spending' | 'requests:read' | 'admin'
+export type Scope =
+  | 'agents:read'
+  | 'sessions:read'
+  | 'sessions:write'
+  | 'sessions:delete'
+  | 'approvals'
+  | 'mcp'
+  | 'metrics'
+  | 'spending'
+  | 'requests:read'
+  | 'admin'
 
 /** Spent and remaining money of the caller's tenant in the current budget window. */
 export interface TenantSpending {
@@ -144,13 +154,7 @@ export interface StopReceipt {
  * along.
  */
 export type ToolResolution =
-  | (Partial<PendingToolCall> &
-      (
-        | { readonly result: JsonValue }
-        | ToolOutput
-        | { readonly error: string }
-        | { readonly runAgain: true }
-      ))
+  | (Partial<PendingToolCall> & ({ readonly result: JsonValue } | ToolOutput | { readonly error: string } | { readonly runAgain: true }))
   | { readonly unknown: true }
 
 type ToolOutput = Pick<Extract<ToolResultInput, { readonly output: unknown }>, 'output' | 'details' | 'isError'>

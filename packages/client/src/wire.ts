@@ -37,7 +37,9 @@ export interface ExecuteRequest {
 }
 
 /** A remote tool that a client declares, such as a tool without `execute` in its JSON form. The schema has either name. */
-export type DeclaredTool = ToolDeclaration | (Omit<ToolDeclaration, 'inputSchema'> & { readonly parameters: ToolDeclaration['inputSchema'] })
+export type DeclaredTool =
+  | ToolDeclaration
+  | (Omit<ToolDeclaration, 'inputSchema'> & { readonly parameters: ToolDeclaration['inputSchema'] })
 
 /** Settings of a new session; `{}` is valid. */
 export interface SessionContext {
@@ -88,7 +90,9 @@ export interface UserMessageInput {
 }
 
 /** A text, or a message of the user. */
-export type UserInput = string | { readonly role: 'user'; readonly content: string | readonly (Exclude<UserContent, string>[number] | ImagePart)[] }
+export type UserInput =
+  | string
+  | { readonly role: 'user'; readonly content: string | readonly (Exclude<UserContent, string>[number] | ImagePart)[] }
 
 /** Image in the form of the AI SDK. It is stored as a file with an image media type, and the limits of files apply. */
 export interface ImagePart {

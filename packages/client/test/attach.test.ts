@@ -165,7 +165,12 @@ describe('attach', () => {
       return 't'
     }
     const late = { clock: new JumpingClock(30_000), random: () => 0.5 }
-    const events = await collectUntil(connect(server, { ...late, token }).session('s1').attach({ from: 'start' }), isSettled)
+    const events = await collectUntil(
+      connect(server, { ...late, token })
+        .session('s1')
+        .attach({ from: 'start' }),
+      isSettled,
+    )
     expect([asked, events.reduce(foldEvent, emptyView)]).toEqual([4, server.view()])
 
     server.cuts = [100]
@@ -174,16 +179,30 @@ describe('attach', () => {
       if (later++ > 0) throw new TypeError('no keychain')
       return 't'
     }
-    await expect(collectUntil(connect(server, { ...late, token: gone }).session('s1').attach({ from: 'start' }), isSettled)).rejects.toMatchObject({ code: 'token-failed' })
+    await expect(
+      collectUntil(
+        connect(server, { ...late, token: gone })
+          .session('s1')
+          .attach({ from: 'start' }),
+        isSettled,
+      ),
+    ).rejects.toMatchObject({ code: 'token-failed' })
     const tries = later
     expect(tries).toBeGreaterThan(3)
-    await expect(collect(connect(server, { ...late, token: gone }).session('s1').attach())).rejects.toMatchObject({ code: 'token-failed' })
+    await expect(
+      collect(
+        connect(server, { ...late, token: gone })
+          .session('s1')
+          .attach(),
+      ),
+    ).rejects.toMatchObject({ code: 'token-failed' })
     expect(later).toBe(tries + 1)
   })
 
   it('C10: an expired cursor loads the state, replaces the fold with one notice, and continues after it', async () => {
     const server = await holding(3)
-    server.intercept = ({ path, query }) => (path.endsWith('/events') && query.get('cursor') === '2' ? { status: 410, code: 'cursor-expired' } : undefined)
+    server.intercept = ({ path, query }) =>
+      path.endsWith('/events') && query.get('cursor') === '2' ? { status: 410, code: 'cursor-expired' } : undefined
     const events = connect(server).session('s1').attach({ cursor: '2' })[Symbol.asyncIterator]()
     const notice = await events.next()
     expect(notice.value).toMatchObject({ type: 'resync', state: { sessionId: 's1' } })
@@ -322,7 +341,8 @@ describe('attach', () => {
     }
     const server = await holding(1)
     let refusals = 2
-    server.intercept = ({ path }) => (path.endsWith('/events') && refusals-- > 0 ? { status: 503, code: 'draining', retryAfterMs: 60_000 } : undefined)
+    server.intercept = ({ path }) =>
+      path.endsWith('/events') && refusals-- > 0 ? { status: 503, code: 'draining', retryAfterMs: 60_000 } : undefined
     Object.assign(globalThis, { document: page, addEventListener: add, removeEventListener: remove })
     try {
       const waits: number[] = []
@@ -356,7 +376,8 @@ describe('attach', () => {
 
   it('a run that was stopped before it began has ended', async () => {
     const server = await startServer()
-    server.onRun = (runId) => server.add([...runStart({ runId, turn: 1 }, 'hi').slice(0, 1), ...runEnd({ runId, turn: 1 }, 'aborted').slice(0, 1)])
+    server.onRun = (runId) =>
+      server.add([...runStart({ runId, turn: 1 }, 'hi').slice(0, 1), ...runEnd({ runId, turn: 1 }, 'aborted').slice(0, 1)])
     const clock = new JumpingClock(5_000)
     const result = await connect(server, { clock }).session('s1').send('hi').result()
     expect(result.status).toBe('aborted')

@@ -33,7 +33,8 @@ describe('bounds of what one client remembers', () => {
     const runs: (string | null)[] = []
     const answer = (url: unknown): Promise<Response> => {
       const { pathname, searchParams } = new URL(String(url))
-      if (!pathname.endsWith('/stream')) return Promise.resolve(Response.json({ messages: [], run: { runId: `run of ${pathname.split('/').at(-1)}` } }))
+      if (!pathname.endsWith('/stream'))
+        return Promise.resolve(Response.json({ messages: [], run: { runId: `run of ${pathname.split('/').at(-1)}` } }))
       runs.push(searchParams.get('run'))
       return Promise.resolve(new Response(null, { status: 204 }))
     }

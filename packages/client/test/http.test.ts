@@ -6,7 +6,8 @@ import { collect, connect, startServer } from './support/setup.ts'
 const nowhere = { url: 'http://127.0.0.1:1' }
 
 describe('silence', () => {
-  const body = (pull: UnderlyingDefaultSource<Uint8Array>['pull']) => new ReadableStream<Uint8Array>({ ...(pull && { pull }) }, { highWaterMark: 0 })
+  const body = (pull: UnderlyingDefaultSource<Uint8Array>['pull']) =>
+    new ReadableStream<Uint8Array>({ ...(pull && { pull }) }, { highWaterMark: 0 })
   const silent = () => body(() => new Promise(() => undefined))
   const types: readonly (readonly [string, () => Promise<Response>])[] = [
     ['no headers', () => new Promise(() => undefined)],
@@ -40,14 +41,21 @@ describe('silence', () => {
       new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)))
     const client = connect(nowhere, { fetch, clock, reconnect: { silenceMs: 5000, maxDownMs: 4000 } })
     const error: unknown = await client.agents().catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: 'disconnected', message: expect.stringContaining('4000 ms') as string, cause: { code: 'network', message: expect.stringContaining('5000 ms') as string } })
+    expect(error).toMatchObject({
+      code: 'disconnected',
+      message: expect.stringContaining('4000 ms') as string,
+      cause: { code: 'network', message: expect.stringContaining('5000 ms') as string },
+    })
   })
 
   it('C6: a stream with a comment in time is not lost', async () => {
     let reads = 0
     const quiet = answering([[': one\n\n', ': two\n\n', savePoint(1)]])
     const fetch: typeof globalThis.fetch = (...given) => (++reads, quiet(...given))
-    const events = connect(nowhere, { fetch, clock: new JumpingClock(44_999) }).session('s1').attach()[Symbol.asyncIterator]()
+    const events = connect(nowhere, { fetch, clock: new JumpingClock(44_999) })
+      .session('s1')
+      .attach()
+      [Symbol.asyncIterator]()
     expect((await events.next()).value).toMatchObject({ seq: 1 })
     await events.return?.()
     expect(reads).toBe(1)
@@ -59,17 +67,33 @@ describe('requests', () => {
     const asked: (RequestInit & { readonly url: string })[] = []
     const fetch: typeof globalThis.fetch = (input, init) => {
       asked.push({ ...init, url: (input as string).replace(nowhere.url, '') })
-      return Promise.resolve(asked.length < 3 ? Response.json({}) : new Response('data: {"type":"stream-end","reason":"deleted","resume":false}\n\n', { headers: { 'content-type': 'text/event-stream' } }))
+      return Promise.resolve(
+        asked.length < 3
+          ? Response.json({})
+          : new Response('data: {"type":"stream-end","reason":"deleted","resume":false}\n\n', {
+              headers: { 'content-type': 'text/event-stream' },
+            }),
+      )
     }
     const session = connect(nowhere, { fetch }).session('s1')
     await session.state()
     await session.stop({ waitMs: 0 })
-    const post = { method: 'POST', url: '/api/agent/session/s1/stop', headers: { accept: 'application/json', 'content-type': 'application/json' } }
+    const post = {
+      method: 'POST',
+      url: '/api/agent/session/s1/stop',
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+    }
     await collect(session.attach())
     expect(asked.map(({ method, url, headers, cache, body }) => ({ method, url, headers, cache, body }))).toEqual([
       { method: 'GET', url: '/api/agent/session/s1', headers: { accept: 'application/json' }, cache: 'no-store', body: undefined },
       { ...post, cache: 'no-store', body: '{"waitMs":0}' },
-      { method: 'GET', url: '/api/agent/session/s1/events?deltas=short', headers: { accept: 'text/event-stream, application/x-ndjson' }, cache: 'no-store', body: undefined },
+      {
+        method: 'GET',
+        url: '/api/agent/session/s1/events?deltas=short',
+        headers: { accept: 'text/event-stream, application/x-ndjson' },
+        cache: 'no-store',
+        body: undefined,
+      },
     ])
   })
 
@@ -85,14 +109,22 @@ describe('requests', () => {
   it.each([5, null, 'a\nb', undefined])('C9: a token function that returns %j has failed', async (given) => {
     const asked: unknown[] = []
     const fetch: typeof globalThis.fetch = () => (asked.push(1), Promise.resolve(Response.json({ agents: [] })))
-    await expect(connect(nowhere, { fetch, token: () => given as never }).agents()).rejects.toMatchObject({ code: 'token-failed', retryable: false })
+    await expect(connect(nowhere, { fetch, token: () => given as never }).agents()).rejects.toMatchObject({
+      code: 'token-failed',
+      retryable: false,
+    })
     expect(asked).toEqual([])
   })
 })
 
 describe('refusals', () => {
   const answerWith = (answer: () => Response): Promise<unknown> =>
-    connect(nowhere, { fetch: () => Promise.resolve(answer()) }).agents().then(() => undefined, (thrown: unknown) => thrown)
+    connect(nowhere, { fetch: () => Promise.resolve(answer()) })
+      .agents()
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
 
   it.each([300, 302, 399])('C21: %i is a redirect, which is not followed and not read', async (status) => {
     let isLeft = false
@@ -103,7 +135,8 @@ describe('refusals', () => {
   })
 
   it('C21: a redirect that a browser hides counts too', async () => {
-    const hidden = () => Object.defineProperties(new Response(null), { type: { value: 'opaqueredirect' }, status: { value: 0 }, ok: { value: false } })
+    const hidden = () =>
+      Object.defineProperties(new Response(null), { type: { value: 'opaqueredirect' }, status: { value: 0 }, ok: { value: false } })
     expect(await answerWith(hidden)).toMatchObject({ code: 'redirect-refused' })
   })
 
@@ -111,7 +144,11 @@ describe('refusals', () => {
     ['no JSON', '<h1>Bad gateway</h1>', 'The server answered with status 418.'],
     ['null', 'null', 'The server answered with status 418.'],
     ['no code', '{"code":5,"detail":"x"}', 'The server answered with status 418.'],
-    ['more than a problem can have', JSON.stringify({ code: 'busy', detail: 'x'.repeat(1024 * 1024) }), 'The server answered with status 418.'],
+    [
+      'more than a problem can have',
+      JSON.stringify({ code: 'busy', detail: 'x'.repeat(1024 * 1024) }),
+      'The server answered with status 418.',
+    ],
   ])('C9: a refusal of %s is reported by its status', async (_what, text, message) => {
     const error = await answerWith(() => new Response(text, { status: 418 }))
     expect(error).toMatchObject({ code: 'invalid-answer', message, status: 418, retryable: false })
@@ -121,11 +158,19 @@ describe('refusals', () => {
   it('C9: a problem of exactly the maximum length is read', async () => {
     const problem = { code: 'busy', detail: '' }
     const detail = 'x'.repeat(1024 * 1024 - JSON.stringify(problem).length)
-    expect(await answerWith(() => new Response(JSON.stringify({ ...problem, detail }), { status: 409 }))).toMatchObject({ code: 'busy', status: 409, problem: { code: 'busy' } })
+    expect(await answerWith(() => new Response(JSON.stringify({ ...problem, detail }), { status: 409 }))).toMatchObject({
+      code: 'busy',
+      status: 409,
+      problem: { code: 'busy' },
+    })
   })
 
   it('C5: an answer that is not JSON gives an error with its status', async () => {
-    expect(await answerWith(() => new Response('{', { status: 200 }))).toMatchObject({ code: 'invalid-answer', status: 200, cause: expect.any(SyntaxError) as unknown })
+    expect(await answerWith(() => new Response('{', { status: 200 }))).toMatchObject({
+      code: 'invalid-answer',
+      status: 200,
+      cause: expect.any(SyntaxError) as unknown,
+    })
   })
 })
 
@@ -140,7 +185,10 @@ describe('answers of 500 and more', () => {
       response.end(problem ? JSON.stringify({ code: 'internal', detail: 'broken', status, ...problem }) : 'broken')
       return 'handled'
     }
-    await connect(server).session('s1').state().catch(() => undefined)
+    await connect(server)
+      .session('s1')
+      .state()
+      .catch(() => undefined)
     return server.seen.length
   }
 

@@ -25,7 +25,8 @@ async function seqsOf(cursor: string, answers: readonly Answer[]): Promise<reado
   const client = connect(nowhere, { fetch: answering(answers), clock: new JumpingClock(30_000), random: () => 0.5 })
   const seen: unknown[] = []
   const reading = async (): Promise<void> => {
-    for await (const event of client.session('s1').attach({ cursor })) seen.push('seq' in event ? event.seq : event.type === 'text-delta' ? event.delta : event.type)
+    for await (const event of client.session('s1').attach({ cursor }))
+      seen.push('seq' in event ? event.seq : event.type === 'text-delta' ? event.delta : event.type)
   }
   await expect(reading()).rejects.toMatchObject({ code: 'disconnected' })
   return seen
@@ -82,7 +83,10 @@ describe('the wait of one request', () => {
 
   it('C14: is not begun for a caller that has left', async () => {
     const { clock, timers } = clockOf()
-    await expect(patienceWith(clock).wait(down, AbortSignal.abort('gone'))).rejects.toMatchObject({ code: 'reading-aborted', cause: 'gone' })
+    await expect(patienceWith(clock).wait(down, AbortSignal.abort('gone'))).rejects.toMatchObject({
+      code: 'reading-aborted',
+      cause: 'gone',
+    })
     expect(timers.size).toBe(0)
   })
 
@@ -107,7 +111,12 @@ describe('the wait of one request', () => {
     let left = 1
     server.intercept = () =>
       left-- > 0
-        ? { status: 503, code: 'draining', ...(header !== undefined && { headers: { 'retry-after': header } }), ...(retryAfterMs !== undefined && { retryAfterMs }) }
+        ? {
+            status: 503,
+            code: 'draining',
+            ...(header !== undefined && { headers: { 'retry-after': header } }),
+            ...(retryAfterMs !== undefined && { retryAfterMs }),
+          }
         : undefined
     const client = connect(server, { clock, random: () => (waits[0] === 0 ? 0 : 0.5), reconnect: { silenceMs: 900_000 } })
     const asked = client.session('s1').state()
@@ -122,14 +131,24 @@ describe('a planned end by the server', () => {
 
   it('C5: reconnects at once only if an event came, and not to a server that shuts down', async () => {
     const [cut] = await waitsOf([[]])
-    expect((await waitsOf([[savePoint(1), end('max-age', true)], [savePoint(2), end('token-expired', true)]])).slice(0, 2)).toEqual([cut, 250])
+    expect(
+      (
+        await waitsOf([
+          [savePoint(1), end('max-age', true)],
+          [savePoint(2), end('token-expired', true)],
+        ])
+      ).slice(0, 2),
+    ).toEqual([cut, 250])
     expect((await waitsOf([[savePoint(1), end('drained', true)], []])).slice(0, 2)).toEqual([125, 250])
     expect((await waitsOf([[end('max-age', true)], [end('max-age', true)], []])).slice(0, 3)).toEqual([125, 250, 500])
   })
 
   it('C5: continues after the last cursor', async () => {
     const asked: string[] = []
-    const fetching = answering([[savePoint(1), end('max-age', true)], [savePoint(2), end('deleted', false)]])
+    const fetching = answering([
+      [savePoint(1), end('max-age', true)],
+      [savePoint(2), end('deleted', false)],
+    ])
     const fetch: typeof globalThis.fetch = (input, init) => (asked.push(new URL(input as string).search), fetching(input, init))
     expect((await collect(connect(nowhere, { fetch }).session('s1').attach({ from: 'start' }))).length).toBe(2)
     expect(asked).toEqual(['?from=start&deltas=short', '?cursor=1&deltas=short'])
@@ -142,14 +161,23 @@ describe('a browser that comes back', () => {
     const place = (): EventTarget & { listeners: number } => {
       const target = Object.assign(new EventTarget(), { listeners: 0 })
       const { addEventListener, removeEventListener } = target
-      const counted = (change: number, call: typeof addEventListener): typeof addEventListener => (...given) => {
-        target.listeners += change
-        call.apply(target, given)
-      }
-      return Object.assign(target, { addEventListener: counted(1, addEventListener), removeEventListener: counted(-1, removeEventListener) })
+      const counted =
+        (change: number, call: typeof addEventListener): typeof addEventListener =>
+        (...given) => {
+          target.listeners += change
+          call.apply(target, given)
+        }
+      return Object.assign(target, {
+        addEventListener: counted(1, addEventListener),
+        removeEventListener: counted(-1, removeEventListener),
+      })
     }
     const [browser, page] = [place(), Object.assign(place(), { visibilityState: 'hidden' })]
-    Object.assign(globalThis, { document: page, addEventListener: browser.addEventListener, removeEventListener: browser.removeEventListener })
+    Object.assign(globalThis, {
+      document: page,
+      addEventListener: browser.addEventListener,
+      removeEventListener: browser.removeEventListener,
+    })
     try {
       const leave = onReturn(() => heard.push('back'))
       page.dispatchEvent(new Event('visibilitychange'))
@@ -170,12 +198,15 @@ describe('a browser that comes back', () => {
 })
 
 describe('the end of a reading', () => {
-  it.each(['AbortError', 'TimeoutError'])('C5: a read that breaks with an %s is an interruption: only the own signal ends a reading', async (name) => {
-    const broken = (): string => {
-      throw new DOMException('The connection was aborted.', name)
-    }
-    expect(await seqsOf('0', [[savePoint(1), broken], [savePoint(2)]])).toEqual([1, 2])
-  })
+  it.each(['AbortError', 'TimeoutError'])(
+    'C5: a read that breaks with an %s is an interruption: only the own signal ends a reading',
+    async (name) => {
+      const broken = (): string => {
+        throw new DOMException('The connection was aborted.', name)
+      }
+      expect(await seqsOf('0', [[savePoint(1), broken], [savePoint(2)]])).toEqual([1, 2])
+    },
+  )
 
   it('C9: a request that fails with an AbortError is made again', async () => {
     const server = await startServer()
@@ -203,12 +234,20 @@ describe('messages of failures', () => {
   it('C5: a permanent failure within a stream keeps every field from the server', async () => {
     const problem = { code: 'internal', detail: 'broken', status: 500, retryable: false }
     const client = connect(nowhere, { fetch: answering([[`data: ${JSON.stringify({ type: 'stream-error', problem })}\n\n`]]) })
-    await expect(collect(client.session('s1').attach())).rejects.toMatchObject({ code: 'internal', message: 'broken', status: 500, problem })
+    await expect(collect(client.session('s1').attach())).rejects.toMatchObject({
+      code: 'internal',
+      message: 'broken',
+      status: 500,
+      problem,
+    })
   })
 
   it('C14: leaving ends a read that ignores its signal', async () => {
     const leaving = new AbortController()
-    const body = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => setImmediate(() => leaving.abort())) }, { highWaterMark: 0 })
+    const body = new ReadableStream<Uint8Array>(
+      { pull: () => new Promise(() => setImmediate(() => leaving.abort())) },
+      { highWaterMark: 0 },
+    )
     const fetch: typeof globalThis.fetch = () => Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }))
     const reading = collect(connect(nowhere, { fetch }).session('s1').attach({ abortSignal: leaving.signal }))
     expect(await reading).toEqual([])

@@ -66,7 +66,11 @@ describe('useSession', () => {
   it('C25: until the log is read the newest messages are shown, and no question is asked and no tool runs', async () => {
     const server = await startServer()
     server.exists = true
-    server.add([...textRun(run, 'hello', words), ...runStart({ runId: 'r2', turn: 2 }, 'ask'), ...askStep({ runId: 'r2', turn: 2 }, 1, [pendingCall('c1', 'where_am_i')])])
+    server.add([
+      ...textRun(run, 'hello', words),
+      ...runStart({ runId: 'r2', turn: 2 }, 'ask'),
+      ...askStep({ runId: 'r2', turn: 2 }, 1, [pendingCall('c1', 'where_am_i')]),
+    ])
     const held: { destroy(): void }[] = []
     const execute = vi.fn(() => 'at sea')
     server.intercept = ({ path }, response) => {
@@ -246,7 +250,13 @@ describe('rendering', () => {
     const store = new SessionStore(connect(server).session('s1'), { schedule })
     let changes = 0
     const leave = store.subscribe(() => changes++)
-    await server.play(textRun({ runId: 'r2', turn: 2 }, 'more', Array.from({ length: 500 }, (_, place) => `${place} `)))
+    await server.play(
+      textRun(
+        { runId: 'r2', turn: 2 },
+        'more',
+        Array.from({ length: 500 }, (_, place) => `${place} `),
+      ),
+    )
     await expect.poll(() => server.openStreams).toBe(1)
     expect([frames.length, changes]).toEqual([1, 0])
     while (store.getSnapshot().messages.length < 4) {
@@ -287,7 +297,12 @@ describe('rendering', () => {
     const before = view.last().messages
     server.add(textRun({ runId: 'r2', turn: 2 }, 'more', words))
     await expect.poll(view.page.text).toBe('completed:4')
-    expect(view.last().messages.slice(0, 2).every((message, place) => message === before[place])).toBe(true)
+    expect(
+      view
+        .last()
+        .messages.slice(0, 2)
+        .every((message, place) => message === before[place]),
+    ).toBe(true)
   })
 
   it('C23: strict mode opens one stream and sends one input', async () => {

@@ -15,7 +15,8 @@ async function asking(asked = calls): Promise<WireServer> {
   return server
 }
 
-const sent = (server: WireServer): unknown[] => server.requests('POST', '/tool-results').map((one) => (one.body as { results: unknown }).results)
+const sent = (server: WireServer): unknown[] =>
+  server.requests('POST', '/tool-results').map((one) => (one.body as { results: unknown }).results)
 
 describe('remote tools', () => {
   it('C11: runs its tools in parallel, sends each result as soon as it is there, and continues the same iteration', async () => {
@@ -52,7 +53,10 @@ describe('remote tools', () => {
   it('C11: tools of the client serve every run, and tools of a send replace them by name', async () => {
     const server = await asking([calls[0] ?? pendingCall('c1', 'where_am_i')])
     const client = connect(server, { tools: { where_am_i: { execute: () => 'client' } } })
-    await client.session('s1').send('hi', { tools: { where_am_i: { execute: () => 'send' } } }).result()
+    await client
+      .session('s1')
+      .send('hi', { tools: { where_am_i: { execute: () => 'send' } } })
+      .result()
     expect(sent(server)).toEqual([[{ toolCallId: 'c1', output: 'send' }]])
   })
 
@@ -74,7 +78,9 @@ describe('remote tools', () => {
 
   it('C12: after its own answers the remaining calls are those it cannot answer', async () => {
     const server = await asking()
-    const run = connect(server).session('s1').send('hi', { tools: { ask_name: { execute: () => 'Ada' } } })
+    const run = connect(server)
+      .session('s1')
+      .send('hi', { tools: { ask_name: { execute: () => 'Ada' } } })
     expect(await run.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'c1' }] })
     expect(sent(server)).toEqual([[{ toolCallId: 'c2', output: 'Ada' }]])
     await expect.poll(() => server.openStreams).toBe(0)
@@ -95,7 +101,11 @@ describe('remote tools', () => {
     ['a text', 'Ada', { output: 'Ada' }],
     ['a list', [1, { a: null }], { output: [1, { a: null }] }],
     ['an object', { name: 'Ada', age: undefined }, { output: { name: 'Ada' } }],
-    ['content', { type: 'content', value: [{ type: 'text', text: 'x' }] }, { output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }],
+    [
+      'content',
+      { type: 'content', value: [{ type: 'text', text: 'x' }] },
+      { output: { type: 'content', value: [{ type: 'text', text: 'x' }] } },
+    ],
     ['an answer', { output: 1, details: { shown: true }, isError: false }, { output: 1, details: { shown: true }, isError: false }],
     ['an answer that says nothing', { output: undefined, isError: true }, { output: 'done', isError: true }],
     ['an object with output and more', { output: 1, foo: 2 }, { output: { output: 1, foo: 2 } }],
@@ -107,10 +117,17 @@ describe('remote tools', () => {
     ['a hole', [undefined], { error: expect.stringContaining('output[0] must be') as string }],
     ['a value in itself', ring, { error: expect.stringContaining('output.me.me') as string }],
     ['live details', { output: 1, details: { at: new Map() } }, { error: 'details.at must be JSON; received an instance of Map' }],
-    ['isError that is no boolean', { output: 1, isError: 'yes' }, { error: expect.stringContaining('isError must be true or false') as string }],
+    [
+      'isError that is no boolean',
+      { output: 1, isError: 'yes' },
+      { error: expect.stringContaining('isError must be true or false') as string },
+    ],
   ])('A190, C13: %s returned by a tool is its answer', async (_what, value, answer) => {
     const server = await asking([pendingCall('c1', 'where_am_i')])
-    await connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => value } } }).result()
+    await connect(server)
+      .session('s1')
+      .send('hi', { tools: { where_am_i: { execute: () => value } } })
+      .result()
     expect(sent(server)).toEqual([[{ toolCallId: 'c1', ...answer }]])
   })
 
@@ -144,7 +161,9 @@ describe('remote tools', () => {
       if (server.answered) server.add(server.answered([]))
       return { status: code === 'unknown-tool-call' ? 422 : 409, code }
     }
-    const run = connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => 'mine' } } })
+    const run = connect(server)
+      .session('s1')
+      .send('hi', { tools: { where_am_i: { execute: () => 'mine' } } })
     expect((await run.result()).status).toBe('completed')
   })
 
@@ -193,7 +212,9 @@ describe('remote tools', () => {
         // The tool ignores its signal: the run must not wait for it.
         execute: (_input, { abortSignal }) => {
           signals.push(abortSignal)
-          void connect(server).session('s1').submitToolResults([{ toolCallId: 'c1', output: 'from elsewhere' }])
+          void connect(server)
+            .session('s1')
+            .submitToolResults([{ toolCallId: 'c1', output: 'from elsewhere' }])
           return new Promise(() => undefined)
         },
       },
@@ -227,7 +248,10 @@ describe('remote tools', () => {
   it('a result that the server refuses ends the reading with its code', async () => {
     const server = await asking(calls.slice(0, 1))
     server.intercept = ({ path }) => (path.endsWith('/tool-results') ? { status: 413, code: 'body-too-large' } : undefined)
-    const result = await connect(server).session('s1').send('hi', { tools: { where_am_i: { execute: () => 'x' } } }).result()
+    const result = await connect(server)
+      .session('s1')
+      .send('hi', { tools: { where_am_i: { execute: () => 'x' } } })
+      .result()
     expect(result).toMatchObject({ status: 'error', error: { code: 'body-too-large' } })
   })
 })

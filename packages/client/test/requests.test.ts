@@ -140,10 +140,21 @@ describe('requests', () => {
     // The client still asks the server: another client may have created the session again.
     await expect(session.state()).rejects.toMatchObject({ code: 'session-missing', status: 404 })
     const declarations = [{ name: 'paint', description: 'Paints.', inputSchema: { type: 'object' } }] as const
-    const options = { agent: 'demo', history: [{ role: 'user', content: 'before' }], declarations, model: 'm', onBusy: 'interrupt' } as const
+    const options = {
+      agent: 'demo',
+      history: [{ role: 'user', content: 'before' }],
+      declarations,
+      model: 'm',
+      onBusy: 'interrupt',
+    } as const
     expect((await session.send('hello', options).result()).status).toBe('completed')
     // The first request learns that the session is gone.
-    expect(server.requests('POST', '/execute').map(({ body }) => body).slice(1)).toEqual([
+    expect(
+      server
+        .requests('POST', '/execute')
+        .map(({ body }) => body)
+        .slice(1),
+    ).toEqual([
       {
         sessionId: 's1',
         input: 'hello',
@@ -156,14 +167,32 @@ describe('requests', () => {
   it('C5: a tool made by defineTool is a declaration, and so is its JSON form, or one with parameters', async () => {
     const server = await startServer()
     server.onRun = (runId) => server.play(textRun({ runId, turn: 1 }, 'hello', ['hi']))
-    const tool = defineTool({ name: 'paint', description: 'Paints.', label: 'Paints', effect: 'pure', timeoutMs: 5, inputSchema: z.object({ at: z.string() }) })
+    const tool = defineTool({
+      name: 'paint',
+      description: 'Paints.',
+      label: 'Paints',
+      effect: 'pure',
+      timeoutMs: 5,
+      inputSchema: z.object({ at: z.string() }),
+    })
     const form = { name: 'draw', description: 'Draws.', parameters: { type: 'object' } } as const
-    await connect(server).session('s1').send('hello', { declarations: [tool, { ...tool.toJSON(), name: 'again' }, form] }).result()
+    await connect(server)
+      .session('s1')
+      .send('hello', { declarations: [tool, { ...tool.toJSON(), name: 'again' }, form] })
+      .result()
     const inputSchema = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }
     const declared = { name: 'paint', description: 'Paints.', label: 'Paints', effect: 'pure', inputSchema }
-    const bodies = server.requests('POST', '/execute').map(({ body }) => body as { readonly context?: { readonly tools: readonly object[] } })
+    const bodies = server
+      .requests('POST', '/execute')
+      .map(({ body }) => body as { readonly context?: { readonly tools: readonly object[] } })
     expect(bodies.at(-1)?.context?.tools).toMatchObject([declared, { ...declared, name: 'again' }, form])
-    expect(Object.keys(bodies.at(-1)?.context?.tools[0] ?? {}).toSorted()).toEqual(['description', 'effect', 'inputSchema', 'label', 'name'])
+    expect(Object.keys(bodies.at(-1)?.context?.tools[0] ?? {}).toSorted()).toEqual([
+      'description',
+      'effect',
+      'inputSchema',
+      'label',
+      'name',
+    ])
   })
 
   it('C21: the token is sent to baseUrl only: a redirect is not followed', async () => {

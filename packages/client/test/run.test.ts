@@ -101,7 +101,9 @@ describe('run', () => {
       response.destroy()
       return 'handled'
     }
-    const run = connect(server).session('s1').send('hello', { id: 'r-7', headers: { 'x-depth': '2', 'idempotency-key': 'other' } })
+    const run = connect(server)
+      .session('s1')
+      .send('hello', { id: 'r-7', headers: { 'x-depth': '2', 'idempotency-key': 'other' } })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const tries = server.requests('POST', '/execute').map(({ headers }) => [headers['idempotency-key'], headers['x-depth']])
     expect(tries.length).toBeGreaterThan(1)
@@ -127,13 +129,19 @@ describe('run', () => {
   it('C3: invalid arguments throw', () => {
     const client = connect({ url: 'http://127.0.0.1:1' })
     expect(() => client.session('../other')).toThrowError(expect.objectContaining({ code: 'invalid-input' }))
-    expect(() => client.session('s1').send({ role: 'user', content: 1n as never })).toThrowError(expect.objectContaining({ code: 'invalid-input' }))
+    expect(() => client.session('s1').send({ role: 'user', content: 1n as never })).toThrowError(
+      expect.objectContaining({ code: 'invalid-input' }),
+    )
     expect(() => connect({ url: 'ftp://host' })).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
     expect(() => connect({ url: 'http://user@host' })).toThrowError(expect.objectContaining({ code: 'invalid-config' }))
   })
 
   it('C5, C8: cut at any byte, any number of times, the run ends with the same fold and no event comes twice', async () => {
-    const whole = await collect(connect(await answering()).session('s1').send('hello'))
+    const whole = await collect(
+      connect(await answering())
+        .session('s1')
+        .send('hello'),
+    )
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(2_500), { minLength: 1, maxLength: 6 }), fc.constantFrom(1, 7, 4096), async (cuts, chunk) => {
         const server = await answering()
@@ -303,28 +311,48 @@ describe('run', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', messages: server.view().messages })
   })
 
-  it.each(['in the answer', 'by the call of final_output'])('C10, A191: after a truncated log the result has the output that was given %s', async (way) => {
-    const server = await startServer()
-    const output = { city: 'Oslo' }
-    const call = pendingCall('c1', 'final_output', output)
-    const answered = (event: AgentEvent): AgentEvent => (event.type === 'message-end' ? { ...event, message: { ...event.message, output } } : event)
-    server.onRun = (runId) => {
-      const run = { runId, turn: 1 }
-      if (way === 'in the answer') return server.add(textRun(run, 'where?', words).map(answered))
-      const ended: AgentEvent = { type: 'tool-execution-end', at: 1, ...run, step: 1, toolCallId: 'c1', executed: 'here', message: { ...resultOf(call, 'ok'), details: { output } }, durationMs: 0 }
-      return server.add([...runStart(run, 'where?'), ...askStep(run, 1, [call]).slice(0, 3), ended, ...runEnd(run, 'completed')])
-    }
-    server.cuts = [700]
-    server.intercept = ({ path }) => (path.endsWith('/events') ? { status: 410, code: 'cursor-expired' } : undefined)
-    const run = connect(server).session('s1').send('where?')
-    const events = await collect(run)
-    expect(await run.result()).toMatchObject({ status: 'completed', output, text: '{"city":"Oslo"}' })
-    expect(events.reduce(foldEvent, emptyView)).toMatchObject({ output, toolCalls: server.view().toolCalls.map(({ durationMs: _took, ...known }) => known) })
-  })
+  it.each(['in the answer', 'by the call of final_output'])(
+    'C10, A191: after a truncated log the result has the output that was given %s',
+    async (way) => {
+      const server = await startServer()
+      const output = { city: 'Oslo' }
+      const call = pendingCall('c1', 'final_output', output)
+      const answered = (event: AgentEvent): AgentEvent =>
+        event.type === 'message-end' ? { ...event, message: { ...event.message, output } } : event
+      server.onRun = (runId) => {
+        const run = { runId, turn: 1 }
+        if (way === 'in the answer') return server.add(textRun(run, 'where?', words).map(answered))
+        const ended: AgentEvent = {
+          type: 'tool-execution-end',
+          at: 1,
+          ...run,
+          step: 1,
+          toolCallId: 'c1',
+          executed: 'here',
+          message: { ...resultOf(call, 'ok'), details: { output } },
+          durationMs: 0,
+        }
+        return server.add([...runStart(run, 'where?'), ...askStep(run, 1, [call]).slice(0, 3), ended, ...runEnd(run, 'completed')])
+      }
+      server.cuts = [700]
+      server.intercept = ({ path }) => (path.endsWith('/events') ? { status: 410, code: 'cursor-expired' } : undefined)
+      const run = connect(server).session('s1').send('where?')
+      const events = await collect(run)
+      expect(await run.result()).toMatchObject({ status: 'completed', output, text: '{"city":"Oslo"}' })
+      expect(events.reduce(foldEvent, emptyView)).toMatchObject({
+        output,
+        toolCalls: server.view().toolCalls.map(({ durationMs: _took, ...known }) => known),
+      })
+    },
+  )
 
   it('C10: the output of an earlier turn is not used for a turn without one', async () => {
     const server = await startServer()
-    server.add(textRun({ runId: 'r0', turn: 1 }, 'before', words).map((event) => (event.type === 'message-end' ? { ...event, message: { ...event.message, output: { city: 'Oslo' } } } : event)))
+    server.add(
+      textRun({ runId: 'r0', turn: 1 }, 'before', words).map((event) =>
+        event.type === 'message-end' ? { ...event, message: { ...event.message, output: { city: 'Oslo' } } } : event,
+      ),
+    )
     server.onRun = () => server.add(textRun({ runId: 'r1', turn: 2 }, 'hello', words))
     server.exists = true
     server.cuts = [700]

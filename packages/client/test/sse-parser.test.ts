@@ -20,7 +20,8 @@ function parse(bytes: Uint8Array, cuts: readonly number[] = []): SseFrame[] {
 
 describe('sse parser', () => {
   it('C20: any chunk borders, also within a character, give the same frames', () => {
-    const text = 'retry: 2000\r\n: ready\r\n\r\nid: 1\ndata: {"a":"knøt 🪢 結"}\n\n: hb\n\nid:2.1\rdata:one\rdata: two\r\r\nid: 3\r\ndata: x\r\n\r\n'
+    const text =
+      'retry: 2000\r\n: ready\r\n\r\nid: 1\ndata: {"a":"knøt 🪢 結"}\n\n: hb\n\nid:2.1\rdata:one\rdata: two\r\r\nid: 3\r\ndata: x\r\n\r\n'
     const bytes = encoder.encode(text)
     const whole = parse(bytes)
     expect(whole).toEqual([
@@ -80,7 +81,9 @@ describe('sse parser', () => {
       expect(parser.push(encoder.encode('\n'))).toEqual([{ data: `${line}\n${'y'.repeat(6)}` }])
     }
     expect(parser.push(encoder.encode(`: ${'c'.repeat(62)}\n: ${'c'.repeat(62)}\n\n`))).toEqual([])
-    expect(() => parser.push(encoder.encode(`data: ${line}\ndata: ${'y'.repeat(7)}\n`))).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
+    expect(() => parser.push(encoder.encode(`data: ${line}\ndata: ${'y'.repeat(7)}\n`))).toThrowError(
+      expect.objectContaining({ code: 'frame-too-large' }),
+    )
     const open = createSseParser(64)
     expect(open.push(encoder.encode('x'.repeat(64)))).toEqual([])
     expect(() => open.push(encoder.encode('x'))).toThrowError(expect.objectContaining({ code: 'frame-too-large' }))
@@ -106,7 +109,15 @@ describe('sse parser', () => {
   it('C20: keeps the latest retry time of the server, if it is a number of at most nine digits', () => {
     const parser = createSseParser()
     expect(parser.retryMs).toBeUndefined()
-    for (const [asked, kept] of [['0', 0], ['2000', 2000], ['soon', 2000], ['-1', 2000], ['', 2000], ['1000000000', 2000], ['999999999', 999_999_999]] as const) {
+    for (const [asked, kept] of [
+      ['0', 0],
+      ['2000', 2000],
+      ['soon', 2000],
+      ['-1', 2000],
+      ['', 2000],
+      ['1000000000', 2000],
+      ['999999999', 999_999_999],
+    ] as const) {
       parser.push(encoder.encode(`retry: ${asked}\n\n`))
       expect(parser.retryMs).toBe(kept)
     }
@@ -126,7 +137,14 @@ describe('cursors', () => {
   })
 
   it('C5: positions are ordered by event, then by delta, and none is after itself', () => {
-    const places = [{ seq: 1, delta: 0 }, { seq: 1, delta: 1 }, { seq: 1, delta: 2 }, { seq: 2, delta: 0 }, { seq: 2, delta: 1 }, { seq: 3, delta: 0 }]
+    const places = [
+      { seq: 1, delta: 0 },
+      { seq: 1, delta: 1 },
+      { seq: 1, delta: 2 },
+      { seq: 2, delta: 0 },
+      { seq: 2, delta: 1 },
+      { seq: 3, delta: 0 },
+    ]
     for (const [index, place] of places.entries()) {
       for (const [other, before] of places.entries()) expect(isAfter(place, before)).toBe(index > other)
     }

@@ -74,10 +74,13 @@ describe('surface', () => {
 })
 
 it('a value that throws when it is inspected is not a ClientError', () => {
-  const hostile = new Proxy({}, {
-    has() {
-      throw new Error('looked at')
+  const hostile = new Proxy(
+    {},
+    {
+      has() {
+        throw new Error('looked at')
+      },
     },
-  })
+  )
   expect(root.ClientError.isInstance(hostile)).toBe(false)
 })

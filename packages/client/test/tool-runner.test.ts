@@ -36,7 +36,10 @@ describe('the tool runner', () => {
 
   it('C11: the answer to a call of a subagent has its path, another one has none', async () => {
     const { runner, sent } = runnerOf(answers)
-    runner.offer([{ ...one, path: ['d1', 'd2'] }, { ...one, toolCallId: 'c3' }])
+    runner.offer([
+      { ...one, path: ['d1', 'd2'] },
+      { ...one, toolCallId: 'c3' },
+    ])
     await runner.whenIdle()
     expect(sent).toEqual([
       { toolCallId: 'c1', path: ['d1', 'd2'], output: 'seen' },
@@ -85,7 +88,13 @@ describe('the tool runner', () => {
     expect([runner.error, runner.stateOf('c1')]).toEqual([refused, 'needs-confirm'])
     runner.confirm(one)
     await runner.whenIdle()
-    expect([runs, sent]).toEqual([1, [{ toolCallId: 'c1', output: 1 }, { toolCallId: 'c1', output: 1 }]])
+    expect([runs, sent]).toEqual([
+      1,
+      [
+        { toolCallId: 'c1', output: 1 },
+        { toolCallId: 'c1', output: 1 },
+      ],
+    ])
   })
 
   it('C13: the error of an outcome that could not be sent is gone once it is sent, or answered elsewhere', async () => {
@@ -129,7 +138,11 @@ describe('the tool runner', () => {
   it('C11: reports each change: offered, confirmed, answered', async () => {
     const states: unknown[] = []
     const submit = async () => ({ accepted: ['c1'], repeated: [], missing: [], runId: 'r1' })
-    const runner: ToolRunner = new ToolRunner({ tools: () => ({ pay: { execute: () => 1 } }), submit, onChange: () => void states.push(runner.stateOf('c1')) })
+    const runner: ToolRunner = new ToolRunner({
+      tools: () => ({ pay: { execute: () => 1 } }),
+      submit,
+      onChange: () => void states.push(runner.stateOf('c1')),
+    })
     const call = pendingCall('c1', 'pay')
     runner.offer([call], true)
     expect(states).toEqual(['needs-confirm'])
@@ -176,34 +189,42 @@ describe('the tool runner', () => {
     }
   })
 
-  it.each([true, false])('C13, C16: a call settled and pending again at once is the new one; its answer sent before: %s', async (isSending) => {
-    const gates = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()]
-    const sending = Promise.withResolvers<void>()
-    const answer = Promise.withResolvers<void>()
-    const signals: AbortSignal[] = []
-    const sent: unknown[] = []
-    const tools: ClientTools = { look: { execute: (_input, { abortSignal }) => gates[signals.push(abortSignal) - 1]?.promise } }
-    const submit = async (results: readonly ToolResultInput[]) => {
-      sent.push(...results)
-      sending.resolve()
-      if (sent.length === 1 && isSending) await answer.promise
-      return { accepted: ['c1'], repeated: [], missing: ['c1'], runId: 'r1' }
-    }
-    const runner = new ToolRunner({ tools: () => tools, submit })
-    runner.offer([one])
-    if (isSending) {
-      gates[0]?.resolve('first')
-      await sending.promise
-    }
-    runner.offer([])
-    runner.offer([one])
-    answer.resolve()
-    await new Promise((resolve) => setImmediate(resolve))
-    expect([runner.busy, runner.stateOf('c1'), [...runner.open], signals.map(({ aborted }) => aborted)]).toEqual([true, 'running', ['c1'], [true, false]])
-    gates[1]?.resolve('second')
-    await runner.whenIdle()
-    expect([sent.at(-1), runner.busy, runner.stateOf('c1')]).toEqual([{ toolCallId: 'c1', output: 'second' }, false, 'answered'])
-  })
+  it.each([true, false])(
+    'C13, C16: a call settled and pending again at once is the new one; its answer sent before: %s',
+    async (isSending) => {
+      const gates = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()]
+      const sending = Promise.withResolvers<void>()
+      const answer = Promise.withResolvers<void>()
+      const signals: AbortSignal[] = []
+      const sent: unknown[] = []
+      const tools: ClientTools = { look: { execute: (_input, { abortSignal }) => gates[signals.push(abortSignal) - 1]?.promise } }
+      const submit = async (results: readonly ToolResultInput[]) => {
+        sent.push(...results)
+        sending.resolve()
+        if (sent.length === 1 && isSending) await answer.promise
+        return { accepted: ['c1'], repeated: [], missing: ['c1'], runId: 'r1' }
+      }
+      const runner = new ToolRunner({ tools: () => tools, submit })
+      runner.offer([one])
+      if (isSending) {
+        gates[0]?.resolve('first')
+        await sending.promise
+      }
+      runner.offer([])
+      runner.offer([one])
+      answer.resolve()
+      await new Promise((resolve) => setImmediate(resolve))
+      expect([runner.busy, runner.stateOf('c1'), [...runner.open], signals.map(({ aborted }) => aborted)]).toEqual([
+        true,
+        'running',
+        ['c1'],
+        [true, false],
+      ])
+      gates[1]?.resolve('second')
+      await runner.whenIdle()
+      expect([sent.at(-1), runner.busy, runner.stateOf('c1')]).toEqual([{ toolCallId: 'c1', output: 'second' }, false, 'answered'])
+    },
+  )
 
   it('C11: while a call runs, another offer of it starts nothing', async () => {
     let runs = 0
@@ -243,7 +264,11 @@ describe('the tool runner', () => {
     const { runner } = runnerOf(answers, [], new TypeError('gone') as never)
     runner.offer([one])
     await runner.whenIdle()
-    expect([runner.error, runner.stateOf('c1'), [...runner.open]]).toMatchObject([{ code: 'network', retryable: true }, 'needs-confirm', ['c1']])
+    expect([runner.error, runner.stateOf('c1'), [...runner.open]]).toMatchObject([
+      { code: 'network', retryable: true },
+      'needs-confirm',
+      ['c1'],
+    ])
   })
 
   it('C16: a call that is settled while its answer is being sent stays settled', async () => {

@@ -27,7 +27,10 @@ export function argumentChecks(refuse: (message: string) => Error) {
   function optional(path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
     if (value !== undefined && !holds(value)) must(path, wanted, value)
   }
-  const optionalOf = (wanted: string, holds: (value: unknown) => boolean): ArgumentCheck => (path, value) => optional(path, value, wanted, holds)
+  const optionalOf =
+    (wanted: string, holds: (value: unknown) => boolean): ArgumentCheck =>
+    (path, value) =>
+      optional(path, value, wanted, holds)
   /** Refuses a value that is not an object, or its first unknown key. The error suggests the most similar known key. */
   function checkKeys(path: string, value: unknown, known: readonly string[]): void {
     if (!isFields(value)) must(path, 'an object', value)
@@ -55,7 +58,8 @@ export function argumentChecks(refuse: (message: string) => Error) {
     checkFields: <Fields>(path: string, value: unknown, checks: FieldChecks<Fields>): void => {
       if (value === undefined) return
       checkKeys(path, value, Object.keys(checks))
-      for (const [name, check] of Object.entries<ArgumentCheck>(checks)) check(optionPath(path, name), (value as Readonly<Record<string, unknown>>)[name])
+      for (const [name, check] of Object.entries<ArgumentCheck>(checks))
+        check(optionPath(path, name), (value as Readonly<Record<string, unknown>>)[name])
     },
     checkValues,
     /** Requires a list, all of whose items pass the check. */
@@ -66,7 +70,12 @@ export function argumentChecks(refuse: (message: string) => Error) {
     /** Requires a whole number from `least` (0 or more): counts, sizes, and times in milliseconds. */
     checkWhole: (path: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void => {
       const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
-      optional(path, value, `a whole number from ${least}${end}`, (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most)
+      optional(
+        path,
+        value,
+        `a whole number from ${least}${end}`,
+        (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most,
+      )
     },
     /** Requires a finite number of at least `least`. */
     checkNumber: (path: string, value: unknown, least: number): void => {
@@ -83,9 +92,17 @@ export function argumentChecks(refuse: (message: string) => Error) {
     checkFunction: optionalOf('a function', (given) => typeof given === 'function'),
     /** Requires an object with all these methods, such as a store, a journal or a clock. */
     checkMethods: (path: string, value: unknown, methods: readonly string[]): void => {
-      optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isRecord(given) && methods.every((name) => typeof given[name] === 'function'))
+      optional(
+        path,
+        value,
+        `an object with ${methods.join(' and ')}`,
+        (given) => isRecord(given) && methods.every((name) => typeof given[name] === 'function'),
+      )
     },
-    checkSignal: optionalOf('an AbortSignal', (given) => isRecord(given) && 'aborted' in given && typeof given['addEventListener'] === 'function'),
+    checkSignal: optionalOf(
+      'an AbortSignal',
+      (given) => isRecord(given) && 'aborted' in given && typeof given['addEventListener'] === 'function',
+    ),
     /** Requires a text or file part of a message or of a tool's output. Unknown fields are allowed. */
     checkContentPart: (path: string, value: unknown): void => {
       const part = isRecord(value) ? value : must(path, 'a text or file part', value)
@@ -111,29 +128,55 @@ export function argumentChecks(refuse: (message: string) => Error) {
 /** Returns the same checks, and functions that create checks for a table of fields. */
 export function fieldChecks(refuse: (message: string) => Error) {
   const checks = argumentChecks(refuse)
-  const optional = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
-    if (value !== undefined) check(path, value)
-  }
-  const required = (check: ArgumentCheck): ArgumentCheck => (path, value) => check(path, needed(value))
-  const optionalRecord = <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => (path, value) => checks.checkFields(path, value, fields)
-  const listOf = (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkItems(path, value, check)
-  const methods = (...names: readonly string[]): ArgumentCheck => (path, value) => checks.checkMethods(path, value, names)
+  const optional =
+    (check: ArgumentCheck): ArgumentCheck =>
+    (path, value) => {
+      if (value !== undefined) check(path, value)
+    }
+  const required =
+    (check: ArgumentCheck): ArgumentCheck =>
+    (path, value) =>
+      check(path, needed(value))
+  const optionalRecord =
+    <Fields>(fields: FieldChecks<Fields>): ArgumentCheck =>
+    (path, value) =>
+      checks.checkFields(path, value, fields)
+  const listOf =
+    (check: ArgumentCheck): ArgumentCheck =>
+    (path, value) =>
+      checks.checkItems(path, value, check)
+  const methods =
+    (...names: readonly string[]): ArgumentCheck =>
+    (path, value) =>
+      checks.checkMethods(path, value, names)
   return {
     ...checks,
     /** Returns a check that also accepts `undefined`. */
     optional,
     /** Returns a check that also refuses `undefined`. */
     required,
-    whole: (least: number, most?: number): ArgumentCheck => (path, value) => checks.checkWhole(path, value, least, most),
-    number: (least: number): ArgumentCheck => (path, value) => checks.checkNumber(path, value, least),
-    oneOf: (...allowed: readonly (string | boolean)[]): ArgumentCheck => (path, value) => checks.checkOneOf(path, value, allowed),
+    whole:
+      (least: number, most?: number): ArgumentCheck =>
+      (path, value) =>
+        checks.checkWhole(path, value, least, most),
+    number:
+      (least: number): ArgumentCheck =>
+      (path, value) =>
+        checks.checkNumber(path, value, least),
+    oneOf:
+      (...allowed: readonly (string | boolean)[]): ArgumentCheck =>
+      (path, value) =>
+        checks.checkOneOf(path, value, allowed),
     optionalName: optional(checks.checkName),
     methods,
     requiredFunction: required(checks.checkFunction),
     requiredMethods: (...names: readonly string[]): ArgumentCheck => required(methods(...names)),
     listOf,
     requiredList: (check: ArgumentCheck): ArgumentCheck => required(listOf(check)),
-    valuesOf: (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkValues(path, value, check),
+    valuesOf:
+      (check: ArgumentCheck): ArgumentCheck =>
+      (path, value) =>
+        checks.checkValues(path, value, check),
     /** Requires an object with these fields and no others. */
     record: <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => required(optionalRecord(fields)),
     optionalRecord,
@@ -156,7 +199,8 @@ export function needed(value: unknown): unknown {
 export function describeValue(value: unknown): string {
   if (value === absent) return 'undefined'
   if (value === null || value === undefined || typeof value === 'boolean' || typeof value === 'number') return String(value)
-  if (typeof value === 'string') return value === '' ? 'an empty text' : `a text of ${value.length} character${value.length === 1 ? '' : 's'}`
+  if (typeof value === 'string')
+    return value === '' ? 'an empty text' : `a text of ${value.length} character${value.length === 1 ? '' : 's'}`
   if (Array.isArray(value)) return `a list of ${value.length}`
   if (typeof value !== 'object') return `a ${typeof value}`
   if (typeof (value as { then?: unknown }).then === 'function') return 'a promise: await it first'

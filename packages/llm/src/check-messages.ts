@@ -48,12 +48,14 @@ function checkMessage(path: string, message: unknown, isCall: boolean): void {
 }
 
 function checkRole(path: string, role: unknown): void {
-  if (role === 'system' || role === 'developer') throw new LlmError('invalid-input', `${path} must be user, assistant or tool-result; use instructions for a ${role} prompt`)
+  if (role === 'system' || role === 'developer')
+    throw new LlmError('invalid-input', `${path} must be user, assistant or tool-result; use instructions for a ${role} prompt`)
   checkInput.checkOneOf(path, needed(role), ['user', 'assistant', 'tool-result'])
 }
 
 function checkOutput(path: string, { type, value, reason }: Fields, isCall: boolean): void {
-  if (isCall) checkInput.checkOneOf(`${path}.type`, needed(type), ['text', 'json', 'content', 'error-text', 'error-json', 'execution-denied'])
+  if (isCall)
+    checkInput.checkOneOf(`${path}.type`, needed(type), ['text', 'json', 'content', 'error-text', 'error-json', 'execution-denied'])
   switch (type) {
     case 'text':
     case 'error-text':

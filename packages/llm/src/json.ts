@@ -53,9 +53,7 @@ function convertObject(value: object, path: Set<object>): JSONValue | undefined 
   if (value instanceof URL) return value.href
   if (path.has(value)) return undefined
   path.add(value)
-  const copy = Array.isArray(value)
-    ? Array.from(value, (item: unknown) => convert(item, path) ?? null)
-    : convertEntries(value, path)
+  const copy = Array.isArray(value) ? Array.from(value, (item: unknown) => convert(item, path) ?? null) : convertEntries(value, path)
   path.delete(value)
   return copy
 }

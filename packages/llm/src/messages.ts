@@ -1,10 +1,4 @@
-import type {
-  JSONObject,
-  JSONValue,
-  SharedV4ProviderMetadata,
-  SharedV4ProviderOptions,
-  SharedV4Warning,
-} from '@ai-sdk/provider'
+import type { JSONObject, JSONValue, SharedV4ProviderMetadata, SharedV4ProviderOptions, SharedV4Warning } from '@ai-sdk/provider'
 import type { ModelError } from './model-error.ts'
 
 export type { JSONObject, JSONValue }

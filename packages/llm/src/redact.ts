@@ -39,7 +39,8 @@ export function createRedaction(config: RedactConfig = {}): Redaction {
   const names = new Set(fields.map(plainName))
   const rules = [...knownForms, ...patterns.map(ruleOf)]
   const isSecret = (name: string): boolean => knownFields.test(plainName(name)) || names.has(plainName(name))
-  const text = (given: string): string => maskSecrets(rules.reduce((result, [pattern, replacement]) => result.replaceAll(pattern, replacement), given))
+  const text = (given: string): string =>
+    maskSecrets(rules.reduce((result, [pattern, replacement]) => result.replaceAll(pattern, replacement), given))
   const value = (given: unknown): unknown => {
     if (typeof given === 'string') return text(given)
     if (Array.isArray(given)) return given.map(value)
@@ -60,7 +61,8 @@ function checkConfig(config: RedactConfig): void {
   const { fields, patterns } = fieldsOf('createRedaction.config', config, ['fields', 'patterns'])
   checkItems('fields', fields, check.checkName)
   checkItems('patterns', patterns, (path, pattern) => {
-    if (!Array.isArray(pattern)) return check.checkRequired(path, pattern, 'a RegExp or a list of a RegExp and its replacement', isExpression)
+    if (!Array.isArray(pattern))
+      return check.checkRequired(path, pattern, 'a RegExp or a list of a RegExp and its replacement', isExpression)
     const [expression, replacement, ...more] = pattern as readonly unknown[]
     check.checkRequired(`${path}[0]`, expression, 'a RegExp', isExpression)
     check.checkRequired(`${path}[1]`, replacement, 'a text', isText)

@@ -52,17 +52,14 @@ describe('abort', () => {
     expect(message).not.toHaveProperty('abortReason')
   })
 
-  it.each(['before', 'middle'] as const)(
-    'L30: a provider that ignores the signal (%s) does not delay the caller',
-    async (hang) => {
-      const { stream, clock } = call({ text: 'abcd', chunk: 1, hang, ignoreAbort: true })
-      const result = stream.result()
-      await settle()
-      stream.abort('now')
-      expect((await result).stopReason).toBe('aborted')
-      expect(clock.now()).toBe(1_000)
-    },
-  )
+  it.each(['before', 'middle'] as const)('L30: a provider that ignores the signal (%s) does not delay the caller', async (hang) => {
+    const { stream, clock } = call({ text: 'abcd', chunk: 1, hang, ignoreAbort: true })
+    const result = stream.result()
+    await settle()
+    stream.abort('now')
+    expect((await result).stopReason).toBe('aborted')
+    expect(clock.now()).toBe(1_000)
+  })
 
   it('L30: a stream that arrives after the abort is cancelled', async () => {
     let arrive: (value: { stream: ReadableStream<LanguageModelV4StreamPart> }) => void = () => {}
@@ -193,9 +190,7 @@ describe('time', () => {
       const { error, timing } = await result
       const [firstPart = 0, idle = 0, total = 0] = Object.values(timeouts).map((ms) => ms || Infinity)
       const silence: [string, number, number] =
-        firstPart < delayMs
-          ? ['first-part', firstPart, firstPart]
-          : ['idle', delayMs + idle, delayMs + idle * (1 + 1 / 16)]
+        firstPart < delayMs ? ['first-part', firstPart, firstPart] : ['idle', delayMs + idle, delayMs + idle * (1 + 1 / 16)]
       const [code, from, to] = timing.totalMs === total ? ['total', 0, silence[2]] : silence
       if (Math.min(from, total) === Infinity) {
         expect([error, timing.totalMs]).toEqual([undefined, 9_000])
@@ -252,10 +247,7 @@ describe('time', () => {
   })
 
   it('L35: pings are requested from Anthropic unless the caller set the option', async () => {
-    const optionsFor = async (
-      provider: string,
-      providerOptions?: Record<string, Record<string, boolean>>,
-    ): Promise<unknown> => {
+    const optionsFor = async (provider: string, providerOptions?: Record<string, Record<string, boolean>>): Promise<unknown> => {
       const model = scriptedModel([{ text: 'a' }], { provider })
       await streamMessage({ model, messages: hello, ...(providerOptions && { providerOptions }) }).result()
       return model.calls[0]?.providerOptions
@@ -298,11 +290,7 @@ describe('usage of calls that end early', () => {
 
   it('L65: without numbers, input and output are estimated by length and flagged', async () => {
     const { usage } = await resultOf(
-      [
-        { type: 'text-delta', id: 't', delta: '12345' },
-        { type: 'reasoning-delta', id: 'r', delta: '6789' },
-        { throw: new Error('x') },
-      ],
+      [{ type: 'text-delta', id: 't', delta: '12345' }, { type: 'reasoning-delta', id: 'r', delta: '6789' }, { throw: new Error('x') }],
       {
         messages: [{ role: 'user', content: 'x'.repeat(41) }],
       },
@@ -316,21 +304,14 @@ describe('usage of calls that end early', () => {
       finishReason: { unified: 'error', raw: undefined },
       usage: usageOf(123, undefined),
     }
-    const { usage } = await resultOf([
-      { type: 'text-delta', id: 't', delta: '12345' },
-      { type: 'error', error: 'x' },
-      finishPart,
-    ])
+    const { usage } = await resultOf([{ type: 'text-delta', id: 't', delta: '12345' }, { type: 'error', error: 'x' }, finishPart])
     expect(usage).toEqual({ inputTokens: 123, outputTokens: 2, totalTokens: 125, estimated: true })
   })
 
   it('L65: a break after output is estimated too, a normal stop never', async () => {
     const broken = await resultOf(text('12345678'))
     expect(broken.usage).toMatchObject({ outputTokens: 2, estimated: true })
-    const events = await eventsOf([
-      ...text('a'),
-      { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() },
-    ])
+    const events = await eventsOf([...text('a'), { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() }])
     expect(events.at(-1)).toMatchObject({ message: { stopReason: 'stop', usage: {} } })
   })
 })

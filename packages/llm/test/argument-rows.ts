@@ -13,7 +13,8 @@ const anything: readonly Kind[] = [
   ...(['date', 'map', 'symbol', 'bigint', 'promise'] as const),
 ]
 const none: readonly Kind[] = []
-const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
+const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> =>
+  Object.fromEntries(paths.map((path) => [path, kinds]))
 const historyTakes = (path: string) => places(none, `${path}.foreignReasoning`, `${path}.aborted`, `${path}.errored`)
 /** A type is a known word or a list of them. A schema may be `true`. */
 const schemaTakes = (path: string) => ({
@@ -26,38 +27,69 @@ const schemaTakes = (path: string) => ({
 const inputSchemaTakes = (path: string) => ({ ...schemaTakes(path), [`${path}.type`]: none })
 
 const params = (): llm.RuntimeParams => ({
-  ...{ temperature: 1, maxTokens: 5, topP: 1, topK: 5, stopSequences: ['a'], systemPrompt: 'x', reasoning: 'low', seed: 5 },
+  temperature: 1,
+  maxTokens: 5,
+  topP: 1,
+  topK: 5,
+  stopSequences: ['a'],
+  systemPrompt: 'x',
+  reasoning: 'low',
+  seed: 5,
   providerSpecific: { a: 1 },
 })
 /** Kinds that runtime params accept at a path. */
 const paramsTake = (path: string): Record<string, readonly Kind[]> => ({
-  ...{ [`${path}.temperature`]: ['fraction'], [`${path}.topP`]: none, [`${path}.reasoning`]: none },
-  ...{ [`${path}.stopSequences[0]`]: anyText, [`${path}.systemPrompt`]: anyText, [`${path}.seed`]: ['number', 'negative'] },
+  [`${path}.temperature`]: ['fraction'],
+  [`${path}.topP`]: none,
+  [`${path}.reasoning`]: none,
+  [`${path}.stopSequences[0]`]: anyText,
+  [`${path}.systemPrompt`]: anyText,
+  [`${path}.seed`]: ['number', 'negative'],
   [`${path}.providerSpecific.a`]: ['null', 'true', 'number', 'negative', 'fraction', 'empty', 'text', 'list', 'object'],
 })
 
 const price = (): llm.ModelPrice => ({
-  ...{ currency: 'USD', input: '1', output: 2, cacheRead: '0.1', cacheWrite: '2', reasoning: '3' },
+  currency: 'USD',
+  input: '1',
+  output: 2,
+  cacheRead: '0.1',
+  cacheWrite: '2',
+  reasoning: '3',
   tiers: [{ aboveInputTokens: 5, input: '2', output: '3', cacheRead: '0.1', cacheWrite: '2', reasoning: '3' }],
 })
 const rates = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning']
 const priceTakes = (path: string): Record<string, readonly Kind[]> =>
   Object.fromEntries([...rates, ...rates.map((rate) => `tiers[0].${rate}`)].map((rate) => [`${path}.${rate}`, amount]))
 
-const info = (): llm.ModelInfo => ({ contextWindow: 9, maxOutputTokens: 9, input: { image: true, file: true, audio: true }, price: price() })
+const info = (): llm.ModelInfo => ({
+  contextWindow: 9,
+  maxOutputTokens: 9,
+  input: { image: true, file: true, audio: true },
+  price: price(),
+})
 const provider = (): llm.ProviderLike => () => testing.scriptedModel(() => ({ text: 'ok' }))
 const registry = (): llm.Models => llm.createModels({ providers: { acme: provider(), x: provider() }, default: 'acme:big' })
 /** Any text is accepted, as a model of the default provider. */
 const refTakes = (path: string): Record<string, readonly Kind[]> => ({ [path]: ['text'] })
 const cost = (): llm.Cost => ({ currency: 'USD', total: '1', input: '1', cacheRead: '0', cacheWrite: '0', output: '0', estimated: true })
 const usage = (): llm.Usage => ({
-  ...{ inputTokens: 5, noCacheTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 5, textTokens: 5, reasoningTokens: 0 },
-  ...{ totalTokens: 10, estimated: true, raw: { a: 1 } },
+  inputTokens: 5,
+  noCacheTokens: 5,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 5,
+  textTokens: 5,
+  reasoningTokens: 0,
+  totalTokens: 10,
+  estimated: true,
+  raw: { a: 1 },
 })
 
 const costs = (...names: string[]): Pick<ArgumentRow, 'open' | 'takes'> => ({
   open: names,
-  takes: Object.fromEntries(names.flatMap((one) => ['currency', 'total', 'input', 'cacheRead', 'cacheWrite', 'output'].map((part) => [`${one}.${part}`, none]))),
+  takes: Object.fromEntries(
+    names.flatMap((one) => ['currency', 'total', 'input', 'cacheRead', 'cacheWrite', 'output'].map((part) => [`${one}.${part}`, none])),
+  ),
 })
 const usages = (...names: string[]): Pick<ArgumentRow, 'open' | 'data'> => ({ open: names, data: names.map((one) => `${one}.raw`) })
 
@@ -71,8 +103,18 @@ const messages = (): llm.Message[] => [
     providerOptions: { acme: { a: 1 } },
   },
   {
-    ...{ role: 'assistant', id: 'm', provider: 'acme', modelId: 'big', stopReason: 'tool-calls', usage: {}, at: 0, timing: { totalMs: 0 } },
-    content: [{ type: 'reasoning', text: 'so' }, { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: {} }],
+    role: 'assistant',
+    id: 'm',
+    provider: 'acme',
+    modelId: 'big',
+    stopReason: 'tool-calls',
+    usage: {},
+    at: 0,
+    timing: { totalMs: 0 },
+    content: [
+      { type: 'reasoning', text: 'so' },
+      { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: {} },
+    ],
   },
   { role: 'tool-result', toolCallId: 'c', toolName: 'look', output: { type: 'content', value: [{ type: 'text', text: 'found' }] } },
 ]
@@ -84,7 +126,11 @@ const request = (): llm.ModelRequest => ({
   instructions: [{ text: 'Be short.', providerOptions: { acme: { a: 1 } } }],
   tools: [
     {
-      ...{ name: 'look', description: 'x', strict: true, inputExamples: [{ input: { a: 1 } }], providerOptions: { acme: { a: 1 } } },
+      name: 'look',
+      description: 'x',
+      strict: true,
+      inputExamples: [{ input: { a: 1 } }],
+      providerOptions: { acme: { a: 1 } },
       inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
     },
     { type: 'provider', id: 'acme.search', name: 'search', args: { a: 1 } },
@@ -121,7 +167,8 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     names: ['path', 'schema'],
     good: () => ['schema', { type: 'object', properties: { city: { type: 'string' } } }],
     call: llm.checkInputSchema,
-    ...{ open: ['schema', 'schema.properties.city'], records: ['schema.properties'] },
+    open: ['schema', 'schema.properties.city'],
+    records: ['schema.properties'],
     takes: { ...inputSchemaTakes('schema'), schema: ['object', 'function'], path: ['text'] },
   },
   classifyError: {
@@ -149,22 +196,51 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     // An undefined provider is an error: probably a wrong import.
     records: ['options.providers'],
     takes: {
-      ...{ ...paramsTake('options.providers.acme.defaults'), ...priceTakes('options.models["acme:big"].price') },
-      ...{ 'options.providers.acme': ['function'], 'options.providers.acme.headers.a': anyText, 'options.default': none },
+      ...paramsTake('options.providers.acme.defaults'),
+      ...priceTakes('options.models["acme:big"].price'),
+      'options.providers.acme': ['function'],
+      'options.providers.acme.headers.a': anyText,
+      'options.default': none,
       'options.middleware': ['list', 'object'],
     },
   },
-  'createModels().resolve': { names: ['ref'], good: () => [{ provider: 'acme', model: 'big' }], call: (ref: llm.ModelRef) => registry().resolve(ref), takes: refTakes('ref') },
-  'createModels().languageModel': { names: ['ref'], good: () => [{ provider: 'acme', model: 'big' }], call: (ref: llm.ModelRef) => registry().languageModel(ref), takes: refTakes('ref') },
-  'createModels().info': { names: ['ref'], good: () => [{ provider: 'acme', model: 'big' }], call: (ref: llm.ModelRef) => registry().info(ref), takes: refTakes('ref') },
+  'createModels().resolve': {
+    names: ['ref'],
+    good: () => [{ provider: 'acme', model: 'big' }],
+    call: (ref: llm.ModelRef) => registry().resolve(ref),
+    takes: refTakes('ref'),
+  },
+  'createModels().languageModel': {
+    names: ['ref'],
+    good: () => [{ provider: 'acme', model: 'big' }],
+    call: (ref: llm.ModelRef) => registry().languageModel(ref),
+    takes: refTakes('ref'),
+  },
+  'createModels().info': {
+    names: ['ref'],
+    good: () => [{ provider: 'acme', model: 'big' }],
+    call: (ref: llm.ModelRef) => registry().info(ref),
+    takes: refTakes('ref'),
+  },
   createRedaction: {
     names: ['config'],
     good: () => [{ fields: ['pin'], patterns: [/a/g, [/b/, 'c']] }],
     call: llm.createRedaction,
     takes: { 'config.patterns[1][1]': anyText },
   },
-  'createRedaction().text': { names: ['text'], good: () => ['x'], call: (text: string) => llm.createRedaction().text(text), takes: { text: anyText } },
-  'createRedaction().value': { names: ['value'], good: () => [{}], call: (value: unknown) => llm.createRedaction().value(value), open: ['value'], takes: { value: anything } },
+  'createRedaction().text': {
+    names: ['text'],
+    good: () => ['x'],
+    call: (text: string) => llm.createRedaction().text(text),
+    takes: { text: anyText },
+  },
+  'createRedaction().value': {
+    names: ['value'],
+    good: () => [{}],
+    call: (value: unknown) => llm.createRedaction().value(value),
+    open: ['value'],
+    takes: { value: anything },
+  },
   describeModel: {
     names: ['request'],
     good: () => [{ model: { provider: 'acme', model: 'big' }, models: registry(), runtimeParams: params() }],
@@ -177,19 +253,48 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   findSchemaFault: { names: ['schemas'], good: () => [[{ type: 'object' }]], call: llm.findSchemaFault, data: ['schemas[0]'] },
   fromModelMessages: {
     names: ['messages', 'options'],
-    good: () => [[{ role: 'user', content: 'x' }, { role: 'assistant', content: [{ type: 'text', text: 'y' }] }], { provider: 'acme', modelId: 'big', at: 5 }],
+    good: () => [
+      [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: [{ type: 'text', text: 'y' }] },
+      ],
+      { provider: 'acme', modelId: 'big', at: 5 },
+    ],
     call: llm.fromModelMessages,
     data: ['messages'],
   },
-  mergeRuntimeParams: { names: ['layers[0]', 'layers[1]'], good: () => [params(), params()], call: llm.mergeRuntimeParams, open: ['layers[0].providerSpecific', 'layers[1].providerSpecific'], takes: { ...paramsTake('layers[0]'), ...paramsTake('layers[1]') } },
+  mergeRuntimeParams: {
+    names: ['layers[0]', 'layers[1]'],
+    good: () => [params(), params()],
+    call: llm.mergeRuntimeParams,
+    open: ['layers[0].providerSpecific', 'layers[1].providerSpecific'],
+    takes: { ...paramsTake('layers[0]'), ...paramsTake('layers[1]') },
+  },
   readEvents: {
     names: ['stream', 'onEvent'],
-    good: () => [llm.streamMessage({ model: testing.scriptedModel([{ text: 'ok' }]), messages: [{ role: 'user', content: 'x' }] }), () => undefined],
+    good: () => [
+      llm.streamMessage({ model: testing.scriptedModel([{ text: 'ok' }]), messages: [{ role: 'user', content: 'x' }] }),
+      () => undefined,
+    ],
     call: llm.readEvents,
     whole: ['stream'],
   },
-  jsonSchemaOf: { names: ['schema'], good: () => [{ type: 'object', properties: { city: { type: 'string' } } }], call: llm.jsonSchemaOf, open: ['schema', 'schema.properties.city'], records: ['schema.properties'], takes: { ...schemaTakes('schema'), schema: ['object', 'function'] } },
-  resolveSchema: { names: ['schema'], good: () => [{ type: 'object', properties: { city: { type: 'string' } } }], call: llm.resolveSchema, open: ['schema', 'schema.properties.city'], records: ['schema.properties'], takes: schemaTakes('schema') },
+  jsonSchemaOf: {
+    names: ['schema'],
+    good: () => [{ type: 'object', properties: { city: { type: 'string' } } }],
+    call: llm.jsonSchemaOf,
+    open: ['schema', 'schema.properties.city'],
+    records: ['schema.properties'],
+    takes: { ...schemaTakes('schema'), schema: ['object', 'function'] },
+  },
+  resolveSchema: {
+    names: ['schema'],
+    good: () => [{ type: 'object', properties: { city: { type: 'string' } } }],
+    call: llm.resolveSchema,
+    open: ['schema', 'schema.properties.city'],
+    records: ['schema.properties'],
+    takes: schemaTakes('schema'),
+  },
   streamMessage: {
     names: ['request'],
     good: () => [request()],
@@ -201,14 +306,37 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     whole: ['request.models', 'request.clock', 'request.output.schema', 'request.tools[0].inputExamples[0].input', 'request.tools[1].args'],
     records: ['request.tools[0].inputSchema.properties'],
     open: ['request.runtimeParams.providerSpecific', 'request.tools[0].inputSchema', 'request.tools[0].inputSchema.properties.city'],
-    data: ['request.messages', 'request.instructions[0].providerOptions.acme', 'request.tools[0].providerOptions.acme', 'request.providerOptions.acme'],
+    data: [
+      'request.messages',
+      'request.instructions[0].providerOptions.acme',
+      'request.tools[0].providerOptions.acme',
+      'request.providerOptions.acme',
+    ],
     takes: {
-      ...{ ...refTakes('request.model'), ...paramsTake('request.runtimeParams'), ...priceTakes('request.price'), ...historyTakes('request.history') },
-      ...{ ...inputSchemaTakes('request.tools[0].inputSchema'), 'request.instructions': [...anyText, 'list'] },
+      ...refTakes('request.model'),
+      ...paramsTake('request.runtimeParams'),
+      ...priceTakes('request.price'),
+      ...historyTakes('request.history'),
+      ...inputSchemaTakes('request.tools[0].inputSchema'),
+      'request.instructions': [...anyText, 'list'],
       // A function is a lazy schema, created at its first use.
       ...places(['object', 'function'], 'request.tools[0].inputSchema', 'request.tools[2].inputSchema'),
-      ...places(none, 'request.tools[1].type', 'request.tools[1].id', 'request.output.type', 'request.cache.at[0]', 'request.cache.at[1]', 'request.cache.ttl'),
-      ...places(anyText, 'request.instructions[0].text', 'request.tools[0].description', 'request.output.name', 'request.output.description'),
+      ...places(
+        none,
+        'request.tools[1].type',
+        'request.tools[1].id',
+        'request.output.type',
+        'request.cache.at[0]',
+        'request.cache.at[1]',
+        'request.cache.ttl',
+      ),
+      ...places(
+        anyText,
+        'request.instructions[0].text',
+        'request.tools[0].description',
+        'request.output.name',
+        'request.output.description',
+      ),
       ...places(anyText, 'request.headers.x-a', 'request.telemetry.metadata.a'),
       ...places(amount, 'request.timeouts.firstPartMs', 'request.timeouts.idleMs', 'request.timeouts.totalMs'),
     },
@@ -216,19 +344,37 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   'streamMessage().abort': {
     names: ['reason'],
     good: () => ['x'],
-    call: (reason: string) => llm.streamMessage({ model: testing.scriptedModel([]), messages: [{ role: 'user', content: 'x' }] }).abort(reason),
+    call: (reason: string) =>
+      llm.streamMessage({ model: testing.scriptedModel([]), messages: [{ role: 'user', content: 'x' }] }).abort(reason),
     // `abort` is called in cleanup code and by event targets, so it accepts anything.
     takes: { reason: anything },
   },
-  'holdingClock().setTimer': { names: ['atMs', 'run', 'options'], good: () => [Date.now(), () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.holdingClock(llm.systemClock).setTimer(atMs, run, options)(), takes: { atMs: anyTime } },
-  holdingClock: { names: ['clock'], good: () => [llm.systemClock], call: llm.holdingClock, whole: ['clock'], takes: { clock: (value) => value === llm.systemClock } },
-  systemClock: { names: ['atMs', 'run', 'options'], good: () => [Date.now(), () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.systemClock.setTimer(atMs, run, options)(), takes: { atMs: anyTime } },
+  'holdingClock().setTimer': {
+    names: ['atMs', 'run', 'options'],
+    good: () => [Date.now(), () => undefined, { hold: false }],
+    call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.holdingClock(llm.systemClock).setTimer(atMs, run, options)(),
+    takes: { atMs: anyTime },
+  },
+  holdingClock: {
+    names: ['clock'],
+    good: () => [llm.systemClock],
+    call: llm.holdingClock,
+    whole: ['clock'],
+    takes: { clock: (value) => value === llm.systemClock },
+  },
+  systemClock: {
+    names: ['atMs', 'run', 'options'],
+    good: () => [Date.now(), () => undefined, { hold: false }],
+    call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.systemClock.setTimer(atMs, run, options)(),
+    takes: { atMs: anyTime },
+  },
   toPrompt: {
     names: ['options'],
     good: () => [
       {
-        ...{ messages: messages(), instructions: [{ text: 'x', providerOptions: { a: { b: 1 } } }] },
-        ...{ model: { provider: 'acme', modelId: 'big', input: { image: true, file: true, audio: true } } },
+        messages: messages(),
+        instructions: [{ text: 'x', providerOptions: { a: { b: 1 } } }],
+        model: { provider: 'acme', modelId: 'big', input: { image: true, file: true, audio: true } },
         history: { foreignReasoning: 'text', aborted: 'keep', errored: 'drop' },
       },
     ],
@@ -236,18 +382,44 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     data: ['options.messages', 'options.instructions[0].providerOptions.a'],
     takes: { ...historyTakes('options.history'), 'options.instructions': [...anyText, 'list'], 'options.instructions[0].text': anyText },
   },
-  validateWith: { names: ['schema', 'value'], good: () => [{ type: 'object' }, {}], call: llm.validateWith, open: ['schema', 'value'], takes: { ...schemaTakes('schema'), value: anything } },
+  validateWith: {
+    names: ['schema', 'value'],
+    good: () => [{ type: 'object' }, {}],
+    call: llm.validateWith,
+    open: ['schema', 'value'],
+    takes: { ...schemaTakes('schema'), value: anything },
+  },
   manualClock: { names: ['startMs'], good: () => [5], call: testing.manualClock, takes: { startMs: amount } },
-  'manualClock().setTimer': { names: ['atMs', 'run', 'options'], good: () => [5, () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => testing.manualClock().setTimer(atMs, run, options), takes: { atMs: anyTime } },
-  'manualClock().advance': { names: ['ms'], good: () => [5], call: (ms: number) => testing.manualClock().advance(ms), takes: { ms: anyTime } },
+  'manualClock().setTimer': {
+    names: ['atMs', 'run', 'options'],
+    good: () => [5, () => undefined, { hold: false }],
+    call: (atMs: number, run: () => void, options?: llm.TimerOptions) => testing.manualClock().setTimer(atMs, run, options),
+    takes: { atMs: anyTime },
+  },
+  'manualClock().advance': {
+    names: ['ms'],
+    good: () => [5],
+    call: (ms: number) => testing.manualClock().advance(ms),
+    takes: { ms: anyTime },
+  },
   scriptedModel: {
     names: ['steps', 'options'],
     good: () => [
       [
         {
-          ...{ reasoning: 'so', text: 'ok', toolCalls: [{ id: 'c', name: 'look', input: { a: 1 }, chunk: 2 }], parts: [{ sleep: 0 }], chunk: 2 },
-          ...{ delayMs: 1, deltaDelayMs: 1, usage: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1, reasoning: 1 }, finish: { unified: 'stop', raw: 'end' } },
-          ...{ expect: () => undefined, failAfter: { parts: 1, error: new Error('x'), as: 'part' }, hang: 'end', ignoreAbort: true },
+          reasoning: 'so',
+          text: 'ok',
+          toolCalls: [{ id: 'c', name: 'look', input: { a: 1 }, chunk: 2 }],
+          parts: [{ sleep: 0 }],
+          chunk: 2,
+          delayMs: 1,
+          deltaDelayMs: 1,
+          usage: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1, reasoning: 1 },
+          finish: { unified: 'stop', raw: 'end' },
+          expect: () => undefined,
+          failAfter: { parts: 1, error: new Error('x'), as: 'part' },
+          hang: 'end',
+          ignoreAbort: true,
         },
       ],
       { provider: 'acme', modelId: 'big', clock: testing.manualClock() },
@@ -257,7 +429,8 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     // The script decides what a model sends, so its data is not checked.
     data: ['steps[0].parts[0]', 'steps[0].toolCalls[0].input', 'steps[0].failAfter.error'],
     takes: {
-      ...{ steps: ['list', 'function'], ...places(none, 'steps[0].failAfter.as', 'steps[0].hang') },
+      steps: ['list', 'function'],
+      ...places(none, 'steps[0].failAfter.as', 'steps[0].hang'),
       ...places(anyText, 'steps[0].reasoning', 'steps[0].text', 'steps[0].toolCalls[0].id', 'steps[0].toolCalls[0].name'),
       ...places(anyText, 'steps[0].finish.unified', 'steps[0].finish.raw', 'options.provider', 'options.modelId'),
       ...places(amount, 'steps[0].delayMs', 'steps[0].deltaDelayMs'),

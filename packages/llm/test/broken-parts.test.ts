@@ -103,10 +103,7 @@ describe('parts that break the contract', () => {
 
   it('L13: arguments nested too deep to be serialized are not JSON', async () => {
     const invalid = { toolCallId: 'c', input: {}, invalid: 'not-json', inputText: deepInput }
-    const whole = await resultOf([
-      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: deepInput },
-      finish('tool-calls'),
-    ])
+    const whole = await resultOf([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', input: deepInput }, finish('tool-calls')])
     expect(whole).toMatchObject({ stopReason: 'tool-calls', content: [invalid] })
     const parts: LanguageModelV4StreamPart[] = [
       { type: 'tool-input-start', id: 'c', toolName: 'x' },

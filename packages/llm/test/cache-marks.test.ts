@@ -19,10 +19,7 @@ const tool = (name: string, more: Partial<FunctionTool> = {}): FunctionTool => (
 })
 const blocks = [{ text: 'one' }, { text: 'two' }]
 
-async function optionsOf(
-  request: Partial<ModelRequest>,
-  provider = 'anthropic.messages',
-): Promise<LanguageModelV4CallOptions> {
+async function optionsOf(request: Partial<ModelRequest>, provider = 'anthropic.messages'): Promise<LanguageModelV4CallOptions> {
   const model = scriptedModel([{ text: 'ok' }], { provider })
   const message = await streamMessage({ model, messages: [user('hi')], ...request }).result()
   expect(message.error).toBeUndefined()
@@ -76,9 +73,17 @@ describe('cache marks', () => {
 
   it('L93: with a stable part, the mark of the instructions is set at its end, and the rest is a separate text', async () => {
     const sent = async (instructions: number, request: Partial<ModelRequest> = {}, provider = 'anthropic.messages') => {
-      const given = { tools: [tool('a')], instructions: 'be brief\n\nMonday 😀', cache: { at: 'auto', lasting: { instructions } }, ...request } as const
+      const given = {
+        tools: [tool('a')],
+        instructions: 'be brief\n\nMonday 😀',
+        cache: { at: 'auto', lasting: { instructions } },
+        ...request,
+      } as const
       const { prompt } = await optionsOf(given, provider)
-      return { texts: prompt.flatMap((message) => (message.role === 'system' ? message.content : [])), marks: Object.keys(await marksOf(given, provider)) }
+      return {
+        texts: prompt.flatMap((message) => (message.role === 'system' ? message.content : [])),
+        marks: Object.keys(await marksOf(given, provider)),
+      }
     }
     expect(await sent(8)).toEqual({ texts: ['be brief', '\n\nMonday 😀'], marks: ['0', '2.0'] })
     for (const whole of [19, 20, 10_000]) expect(await sent(whole)).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: ['0', '1.0'] })
@@ -92,14 +97,17 @@ describe('cache marks', () => {
 
   it('L93: the mark of the messages is set at the last stable message', async () => {
     const messages = [user('hi'), assistant([toolCall('a'), toolCall('b')]), result('a'), result('b'), user(' '), user('now'), user('here')]
-    const marks = (lasting: number): Promise<Record<string, unknown>> => marksOf({ messages, cache: { at: ['messages'], lasting: { messages: lasting } } })
+    const marks = (lasting: number): Promise<Record<string, unknown>> =>
+      marksOf({ messages, cache: { at: ['messages'], lasting: { messages: lasting } } })
     expect(await marks(7)).toEqual({ '4.0': mark })
     expect(await marks(6)).toEqual({ '3.0': mark })
     // The blank message is not sent.
     for (const lasting of [4, 5]) expect(await marks(lasting)).toEqual({ '2.1': mark })
     expect(await marks(1)).toEqual({ '0.0': mark })
     expect(await marks(0)).toEqual({})
-    expect(await marksOf({ messages, instructions: 'be brief', cache: { at: 'auto', ttl: '1h', lasting: { messages: 0 } } })).toEqual({ 0: { ...mark, ttl: '1h' } })
+    expect(await marksOf({ messages, instructions: 'be brief', cache: { at: 'auto', ttl: '1h', lasting: { messages: 0 } } })).toEqual({
+      0: { ...mark, ttl: '1h' },
+    })
   })
 
   it('L93: the last part may be a result, or a part of an answer that can carry a mark', async () => {

@@ -7,8 +7,7 @@ import { call, hello } from './support.ts'
 
 /** Prices in whole billionths, their smallest unit. */
 const billionths = fc.bigInt({ min: 0n, max: 10n ** 12n })
-const decimalOf = (units: bigint): string =>
-  `${units / 1_000_000_000n}.${String(units % 1_000_000_000n).padStart(9, '0')}`
+const decimalOf = (units: bigint): string => `${units / 1_000_000_000n}.${String(units % 1_000_000_000n).padStart(9, '0')}`
 
 const rates = fc.record(
   { input: billionths, output: billionths, cacheRead: billionths, cacheWrite: billionths, reasoning: billionths },

@@ -59,8 +59,7 @@ describe('the cost of a call', () => {
 
   it('L67: sums of 1,000,000 costs are exact', () => {
     const one = costOf({ inputTokens: 1, outputTokens: 3 }, { input: '0.1', output: '0.7' })
-    const thousandOf = (cost: Cost | undefined): Cost | undefined =>
-      Array.from({ length: 1000 }, () => cost).reduce(addCost)
+    const thousandOf = (cost: Cost | undefined): Cost | undefined => Array.from({ length: 1000 }, () => cost).reduce(addCost)
     expect(thousandOf(thousandOf(one))).toEqual({
       currency: 'USD',
       total: '2.2',
@@ -157,10 +156,7 @@ describe('the cost of a call', () => {
   })
 
   it('L69: a missing cache price that no token needs sets no flag', () => {
-    const cost = costOf(
-      { inputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 1 },
-      { input: 1, output: 2 },
-    )
+    const cost = costOf({ inputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 1 }, { input: 1, output: 2 })
     expect(cost).not.toHaveProperty('estimated')
     expect(cost?.total).toBe('0.000007')
   })

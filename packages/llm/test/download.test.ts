@@ -24,10 +24,7 @@ interface Outcome {
   readonly prompt: LanguageModelV4Prompt | undefined
 }
 
-async function outcome(
-  request: Partial<ModelRequest>,
-  supportedUrls: LanguageModelV4['supportedUrls'] = {},
-): Promise<Outcome> {
+async function outcome(request: Partial<ModelRequest>, supportedUrls: LanguageModelV4['supportedUrls'] = {}): Promise<Outcome> {
   const model = Object.assign(scriptedModel([{ text: 'ok' }]), { supportedUrls })
   const message = await streamMessage({ model, messages: [user('hi')], ...request }).result()
   return { message, prompt: model.calls[0]?.prompt }

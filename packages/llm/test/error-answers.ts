@@ -22,12 +22,7 @@ export function apiError({ status, body, headers }: Answer): APICallError {
   })
 }
 
-export const openai = (
-  message: string,
-  type?: string | null,
-  code?: string | null,
-  param?: string | null,
-): unknown => ({
+export const openai = (message: string, type?: string | null, code?: string | null, param?: string | null): unknown => ({
   error: { message, type, code, param },
 })
 export const anthropic = (type: string, message: string, details?: object): unknown => ({

@@ -15,11 +15,7 @@ export const overflows: readonly Recorded[] = [
     "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (5000 in the messages, 4000 in the completion). Please reduce the length of the messages or completion.",
     { tokens: 9_000, maximum: 8_192 },
   ],
-  [
-    'OpenAI Responses',
-    'Your input exceeds the context window of this model. Please adjust your input and try again.',
-    undefined,
-  ],
+  ['OpenAI Responses', 'Your input exceeds the context window of this model. Please adjust your input and try again.', undefined],
   [
     'OpenAI, a configured limit',
     'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300150 tokens. Please reduce the length of the messages.',
@@ -43,11 +39,7 @@ export const overflows: readonly Recorded[] = [
     'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
     { tokens: 1_200_000, maximum: 1_048_576 },
   ],
-  [
-    'xAI',
-    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-    { tokens: 537_812, maximum: 131_072 },
-  ],
+  ['xAI', "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", { tokens: 537_812, maximum: 131_072 }],
   ['Copilot', 'prompt token count of 128001 exceeds the limit of 128000', { tokens: 128_001, maximum: 128_000 }],
   [
     'Mistral',
@@ -75,11 +67,7 @@ export const overflows: readonly Recorded[] = [
     { tokens: 10_136, maximum: 7_866 },
   ],
   ['MiniMax', 'invalid params, context window exceeds limit (2013)', undefined],
-  [
-    'Kimi',
-    'Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)',
-    { tokens: 291_351, maximum: 262_144 },
-  ],
+  ['Kimi', 'Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)', { tokens: 291_351, maximum: 262_144 }],
   [
     'vLLM',
     'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.',
@@ -101,16 +89,8 @@ export const overflows: readonly Recorded[] = [
     'Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192',
     { tokens: 9_000, maximum: 8_192 },
   ],
-  [
-    'Fireworks',
-    'The prompt is too long: 131073, model maximum context length: 131072',
-    { tokens: 131_073, maximum: 131_072 },
-  ],
-  [
-    'a server that groups digits',
-    'prompt is too long: 208,310 tokens > 200,000 maximum',
-    { tokens: 208_310, maximum: 200_000 },
-  ],
+  ['Fireworks', 'The prompt is too long: 131073, model maximum context length: 131072', { tokens: 131_073, maximum: 131_072 }],
+  ['a server that groups digits', 'prompt is too long: 208,310 tokens > 200,000 maximum', { tokens: 208_310, maximum: 200_000 }],
 ]
 
 /** Messages for an input that would fit if less output were requested. */

@@ -34,10 +34,7 @@ const errorLike = fc.record(
 
 /** The same fields as getters that throw. */
 const throwing = errorLike.map((fields) =>
-  Object.defineProperties(
-    {},
-    Object.fromEntries(Object.keys(fields).map((key) => [key, { get: refuse, enumerable: true }])),
-  ),
+  Object.defineProperties({}, Object.fromEntries(Object.keys(fields).map((key) => [key, { get: refuse, enumerable: true }]))),
 )
 
 const anyValue = fc.oneof(

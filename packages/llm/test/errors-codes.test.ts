@@ -154,9 +154,7 @@ describe('classifyError: statuses', () => {
     expect(kindOf(html, 'anthropic.messages')).toBe('payload-too-large')
     expect(kindOf(undefined, 'vertex.anthropic.messages')).toBe('payload-too-large')
     expect(kindOf(anthropic('request_too_large', 'Request exceeds the maximum size'), 'p')).toBe('payload-too-large')
-    expect(kindOf(anthropic('invalid_request_error', 'prompt is too long: 9 tokens > 8 maximum'), 'anthropic')).toBe(
-      'context-overflow',
-    )
+    expect(kindOf(anthropic('invalid_request_error', 'prompt is too long: 9 tokens > 8 maximum'), 'anthropic')).toBe('context-overflow')
     expect(kindOf(html, 'openai.chat')).toBe('context-overflow')
   })
 

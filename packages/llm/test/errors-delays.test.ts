@@ -9,11 +9,7 @@ const delayOf = (answer: Answer): number | undefined => classify({ status: 429, 
 const ranked: readonly (readonly [form: string, headers: Record<string, string>, ms: number])[] = [
   ['retry-after-ms', { 'retry-after-ms': '250' }, 250],
   ['retry-after in seconds', { 'retry-after': '1.5' }, 1_500],
-  [
-    'x-ratelimit-reset-*',
-    { 'x-ratelimit-reset-requests': '6m0s', 'x-ratelimit-remaining-requests': '0' },
-    360_000,
-  ],
+  ['x-ratelimit-reset-*', { 'x-ratelimit-reset-requests': '6m0s', 'x-ratelimit-remaining-requests': '0' }, 360_000],
   ['anthropic-ratelimit-*-reset', { 'anthropic-ratelimit-requests-reset': '2030-01-01T00:00:30Z' }, 30_000],
 ]
 

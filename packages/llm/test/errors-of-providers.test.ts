@@ -38,11 +38,7 @@ const rows: readonly Row[] = [
     'OpenAI rate',
     {
       status: 429,
-      body: openai(
-        'Rate limit reached for gpt-4o: Limit 500, Used 500. Please try again in 6m0s.',
-        'requests',
-        'rate_limit_exceeded',
-      ),
+      body: openai('Rate limit reached for gpt-4o: Limit 500, Used 500. Please try again in 6m0s.', 'requests', 'rate_limit_exceeded'),
     },
     'rate-limit',
     { retryable: true, recovery: 'wait', retryAfterMs: 360_000 },
@@ -51,11 +47,7 @@ const rows: readonly Row[] = [
     'OpenAI request above the rate',
     {
       status: 429,
-      body: openai(
-        'Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.',
-        'tokens',
-        'rate_limit_exceeded',
-      ),
+      body: openai('Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.', 'tokens', 'rate_limit_exceeded'),
     },
     'context-overflow',
     { retryable: false, recovery: 'compact' },
@@ -64,11 +56,7 @@ const rows: readonly Row[] = [
     'OpenAI request within the rate',
     {
       status: 429,
-      body: openai(
-        'Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 20000.',
-        'tokens',
-        'rate_limit_exceeded',
-      ),
+      body: openai('Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 20000.', 'tokens', 'rate_limit_exceeded'),
     },
     'rate-limit',
   ],
@@ -76,12 +64,7 @@ const rows: readonly Row[] = [
     'OpenAI context',
     {
       status: 400,
-      body: openai(
-        "This model's maximum context length is 128000 tokens.",
-        'invalid_request_error',
-        'context_length_exceeded',
-        'messages',
-      ),
+      body: openai("This model's maximum context length is 128000 tokens.", 'invalid_request_error', 'context_length_exceeded', 'messages'),
     },
     'context-overflow',
     { param: 'messages' },
@@ -98,11 +81,7 @@ const rows: readonly Row[] = [
     'OpenAI unknown model',
     {
       status: 404,
-      body: openai(
-        'The model `gpt-99` does not exist or you do not have access to it.',
-        'invalid_request_error',
-        'model_not_found',
-      ),
+      body: openai('The model `gpt-99` does not exist or you do not have access to it.', 'invalid_request_error', 'model_not_found'),
     },
     'model-not-found',
   ],
@@ -110,11 +89,7 @@ const rows: readonly Row[] = [
     'OpenAI region',
     {
       status: 403,
-      body: openai(
-        'Country, region, or territory not supported',
-        'request_forbidden',
-        'unsupported_country_region_territory',
-      ),
+      body: openai('Country, region, or territory not supported', 'request_forbidden', 'unsupported_country_region_territory'),
     },
     'permission',
   ],
@@ -152,11 +127,7 @@ const rows: readonly Row[] = [
     'OpenAI blocked prompt',
     {
       status: 400,
-      body: openai(
-        'Your prompt was flagged as potentially violating our usage policy.',
-        'invalid_request_error',
-        'invalid_prompt',
-      ),
+      body: openai('Your prompt was flagged as potentially violating our usage policy.', 'invalid_request_error', 'invalid_prompt'),
     },
     'content-blocked',
   ],
@@ -223,10 +194,7 @@ const rows: readonly Row[] = [
     'Anthropic input above the window',
     {
       status: 400,
-      body: anthropic(
-        'invalid_request_error',
-        'input length and `max_tokens` exceed context limit: 210000 + 64000 > 200000',
-      ),
+      body: anthropic('invalid_request_error', 'input length and `max_tokens` exceed context limit: 210000 + 64000 > 200000'),
     },
     'context-overflow',
   ],
@@ -247,18 +215,12 @@ const rows: readonly Row[] = [
     },
     'history-invalid',
   ],
-  [
-    'Anthropic unknown model',
-    { status: 404, body: anthropic('not_found_error', 'model: claude-nine') },
-    'model-not-found',
-  ],
+  ['Anthropic unknown model', { status: 404, body: anthropic('not_found_error', 'model: claude-nine') }, 'model-not-found'],
   [
     'Google wrong key',
     {
       status: 400,
-      body: google(400, 'INVALID_ARGUMENT', 'Request had an error.', [
-        { '@type': 'ErrorInfo', reason: 'API_KEY_INVALID' },
-      ]),
+      body: google(400, 'INVALID_ARGUMENT', 'Request had an error.', [{ '@type': 'ErrorInfo', reason: 'API_KEY_INVALID' }]),
     },
     'auth-permanent',
   ],
@@ -306,26 +268,14 @@ const rows: readonly Row[] = [
     'Google context',
     {
       status: 400,
-      body: google(
-        400,
-        'INVALID_ARGUMENT',
-        'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
-      ),
+      body: google(400, 'INVALID_ARGUMENT', 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'),
     },
     'context-overflow',
   ],
-  [
-    'Google unavailable in a list',
-    { status: 503, body: [google(503, 'UNAVAILABLE', 'The model is overloaded.')] },
-    'overloaded',
-  ],
+  ['Google unavailable in a list', { status: 503, body: [google(503, 'UNAVAILABLE', 'The model is overloaded.')] }, 'overloaded'],
   ['Google deadline', { status: 504, body: google(504, 'DEADLINE_EXCEEDED', 'Deadline expired') }, 'timeout'],
   ['Google internal', { status: 500, body: google(500, 'INTERNAL', 'An internal error has occurred') }, 'server-error'],
-  [
-    'HTML of a front',
-    { status: 503, body: '<html><body>Service Unavailable: invalid api key</body></html>' },
-    'overloaded',
-  ],
+  ['HTML of a front', { status: 503, body: '<html><body>Service Unavailable: invalid api key</body></html>' }, 'overloaded'],
   ['plain text', { status: 429, body: 'Too many requests, retry in 800ms' }, 'rate-limit', { retryAfterMs: 800 }],
   ['402', { status: 402, body: openai('This request requires more credits') }, 'billing'],
   ['408', { status: 408 }, 'timeout'],
@@ -356,9 +306,7 @@ describe('classifyError: recorded answers of providers', () => {
       }
       for (const group of sign.groups) {
         const error =
-          group === 'none'
-            ? new Error(example)
-            : apiError({ ...(status[group] && { status: status[group] }), body: openai(example) })
+          group === 'none' ? new Error(example) : apiError({ ...(status[group] && { status: status[group] }), body: openai(example) })
         expect([group, classifyError(error).kind]).toEqual([group, sign.kind])
       }
     },
@@ -382,14 +330,6 @@ describe('classifyError: recorded answers of providers', () => {
       { error: { code: 503, status: 'UNAVAILABLE', message: 'x' } },
       'upstream is overloaded',
     ].map((error) => classifyError(error).kind)
-    expect(kinds).toEqual([
-      'overloaded',
-      'overloaded',
-      'rate-limit',
-      'server-error',
-      'billing',
-      'overloaded',
-      'overloaded',
-    ])
+    expect(kinds).toEqual(['overloaded', 'overloaded', 'rate-limit', 'server-error', 'billing', 'overloaded', 'overloaded'])
   })
 })

@@ -7,12 +7,7 @@ const never: readonly (readonly [what: string, status: number, message: string, 
   ['tokens per minute', 429, 'Rate limit reached on tokens per minute: exceeds the limit of 30000', 'rate-limit'],
   ['a rate limit of 400', 400, 'Rate limit: input is too long for this minute', 'bad-request'],
   ['throttling of 400', 400, 'Throttled: input is too long for this minute', 'bad-request'],
-  [
-    'a request above the rate',
-    429,
-    'Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 20000.',
-    'rate-limit',
-  ],
+  ['a request above the rate', 429, 'Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 20000.', 'rate-limit'],
   ['a limit that counts no tokens', 400, 'The number of images exceeds the limit of 20', 'bad-request'],
 ]
 
@@ -82,9 +77,7 @@ describe('classifyError: input that is too long', () => {
       code: 'context_length_exceeded',
       limits: { tokens: 9_000, maximum: 8_192 },
     })
-    expect(classify({ status: 400, body: openai('too long', null, 'context_length_exceeded') })).not.toHaveProperty(
-      'limits',
-    )
+    expect(classify({ status: 400, body: openai('too long', null, 'context_length_exceeded') })).not.toHaveProperty('limits')
   })
 
   it('L79: numbers in other errors are not read as limits', () => {

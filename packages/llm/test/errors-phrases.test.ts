@@ -122,11 +122,7 @@ const recorded: readonly Row[] = [
       'The text field in the ContentBlock object at messages.1.content.0 is blank.',
     ],
   ],
-  [
-    'history-invalid',
-    [400, 404],
-    ["Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."],
-  ],
+  ['history-invalid', [400, 404], ["Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."]],
   [
     'content-blocked',
     [400, 403],
@@ -143,11 +139,7 @@ const recorded: readonly Row[] = [
   ['payload-too-large', [400, 413], ['Request payload size exceeds the limit: 20971520 bytes.']],
   ['overloaded', [500], ['The engine is overloaded']],
   ['bad-request', [500], ['Input validation error: `temperature` must be strictly positive']],
-  [
-    'server-error',
-    [500],
-    ['The server had an error while processing your request', 'prompt is too long: 9 tokens > 8 maximum'],
-  ],
+  ['server-error', [500], ['The server had an error while processing your request', 'prompt is too long: 9 tokens > 8 maximum']],
 ]
 
 const cases = recorded.flatMap(([kind, statuses, messages]) =>
@@ -160,12 +152,9 @@ describe('classifyError: messages of providers', () => {
     expect(told).toEqual(told.map(([shape]) => [shape, kind]))
   })
 
-  it.each(signs.map((sign) => [sign.example, sign] as const))(
-    'L74: "%s" is found by its own pattern in each of its groups',
-    (_, sign) => {
-      for (const group of sign.groups) expect(signOf(group, sign.example)).toBe(sign)
-    },
-  )
+  it.each(signs.map((sign) => [sign.example, sign] as const))('L74: "%s" is found by its own pattern in each of its groups', (_, sign) => {
+    for (const group of sign.groups) expect(signOf(group, sign.example)).toBe(sign)
+  })
 
   it('L74: every pattern has a recorded message here or among the overflows', () => {
     const told = new Set(cases.flatMap(([, status, message]) => signOf(groupOfStatus(status)!, message) ?? []))

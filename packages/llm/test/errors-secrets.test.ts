@@ -49,31 +49,69 @@ describe('L78: secrets in messages', () => {
     expect(said(message)).toBe(told)
   })
 
-  it.each(['sk', 'pk', 'rk', 'gsk', 'csk', 'xai', 'sess', 'key', 'hf', 'nvapi', 'pplx', 'gho', 'ghp', 'ghs', 'ghu', 'github_pat', 'r8', 'fw', 'vck', 'tgp'])(
-    'L78: a key that begins with %s is masked, with either separator',
-    (prefix) => {
-      expect(said(`got ${prefix}-abcdefgh1234 and ${prefix}_abcdefgh-12_34, not ${prefix}-abcdefg`)).toBe(`got ${prefix}-*** and ${prefix}_***, not ${prefix}-abcdefg`)
-    },
-  )
+  it.each([
+    'sk',
+    'pk',
+    'rk',
+    'gsk',
+    'csk',
+    'xai',
+    'sess',
+    'key',
+    'hf',
+    'nvapi',
+    'pplx',
+    'gho',
+    'ghp',
+    'ghs',
+    'ghu',
+    'github_pat',
+    'r8',
+    'fw',
+    'vck',
+    'tgp',
+  ])('L78: a key that begins with %s is masked, with either separator', (prefix) => {
+    expect(said(`got ${prefix}-abcdefgh1234 and ${prefix}_abcdefgh-12_34, not ${prefix}-abcdefg`)).toBe(
+      `got ${prefix}-*** and ${prefix}_***, not ${prefix}-abcdefg`,
+    )
+  })
 
   it.each(['AIza', 'AQ.', 'ya29.', 'ABSK'])('L78: a key that begins with %s is masked', (prefix) => {
     expect(said(`got ${prefix}abc.def+/=-1234 there, not ${prefix}abcdefghi`)).toBe(`got ${prefix}*** there, not ${prefix}abcdefghi`)
   })
 
-  it.each(['api key', 'apikey', 'api-key', 'api_key', 'subscription-key', 'access_token', 'accesstoken', 'client_secret', 'clientsecret', 'secret_access_key', 'secretaccesskey'])(
-    'L78: a value given as %s is masked',
+  it.each([
+    'api key',
+    'apikey',
+    'api-key',
+    'api_key',
+    'subscription-key',
+    'access_token',
+    'accesstoken',
+    'client_secret',
+    'clientsecret',
+    'secret_access_key',
+    'secretaccesskey',
+  ])('L78: a value given as %s is masked', (name) => {
+    expect(said(`${name}: abcdefgh1234, ${name.toUpperCase()}="abcdefgh1234" and ${name} = short`)).toBe(
+      `${name}: ***, ${name.toUpperCase()}="***" and ${name} = short`,
+    )
+  })
+
+  it.each(['key', 'token', 'secret', 'signature', 'sig', 'X-Goog-Signature', 'access_token'])(
+    'L78: the parameter %s of a URL is masked',
     (name) => {
-      expect(said(`${name}: abcdefgh1234, ${name.toUpperCase()}="abcdefgh1234" and ${name} = short`)).toBe(`${name}: ***, ${name.toUpperCase()}="***" and ${name} = short`)
+      expect(said(`GET /v1?a=1&${name}=ab%20c&b=2 and /v2?${name}=d`)).toBe(`GET /v1?a=1&${name}=***&b=2 and /v2?${name}=***`)
     },
   )
 
-  it.each(['key', 'token', 'secret', 'signature', 'sig', 'X-Goog-Signature', 'access_token'])('L78: the parameter %s of a URL is masked', (name) => {
-    expect(said(`GET /v1?a=1&${name}=ab%20c&b=2 and /v2?${name}=d`)).toBe(`GET /v1?a=1&${name}=***&b=2 and /v2?${name}=***`)
-  })
-
   it('L78: each secret of a message is masked', () => {
-    expect(said('sk-abcdefgh1234, sk-ijklmnop5678, Bearer abcdefgh1234, BEARER ijklmnop5678')).toBe('sk-***, sk-***, Bearer ***, BEARER ***')
-    expect(said('api-key=abcdefgh1234 API_KEY=ijklmnop5678 ?sig=a&SIG=b ://a@x ://b@y')).toBe('api-key=*** API_KEY=*** ?sig=***&SIG=*** ://***@x ://***@y')
+    expect(said('sk-abcdefgh1234, sk-ijklmnop5678, Bearer abcdefgh1234, BEARER ijklmnop5678')).toBe(
+      'sk-***, sk-***, Bearer ***, BEARER ***',
+    )
+    expect(said('api-key=abcdefgh1234 API_KEY=ijklmnop5678 ?sig=a&SIG=b ://a@x ://b@y')).toBe(
+      'api-key=*** API_KEY=*** ?sig=***&SIG=*** ://***@x ://***@y',
+    )
   })
 })
 
@@ -91,21 +129,34 @@ describe('V90: redaction of texts', () => {
     expect(createRedaction().text(text)).toBe(told)
   })
 
-  it.each(['sk', 'pk', 'rk', 'ghp', 'gho', 'ghs', 'xoxa', 'xoxb', 'xoxp', 'AIza', 'AKIA', 'bwl'])('V90: removes a key that begins with %s', (prefix) => {
-    const { text } = createRedaction()
-    for (const separator of ['', '-', '_']) expect(text(`got ${prefix}${separator}Abc-123_def4 there`)).toBe('got [redacted] there')
-  })
+  it.each(['sk', 'pk', 'rk', 'ghp', 'gho', 'ghs', 'xoxa', 'xoxb', 'xoxp', 'AIza', 'AKIA', 'bwl'])(
+    'V90: removes a key that begins with %s',
+    (prefix) => {
+      const { text } = createRedaction()
+      for (const separator of ['', '-', '_']) expect(text(`got ${prefix}${separator}Abc-123_def4 there`)).toBe('got [redacted] there')
+    },
+  )
 
-  it.each(['authorization', 'proxy-authorization', 'cookie', 'set-cookie', 'x-api-key', 'api-key'])('V90: removes the header %s up to the end of its line', (name) => {
-    const { text } = createRedaction()
-    expect(text(`${name}: a b; c\n${name.toUpperCase()}=d\r\nnext`)).toBe(`${name}: [redacted]\n${name.toUpperCase()}=[redacted]\r\nnext`)
-  })
+  it.each(['authorization', 'proxy-authorization', 'cookie', 'set-cookie', 'x-api-key', 'api-key'])(
+    'V90: removes the header %s up to the end of its line',
+    (name) => {
+      const { text } = createRedaction()
+      expect(text(`${name}: a b; c\n${name.toUpperCase()}=d\r\nnext`)).toBe(`${name}: [redacted]\n${name.toUpperCase()}=[redacted]\r\nnext`)
+    },
+  )
 
-  it.each(['api_key', 'apikey', 'access_token', 'accesstoken', 'access-token', 'token', 'secret', 'password', 'ticket'])('V90: removes a value given as %s', (name) => {
-    expect(createRedaction().text(`{"${name}":"abc"} ${name} = abc; ${name.toUpperCase()}:'abc',1`)).toBe(`{"${name}":"[redacted]"} ${name} = [redacted]; ${name.toUpperCase()}:'[redacted]',1`)
-  })
+  it.each(['api_key', 'apikey', 'access_token', 'accesstoken', 'access-token', 'token', 'secret', 'password', 'ticket'])(
+    'V90: removes a value given as %s',
+    (name) => {
+      expect(createRedaction().text(`{"${name}":"abc"} ${name} = abc; ${name.toUpperCase()}:'abc',1`)).toBe(
+        `{"${name}":"[redacted]"} ${name} = [redacted]; ${name.toUpperCase()}:'[redacted]',1`,
+      )
+    },
+  )
 
   it('V90: replaces every match of a pattern, also of one without the global flag', () => {
-    expect(createRedaction({ patterns: [/a\d/, [/B\d/i, '<$&>'], /c\d/g] }).text('a1 a2 b3 B4 c5 c6')).toBe('[redacted] [redacted] <b3> <B4> [redacted] [redacted]')
+    expect(createRedaction({ patterns: [/a\d/, [/B\d/i, '<$&>'], /c\d/g] }).text('a1 a2 b3 B4 c5 c6')).toBe(
+      '[redacted] [redacted] <b3> <B4> [redacted] [redacted]',
+    )
   })
 })

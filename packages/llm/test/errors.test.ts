@@ -14,28 +14,21 @@ describe('classifyError: decisions', () => {
 
   it('L73: a structured code wins over the status, the status over an error code', () => {
     expect(classify({ status: 400, body: openai('x', 'rate_limit_error') }).kind).toBe('rate-limit')
-    expect(classifyError(Object.assign(apiError({ status: 503 }), { cause: system('ECONNRESET') })).kind).toBe(
-      'overloaded',
-    )
+    expect(classifyError(Object.assign(apiError({ status: 503 }), { cause: system('ECONNRESET') })).kind).toBe('overloaded')
   })
 
   it('L73: phrases count only in their status group', () => {
-    expect(classify({ status: 500, body: openai('prompt is too long: 9 tokens > 8 maximum') }).kind).toBe(
-      'server-error',
-    )
+    expect(classify({ status: 500, body: openai('prompt is too long: 9 tokens > 8 maximum') }).kind).toBe('server-error')
     expect(classify({ status: 403, body: openai('The model `x` does not exist') }).kind).toBe('permission')
   })
 
   it('L73: RetryError counts as its last error, AggregateError as its first', () => {
-    expect(classifyError(Object.assign(new Error('gave up after 3'), { lastError: apiError(overloaded) })).kind).toBe(
-      'overloaded',
-    )
+    expect(classifyError(Object.assign(new Error('gave up after 3'), { lastError: apiError(overloaded) })).kind).toBe('overloaded')
     expect(classifyError(new AggregateError([system('ECONNREFUSED'), new Error('x')])).kind).toBe('network')
   })
 
   it('L73: causes are followed at most 8 deep, and cycles end', () => {
-    const nest = (depth: number): Error =>
-      depth === 0 ? system('ECONNRESET') : new Error('wrapper', { cause: nest(depth - 1) })
+    const nest = (depth: number): Error => (depth === 0 ? system('ECONNRESET') : new Error('wrapper', { cause: nest(depth - 1) }))
     expect(classifyError(nest(7)).kind).toBe('network')
     expect(classifyError(nest(8)).kind).toBe('unknown')
     const loop = new Error('loop')
@@ -44,9 +37,7 @@ describe('classifyError: decisions', () => {
   })
 
   it('L73: a success status on an error is ignored', () => {
-    expect(
-      classifyError(Object.assign(apiError({ status: 200, body: openai('x') }), { cause: system('ECONNRESET') })).kind,
-    ).toBe('network')
+    expect(classifyError(Object.assign(apiError({ status: 200, body: openai('x') }), { cause: system('ECONNRESET') })).kind).toBe('network')
     expect(classify({ status: 200, body: openai('x') })).not.toHaveProperty('status')
   })
 

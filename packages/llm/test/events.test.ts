@@ -63,11 +63,7 @@ describe('message events', () => {
       finish('tool-calls'),
     ])
     const { content } = messageOf(events)
-    expect(content.map((block) => (block.type === 'tool-call' ? block.toolName : block.type))).toEqual([
-      'one',
-      'two',
-      'source',
-    ])
+    expect(content.map((block) => (block.type === 'tool-call' ? block.toolName : block.type))).toEqual(['one', 'two', 'source'])
     for (const event of events) {
       if (event.type === 'tool-call-end') expect(content[event.index]).toEqual(event.toolCall)
       if (event.type === 'content-part') expect(content[event.index]).toEqual(event.part)
@@ -91,13 +87,9 @@ describe('message events', () => {
   })
 
   it('L4: joined deltas equal the block text', async () => {
-    const events = await readAll(
-      call({ text: 'The whole sentence, in small pieces.', reasoning: 'because', chunk: 3 }).stream,
-    )
+    const events = await readAll(call({ text: 'The whole sentence, in small pieces.', reasoning: 'because', chunk: 3 }).stream)
     for (const kind of ['text', 'reasoning'] as const) {
-      const joined = events
-        .flatMap((event) => ('delta' in event && event.type === `${kind}-delta` ? [event.delta] : []))
-        .join('')
+      const joined = events.flatMap((event) => ('delta' in event && event.type === `${kind}-delta` ? [event.delta] : [])).join('')
       const end = events.find((event) => event.type === `${kind}-end`)
       expect(end).toMatchObject({ text: joined })
       expect(messageOf(events).content).toContainEqual({ type: kind, text: joined })
@@ -115,7 +107,11 @@ describe('message events', () => {
     ]
     const events = await readAll(call({ parts: halves('\ud83e'), toolCalls: [{ name: 'x', input: { a: whole }, chunk: 1 }] }).stream)
     const deltas = (type: string) => events.flatMap((event) => ('delta' in event && event.type === type ? [event.delta] : []))
-    expect(deltas('text-delta').slice(0, -1).every((delta) => delta.isWellFormed())).toBe(true)
+    expect(
+      deltas('text-delta')
+        .slice(0, -1)
+        .every((delta) => delta.isWellFormed()),
+    ).toBe(true)
     expect(deltas('text-delta').join('')).toBe(`${whole}\ud83e`)
     expect(deltas('tool-call-delta').every((delta) => delta.isWellFormed())).toBe(true)
     expect(JSON.parse(deltas('tool-call-delta').join(''))).toEqual({ a: whole })
@@ -171,15 +167,7 @@ describe('message events', () => {
       ...text('hi'),
       finish(),
     ])
-    expect(types(events)).toEqual([
-      'message-start',
-      'text-start',
-      'text-start',
-      'text-delta',
-      'text-end',
-      'text-end',
-      'message-end',
-    ])
+    expect(types(events)).toEqual(['message-start', 'text-start', 'text-start', 'text-delta', 'text-end', 'text-end', 'message-end'])
     expect(messageOf(events).content).toEqual([
       { type: 'text', text: '', providerMetadata: { p: { signature: 'x' } } },
       { type: 'text', text: 'hi' },
@@ -209,10 +197,7 @@ describe('message events', () => {
       kind: 'anthropic.message_start',
       providerMetadata: { anthropic: { id: 'm', usage } },
     }
-    const empty = await eventsOf([
-      started,
-      { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() },
-    ])
+    const empty = await eventsOf([started, { type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage: usageOf() }])
     expect(types(empty)).toEqual(['message-start', 'message-end'])
     expect(messageOf(empty).error).toMatchObject({ kind: 'empty-response', phase: 'before-output' })
     const cut = await resultOf([started, { type: 'text-delta', id: 't', delta: 'abcde' }, { throw: new Error('x') }])
@@ -229,9 +214,7 @@ describe('message events', () => {
 
   it('L9: an unknown part adds one warning and is skipped', async () => {
     const message = await resultOf([part({ type: 'hologram' }), part({ type: 'hologram' }), ...text('hi'), finish()])
-    expect(message.warnings).toEqual([
-      { type: 'other', message: 'a stream part of the unknown type "hologram" was skipped' },
-    ])
+    expect(message.warnings).toEqual([{ type: 'other', message: 'a stream part of the unknown type "hologram" was skipped' }])
     expect(message.stopReason).toBe('stop')
   })
 
@@ -321,9 +304,7 @@ describe('message events', () => {
       finish('tool-calls'),
     ])
     expect(types(events)).toEqual(['message-start', 'tool-call-start', 'tool-call-end', 'message-end'])
-    expect(messageOf(events).content).toEqual([
-      { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: { a: 2 }, dynamic: true },
-    ])
+    expect(messageOf(events).content).toEqual([{ type: 'tool-call', toolCallId: 'c', toolName: 'x', input: { a: 2 }, dynamic: true }])
   })
 
   it.each([

@@ -7,13 +7,20 @@ import type { Message } from '../src/index.ts'
 
 const target = { provider: 'mock-provider', modelId: 'mock-model-id' }
 const call = (toolCallId: string) => ({ type: 'tool-call' as const, toolCallId, toolName: 'look', input: { at: toolCallId } })
-const result = (toolCallId: string, value: string) => ({ type: 'tool-result' as const, toolCallId, toolName: 'look', output: { type: 'text' as const, value } })
+const result = (toolCallId: string, value: string) => ({
+  type: 'tool-result' as const,
+  toolCallId,
+  toolName: 'look',
+  output: { type: 'text' as const, value },
+})
 
 /** Returns the prompt that the AI SDK makes from these messages. */
 async function promptOfSdk(messages: ModelMessage[]): Promise<unknown> {
   const model = new MockLanguageModelV4({
     doGenerate: {
-      ...{ content: [{ type: 'text', text: 'ok' }], finishReason: { unified: 'stop', raw: 'stop' }, warnings: [] },
+      content: [{ type: 'text', text: 'ok' }],
+      finishReason: { unified: 'stop', raw: 'stop' },
+      warnings: [],
       usage: { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } },
     },
     supportedUrls: { '*/*': [/.*/] },
@@ -28,7 +35,15 @@ const plain = (prompt: unknown): unknown => JSON.parse(JSON.stringify(prompt))
 it('makes a transcript whose prompt is the one that the AI SDK makes from the same messages', async () => {
   const messages: ModelMessage[] = [
     { role: 'user', content: 'How is Oslo?' },
-    { role: 'assistant', content: [{ type: 'reasoning', text: 'Two looks.', providerOptions: { mock: { signature: 'x' } } }, { type: 'text', text: 'I look.' }, call('a'), call('b')] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Two looks.', providerOptions: { mock: { signature: 'x' } } },
+        { type: 'text', text: 'I look.' },
+        call('a'),
+        call('b'),
+      ],
+    },
     { role: 'tool', content: [result('a', 'Rain.'), { ...result('b', ''), output: { type: 'json', value: { wind: 4 } } }] },
     { role: 'assistant', content: 'Rain.' },
     {
@@ -40,8 +55,25 @@ it('makes a transcript whose prompt is the one that the AI SDK makes from the sa
       ],
       providerOptions: { mock: { cache: true } },
     },
-    { role: 'assistant', content: [call('c'), { ...call('d'), providerExecuted: true }, { ...result('d', ''), output: { type: 'json', value: [1] } }] },
-    { role: 'tool', content: [{ ...result('c', ''), output: { type: 'content', value: [{ type: 'text', text: 'A map:' }, { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } }] } }] },
+    {
+      role: 'assistant',
+      content: [call('c'), { ...call('d'), providerExecuted: true }, { ...result('d', ''), output: { type: 'json', value: [1] } }],
+    },
+    {
+      role: 'tool',
+      content: [
+        {
+          ...result('c', ''),
+          output: {
+            type: 'content',
+            value: [
+              { type: 'text', text: 'A map:' },
+              { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+            ],
+          },
+        },
+      ],
+    },
     { role: 'user', content: 'Thanks.' },
   ]
   const history = fromModelMessages(messages, target)
@@ -59,10 +91,21 @@ it('L10: a converted message is plain JSON and names its origin and time', () =>
     ],
     { provider: 'acme', modelId: 'big', at: 5 },
   )
-  expect(question).toEqual({ role: 'user', content: [{ type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } }], at: 5 })
+  expect(question).toEqual({
+    role: 'user',
+    content: [{ type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } }],
+    at: 5,
+  })
   expect(answer).toEqual({
-    ...{ role: 'assistant', id: expect.stringMatching(/^msg_/) as unknown, content: [call('a')], provider: 'acme', modelId: 'big', stopReason: 'tool-calls' },
-    ...{ usage: {}, at: 5, timing: { totalMs: 0 } },
+    role: 'assistant',
+    id: expect.stringMatching(/^msg_/) as unknown,
+    content: [call('a')],
+    provider: 'acme',
+    modelId: 'big',
+    stopReason: 'tool-calls',
+    usage: {},
+    at: 5,
+    timing: { totalMs: 0 },
   })
   expect(output).toEqual({ role: 'tool-result', toolCallId: 'a', toolName: 'look', output: { type: 'text', value: 'Rain.' }, at: 5 })
   expect(JSON.parse(JSON.stringify([question, answer, output]))).toEqual([question, answer, output])
@@ -70,7 +113,15 @@ it('L10: a converted message is plain JSON and names its origin and time', () =>
 
 it('without options the time is now and no provider gets the data of another', () => {
   const before = Date.now()
-  const [answer] = fromModelMessages([{ role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.', providerOptions: { mock: { signature: 'x' } } }, { type: 'text', text: 'Hi.' }] }])
+  const [answer] = fromModelMessages([
+    {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Hm.', providerOptions: { mock: { signature: 'x' } } },
+        { type: 'text', text: 'Hi.' },
+      ],
+    },
+  ])
   expect(answer).toMatchObject({ provider: 'unknown', modelId: 'unknown', stopReason: 'stop' })
   expect(answer?.at).toBeGreaterThanOrEqual(before)
   expect(answer?.at).toBeLessThanOrEqual(Date.now())
@@ -80,7 +131,17 @@ it('without options the time is now and no provider gets the data of another', (
 it('results follow their call in the order of the calls, and each call has exactly one', () => {
   const history = fromModelMessages([
     { role: 'system', content: 'Be kind.' },
-    { role: 'assistant', content: [call('a'), call('b'), call('c'), call('d'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'c' }, { type: 'tool-approval-request', approvalId: '2', toolCallId: 'd' }] },
+    {
+      role: 'assistant',
+      content: [
+        call('a'),
+        call('b'),
+        call('c'),
+        call('d'),
+        { type: 'tool-approval-request', approvalId: '1', toolCallId: 'c' },
+        { type: 'tool-approval-request', approvalId: '2', toolCallId: 'd' },
+      ],
+    },
     {
       role: 'tool',
       content: [
@@ -108,20 +169,26 @@ it('results follow their call in the order of the calls, and each call has exact
 it('a result counts before a refusal of the same call', () => {
   const history = fromModelMessages([
     { role: 'assistant', content: [call('a'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' }] },
-    { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'no' }, result('a', 'It ran all the same.')] },
+    {
+      role: 'tool',
+      content: [{ type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'no' }, result('a', 'It ran all the same.')],
+    },
   ])
   expect(history[1]).toMatchObject({ output: { type: 'text', value: 'It ran all the same.' } })
 })
 
 it('an id that a model uses again means its last call, which gets a new id', () => {
   const served = { ...call('a'), providerExecuted: true }
-  const history = fromModelMessages([
-    { role: 'assistant', content: [call('a')] },
-    { role: 'tool', content: [result('a', 'first')] },
-    { role: 'assistant', content: [call('a'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' }] },
-    { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: '1', approved: false }] },
-    { role: 'assistant', content: [served, { ...result('a', 'third'), output: { type: 'json', value: 'third' } }] },
-  ], target)
+  const history = fromModelMessages(
+    [
+      { role: 'assistant', content: [call('a')] },
+      { role: 'tool', content: [result('a', 'first')] },
+      { role: 'assistant', content: [call('a'), { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' }] },
+      { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: '1', approved: false }] },
+      { role: 'assistant', content: [served, { ...result('a', 'third'), output: { type: 'json', value: 'third' } }] },
+    ],
+    target,
+  )
   expect(history.flatMap((message) => (message.role === 'tool-result' ? [[message.toolCallId, message.output]] : []))).toEqual([
     ['a', { type: 'text', value: 'first' }],
     ['a~2', { type: 'execution-denied' }],
@@ -144,14 +211,16 @@ it('an answer keeps every kind of part', () => {
       ],
     },
   ])
-  expect(answer).toMatchObject({ content: [
-    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
-    { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' }, providerMetadata: { mock: { a: 1 } } },
-    { type: 'custom', kind: 'mock.search', providerMetadata: { mock: { b: 1 } } },
-    { ...call('p'), providerExecuted: true },
-    { type: 'tool-result', toolCallId: 'p', toolName: 'look', result: 'broken', isError: true },
-    { type: 'tool-result', toolCallId: 'q', toolName: 'look', result: { type: 'execution-denied', reason: 'no' } },
-  ] })
+  expect(answer).toMatchObject({
+    content: [
+      { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+      { type: 'reasoning-file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' }, providerMetadata: { mock: { a: 1 } } },
+      { type: 'custom', kind: 'mock.search', providerMetadata: { mock: { b: 1 } } },
+      { ...call('p'), providerExecuted: true },
+      { type: 'tool-result', toolCallId: 'p', toolName: 'look', result: 'broken', isError: true },
+      { type: 'tool-result', toolCallId: 'q', toolName: 'look', result: { type: 'execution-denied', reason: 'no' } },
+    ],
+  })
 })
 
 const bytes = new Uint8Array([1, 2, 3])
@@ -169,10 +238,25 @@ it.each([
   ['the URL of a bucket', file(new URL('gs://bucket/a.png')), 'image/png', { type: 'url', url: 'gs://bucket/a.png' }],
   ['the text of a URL of a bucket', file('s3://bucket/a.png'), 'image/png', { type: 'url', url: 's3://bucket/a.png' }],
   ['a data URL, whose media type counts before a stated one', file('data:image/gif;base64,AQID'), 'image/gif', inline],
-  ['a data URL that is not in base64', file('data:text/plain,a', { mediaType: 'text/plain' }), 'text/plain', { type: 'url', url: 'data:text/plain,a' }],
+  [
+    'a data URL that is not in base64',
+    file('data:text/plain,a', { mediaType: 'text/plain' }),
+    'text/plain',
+    { type: 'url', url: 'data:text/plain,a' },
+  ],
   ['tagged data', file({ type: 'data', data: bytes }), 'image/png', inline],
-  ['a tagged URL', file({ type: 'url', url: new URL('https://example.com/a') }), 'image/png', { type: 'url', url: 'https://example.com/a' }],
-  ['a tagged URL as it was written', file({ type: 'url', url: new URL('https://example.com'), originalUrl: 'https://example.com' }), 'image/png', { type: 'url', url: 'https://example.com' }],
+  [
+    'a tagged URL',
+    file({ type: 'url', url: new URL('https://example.com/a') }),
+    'image/png',
+    { type: 'url', url: 'https://example.com/a' },
+  ],
+  [
+    'a tagged URL as it was written',
+    file({ type: 'url', url: new URL('https://example.com'), originalUrl: 'https://example.com' }),
+    'image/png',
+    { type: 'url', url: 'https://example.com' },
+  ],
   ['a tagged path', file({ type: 'url', url: '/uploads/a.png' }), 'image/png', { type: 'url', url: '/uploads/a.png' }],
   ['a tagged data URL', file({ type: 'url', url: new URL('data:image/gif;base64,AQID') }), 'image/gif', inline],
   ['a tagged text', file({ type: 'text', text: 'é' }, { mediaType: 'text/plain' }), 'text/plain', { type: 'data', data: 'w6k=' }],
@@ -183,20 +267,53 @@ it.each([
 })
 
 it.each([
-  [{ type: 'text', text: 'a' }, { type: 'text', text: 'a' }],
-  [{ type: 'file', mediaType: 'image/png', data: { type: 'data', data: bytes }, filename: 'a.png' }, { type: 'file', mediaType: 'image/png', data: inline, filename: 'a.png' }],
-  [{ type: 'media', mediaType: 'image/png', data: 'AQID' }, { type: 'file', mediaType: 'image/png', data: inline }],
-  [{ type: 'file-data', mediaType: 'image/png', data: 'AQID' }, { type: 'file', mediaType: 'image/png', data: inline }],
-  [{ type: 'image-data', data: 'AQID' }, { type: 'file', mediaType: 'image/*', data: inline }],
-  [{ type: 'file-url', url: 'https://example.com/a' }, { type: 'file', mediaType: 'application/octet-stream', data: { type: 'url', url: 'https://example.com/a' } }],
-  [{ type: 'file-url', url: 'data:application/pdf;base64,AQID', mediaType: undefined }, { type: 'file', mediaType: 'application/pdf', data: inline }],
-  [{ type: 'file', mediaType: 'image/png', data: { type: 'reference', reference: { acme: 'f1' } } }, { type: 'text', text: '[file omitted: only the provider has its content]' }],
-  [{ type: 'image-url', url: 'https://example.com/a' }, { type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } }],
-  [{ type: 'file-id', fileId: 'f1' }, { type: 'text', text: '[file-id omitted: only the provider has its content]' }],
+  [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'a' },
+  ],
+  [
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: bytes }, filename: 'a.png' },
+    { type: 'file', mediaType: 'image/png', data: inline, filename: 'a.png' },
+  ],
+  [
+    { type: 'media', mediaType: 'image/png', data: 'AQID' },
+    { type: 'file', mediaType: 'image/png', data: inline },
+  ],
+  [
+    { type: 'file-data', mediaType: 'image/png', data: 'AQID' },
+    { type: 'file', mediaType: 'image/png', data: inline },
+  ],
+  [
+    { type: 'image-data', data: 'AQID' },
+    { type: 'file', mediaType: 'image/*', data: inline },
+  ],
+  [
+    { type: 'file-url', url: 'https://example.com/a' },
+    { type: 'file', mediaType: 'application/octet-stream', data: { type: 'url', url: 'https://example.com/a' } },
+  ],
+  [
+    { type: 'file-url', url: 'data:application/pdf;base64,AQID', mediaType: undefined },
+    { type: 'file', mediaType: 'application/pdf', data: inline },
+  ],
+  [
+    { type: 'file', mediaType: 'image/png', data: { type: 'reference', reference: { acme: 'f1' } } },
+    { type: 'text', text: '[file omitted: only the provider has its content]' },
+  ],
+  [
+    { type: 'image-url', url: 'https://example.com/a' },
+    { type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://example.com/a' } },
+  ],
+  [
+    { type: 'file-id', fileId: 'f1' },
+    { type: 'text', text: '[file-id omitted: only the provider has its content]' },
+  ],
   [{ type: 'custom' }, { type: 'text', text: '[custom omitted: only the provider has its content]' }],
 ])('a result may have the item %j', (item, expected) => {
   const output = { type: 'content', value: [item] }
-  const history = fromModelMessages([{ role: 'assistant', content: [call('a')] }, { role: 'tool', content: [{ ...result('a', ''), output }] } as ModelMessage])
+  const history = fromModelMessages([
+    { role: 'assistant', content: [call('a')] },
+    { role: 'tool', content: [{ ...result('a', ''), output }] } as ModelMessage,
+  ])
   expect(history[1]).toMatchObject({ output: { type: 'content', value: [expected] } })
 })
 
@@ -212,7 +329,10 @@ it('a file of which there is only a reference becomes a text', () => {
 })
 
 it('equal ids in one answer get their results in order', () => {
-  const history = fromModelMessages([{ role: 'assistant', content: [call('a'), call('a')] }, { role: 'tool', content: [result('a', 'first'), result('a', 'second'), result('a', 'of no call')] }])
+  const history = fromModelMessages([
+    { role: 'assistant', content: [call('a'), call('a')] },
+    { role: 'tool', content: [result('a', 'first'), result('a', 'second'), result('a', 'of no call')] },
+  ])
   expect(history.flatMap((message) => (message.role === 'tool-result' ? [[message.toolCallId, message.output]] : []))).toEqual([
     ['a', { type: 'text', value: 'first' }],
     ['a~2', { type: 'text', value: 'second' }],
@@ -223,8 +343,25 @@ it('a call that the provider runs has its result in the answer, also if a tool m
   const served = (id: string) => ({ ...call(id), providerExecuted: true })
   const history = fromModelMessages(
     [
-      { role: 'assistant', content: [served('a'), served('b'), served('c'), served('d'), { ...result('c', ''), output: { type: 'json', value: 3 } }, { type: 'tool-approval-request', approvalId: '1', toolCallId: 'b' }] },
-      { role: 'tool', content: [{ ...result('a', ''), output: { type: 'error-text', value: 'broken' } }, { type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'no' }, result('c', 'again')] },
+      {
+        role: 'assistant',
+        content: [
+          served('a'),
+          served('b'),
+          served('c'),
+          served('d'),
+          { ...result('c', ''), output: { type: 'json', value: 3 } },
+          { type: 'tool-approval-request', approvalId: '1', toolCallId: 'b' },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          { ...result('a', ''), output: { type: 'error-text', value: 'broken' } },
+          { type: 'tool-approval-response', approvalId: '1', approved: false, reason: 'no' },
+          result('c', 'again'),
+        ],
+      },
     ],
     target,
   )
@@ -244,7 +381,13 @@ it('a result that a provider gives only in a later answer stays there, under the
   const messages: ModelMessage[] = [
     { role: 'assistant', content: [{ ...call('a'), providerExecuted: true }, call('b')] },
     { role: 'tool', content: [result('b', 'Rain.')] },
-    { role: 'assistant', content: [{ ...result('a', ''), output: { type: 'json', value: [1] } }, { type: 'text', text: 'Rain.' }] },
+    {
+      role: 'assistant',
+      content: [
+        { ...result('a', ''), output: { type: 'json', value: [1] } },
+        { type: 'text', text: 'Rain.' },
+      ],
+    },
     { role: 'user', content: 'Thanks.' },
   ]
   const history = fromModelMessages(messages, target)
@@ -268,13 +411,30 @@ it.each([
   ['messages[0].content[0].text must be a text; received 5', user({ type: 'text', text: 5 })],
   ['messages[0].content[0].data must be a text in base64, bytes or a URL; received 5', user({ type: 'file', mediaType: 'a/b', data: 5 })],
   ['messages[0].content[0].mediaType must be a text; received undefined', user({ type: 'file', data: 'AQID' })],
-  ['messages[0].content[0].type must be one of text, reasoning, file, reasoning-file, custom, tool-call, tool-result, tool-approval-request; received undefined', assistant({})],
-  ['messages[0].content[0].toolCallId must be a text with at least one character; received undefined', assistant({ type: 'tool-call', toolName: 'look' })],
-  ['messages[0].content[0].data.reference must be an object with the id of the file by provider; received undefined', user({ type: 'file', mediaType: 'a/b', data: { type: 'reference' } })],
+  [
+    'messages[0].content[0].type must be one of text, reasoning, file, reasoning-file, custom, tool-call, tool-result, tool-approval-request; received undefined',
+    assistant({}),
+  ],
+  [
+    'messages[0].content[0].toolCallId must be a text with at least one character; received undefined',
+    assistant({ type: 'tool-call', toolName: 'look' }),
+  ],
+  [
+    'messages[0].content[0].data.reference must be an object with the id of the file by provider; received undefined',
+    user({ type: 'file', mediaType: 'a/b', data: { type: 'reference' } }),
+  ],
   ['messages[0].content[0].data.url must be a text; received 5', user({ type: 'file', mediaType: 'a/b', data: { type: 'url', url: 5 } })],
   ['messages[0].content[0].type must be one of tool-result, tool-approval-response; received "text"', tool({ type: 'text' })],
-  ["messages[0].content[0].output must be an output, like { type: 'text', value }; received a text", tool({ ...result('a', ''), output: 'x' })],
-  ['messages[0].content[0].output.value[0].type must be one of text, file,', tool({ ...result('a', ''), output: { type: 'content', value: [{ type: 'film' }] } })],
+  [
+    "messages[0].content[0].output must be an output, like { type: 'text', value }; received a text",
+    tool({ ...result('a', ''), output: 'x' }),
+  ],
+  [
+    'messages[0].content[0].output.value[0].type must be one of text, file,',
+    tool({ ...result('a', ''), output: { type: 'content', value: [{ type: 'film' }] } }),
+  ],
 ])('refuses with “%s”', (message, messages) => {
-  expect(() => fromModelMessages(messages as ModelMessage[])).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as unknown }))
+  expect(() => fromModelMessages(messages as ModelMessage[])).toThrow(
+    expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as unknown }),
+  )
 })

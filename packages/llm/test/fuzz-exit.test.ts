@@ -66,7 +66,10 @@ async function ending(awaited: string): Promise<{ code: number; stdout: string }
     const start = (model, timeouts) => streamMessage({ model, timeouts, messages: [{ role: 'user', content: 'x' }] })
     ${awaited}`
   const run = promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', lines], { timeout: 30_000 })
-  return run.then(({ stdout }) => ({ code: 0, stdout }), (error: { code: number; stdout: string }) => error)
+  return run.then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: number; stdout: string }) => error,
+  )
 }
 
 describe('a script that awaits a call of a model without a socket', () => {
@@ -74,8 +77,16 @@ describe('a script that awaits a call of a model without a socket', () => {
   it.each([
     ['result(), before the first part', 'first-part', `const { error } = await start(absent, { firstPartMs: 50 }).result(); ${told}`],
     ['result(), in the middle', 'idle', `const { error } = await start(silent, { idleMs: 50 }).result(); ${told}`],
-    ['the next event, before the first part', 'total', `let error; for await (const event of start(absent, { totalMs: 50 })) error = event.message?.error; ${told}`],
-    ['the next event, in the middle', 'idle', `let error; for await (const event of start(silent, { idleMs: 50 })) error = event.message?.error; ${told}`],
+    [
+      'the next event, before the first part',
+      'total',
+      `let error; for await (const event of start(absent, { totalMs: 50 })) error = event.message?.error; ${told}`,
+    ],
+    [
+      'the next event, in the middle',
+      'idle',
+      `let error; for await (const event of start(silent, { idleMs: 50 })) error = event.message?.error; ${told}`,
+    ],
     [
       'the next event, after a pause that no limit counted',
       'idle',

@@ -26,8 +26,7 @@ async function sound(): Promise<Changed> {
   return { events, message: messageOf(events) }
 }
 
-const place = (events: readonly MessageEvent[], type: MessageEvent['type']): number =>
-  events.findIndex((event) => event.type === type)
+const place = (events: readonly MessageEvent[], type: MessageEvent['type']): number => events.findIndex((event) => event.type === type)
 
 /** Changes fields of the first event of a type, without type checks. */
 const event =
@@ -60,19 +59,11 @@ describe('the checker of event grammar', () => {
       'L2',
       'a block that is closed twice',
       ({ events }) =>
-        events.splice(
-          place(events, 'text-end'),
-          0,
-          ...events.slice(place(events, 'text-end'), place(events, 'text-end') + 1),
-        ),
+        events.splice(place(events, 'text-end'), 0, ...events.slice(place(events, 'text-end'), place(events, 'text-end') + 1)),
     ],
     ['L2', 'a delta of another kind', event('text-delta', { type: 'reasoning-delta' })],
     ['L3', 'a gap', event('tool-call-start', { index: 5 })],
-    [
-      'L3',
-      'a part that no event has shown',
-      ({ message }) => (message.content as unknown[]).push({ type: 'custom', kind: 'a.b' }),
-    ],
+    ['L3', 'a part that no event has shown', ({ message }) => (message.content as unknown[]).push({ type: 'custom', kind: 'a.b' })],
     ['L3', 'a part that is not what its events said', part(0, { text: 'two' })],
     ['L3', 'a place that is taken', event('content-part', { index: 0 })],
     ['L4', 'deltas that are not the text', event('text-delta', { delta: 'two ' })],

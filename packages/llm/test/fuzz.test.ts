@@ -84,8 +84,7 @@ describe('complete calls', () => {
       expect(message.timing.totalMs).toBeGreaterThanOrEqual(from)
       expect(message.timing.totalMs).toBeLessThanOrEqual(to)
       const { kind, code } = message.error ?? {}
-      if (end.why === 'idle' || end.why === 'first-part')
-        expect({ kind, code }).toEqual({ kind: 'timeout', code: end.why })
+      if (end.why === 'idle' || end.why === 'first-part') expect({ kind, code }).toEqual({ kind: 'timeout', code: end.why })
       else if (end.why !== 'total') expect(kind).not.toBe('timeout')
     })
     expect([...seen].sort()).toEqual(['first-part', 'grace', 'idle', 'its own end', 'total'])
@@ -131,10 +130,7 @@ function withoutIds(events: readonly MessageEvent[]): readonly unknown[] {
 }
 
 /** L24, L25: the first error is kept. After a finish, only an error of the provider itself counts. */
-function checkError(
-  { stopReason, error, content }: AssistantMessage,
-  taken: readonly LanguageModelV4StreamPart[],
-): void {
+function checkError({ stopReason, error, content }: AssistantMessage, taken: readonly LanguageModelV4StreamPart[]): void {
   const first = taken.find((part) => part.type === 'error')
   if (first && stopReason !== 'aborted') expect(error?.message).toBe((first.error as Error).message)
   else if (taken.some((part) => part.type === 'finish')) expect(stopReason).toBe(content.length > 0 ? 'stop' : 'error')

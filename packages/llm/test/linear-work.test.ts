@@ -82,9 +82,7 @@ describe('the work per stream grows only linearly', () => {
       const reader = streamOf(partsOf('text', deltas)).getReader()
       while (!(await reader.read()).done);
     })
-    const read = await perDelta((deltas) =>
-      readings['a reader to whom events are handed over'](callOf(partsOf('text', deltas))),
-    )
+    const read = await perDelta((deltas) => readings['a reader to whom events are handed over'](callOf(partsOf('text', deltas))))
     // Yielding to the event loop adds a few promises.
     expect(read).toBeLessThan(bare + 0.05)
   })

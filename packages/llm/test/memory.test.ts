@@ -41,20 +41,16 @@ describe('memory', () => {
     ['read event by event', 'for await (const event of stream) void event'],
     ['handed over', 'await readEvents(stream, () => {})'],
     ['drained by result()', 'await stream.result()'],
-  ])(
-    'L99: memory held after many small deltas is proportional to the message, %s',
-    { timeout: 60_000 },
-    async (_, read) => {
-      const { stdout } = await promisify(execFile)(process.execPath, [
-        ...bundledFlags(),
-        '--expose-gc',
-        '--input-type=module',
-        '-e',
-        script(read),
-      ])
-      const { length, retained } = JSON.parse(stdout) as { length: number; retained: number }
-      expect(length).toBe(1_000_000)
-      expect(retained).toBeLessThan(4 * length + 1_000_000)
-    },
-  )
+  ])('L99: memory held after many small deltas is proportional to the message, %s', { timeout: 60_000 }, async (_, read) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...bundledFlags(),
+      '--expose-gc',
+      '--input-type=module',
+      '-e',
+      script(read),
+    ])
+    const { length, retained } = JSON.parse(stdout) as { length: number; retained: number }
+    expect(length).toBe(1_000_000)
+    expect(retained).toBeLessThan(4 * length + 1_000_000)
+  })
 })

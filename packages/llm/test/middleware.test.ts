@@ -64,8 +64,7 @@ describe('middleware of the AI SDK', () => {
 
   it('L62: the model gets the changes of transformParams, the first middleware first', async () => {
     const add = (word: string): LanguageModelMiddleware => ({
-      transformParams: ({ params }) =>
-        Promise.resolve({ ...params, stopSequences: [...(params.stopSequences ?? []), word] }),
+      transformParams: ({ params }) => Promise.resolve({ ...params, stopSequences: [...(params.stopSequences ?? []), word] }),
     })
     const { models, model } = wrapped([add('first'), add('second')])
     await streamMessage({ model: 'acme:big', models, messages: hello }).result()

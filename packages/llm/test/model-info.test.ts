@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  createModels,
-  streamMessage,
-  type AssistantMessage,
-  type ModelInfo,
-  type ModelsOptions,
-  type ResolvedModel,
-} from '../src/index.ts'
+import { createModels, streamMessage, type AssistantMessage, type ModelInfo, type ModelsOptions, type ResolvedModel } from '../src/index.ts'
 import { knownModels } from '../src/models/known-models.ts'
 import { scriptedModel, type Step } from '../src/testing/index.ts'
 import { registry, shop } from './registries.ts'
@@ -49,7 +42,7 @@ describe('information about a model', () => {
     expect(models.info('acme:bi')).toStrictEqual({})
   })
 
-  it('L88: fields that the user leaves out come from the built-in rows, found by the model\'s own name', () => {
+  it("L88: fields that the user leaves out come from the built-in rows, found by the model's own name", () => {
     const known = knownModels.find(({ match }) => match.endsWith('*'))!
     const { contextWindow, maxOutputTokens } = known
     const [, modelId = ''] = `${known.match.slice(0, -1)}-20250101`.split(':')
@@ -120,9 +113,7 @@ describe('a known context window', () => {
   ] as const)('L40: %s with %s tokens in a window of 1000 warns: %s', async (unified, input, warns) => {
     const { warnings = [] } = await ending(unified, input, 5)
     expect(warnings).toEqual(
-      warns
-        ? [{ type: 'other', message: 'context-window-exceeded: 1001 input tokens, but the window has 1000' }]
-        : [],
+      warns ? [{ type: 'other', message: 'context-window-exceeded: 1001 input tokens, but the window has 1000' }] : [],
     )
   })
 

@@ -90,10 +90,10 @@ describe.each(versions)('F22: a model of version %s', (_, modelOf) => {
       cancel: () => void (cancelled = true),
     })
     const model = modelOf([])
-    model.doStream = ((options: { abortSignal?: AbortSignal }) => {
+    model.doStream = (options: { abortSignal?: AbortSignal }) => {
       signal = options.abortSignal
       return Promise.resolve({ stream })
-    })
+    }
     const reading = streamMessage({ model, messages: hello })
     for await (const event of reading) if (event.type === 'text-delta') break
     expect(await reading.result()).toMatchObject({ stopReason: 'aborted', abortReason: 'consumer-left' })
@@ -192,9 +192,7 @@ describe('models that cannot be called', () => {
   it.each(['v1', 'v5', undefined, 4])('L59, L17: version %s is refused with provider, model and version', (version) => {
     const { code, message } = refusalOf(named(version))
     expect(code).toBe('invalid-config')
-    expect(message).toBe(
-      `the model ancient.chat/gpt-1 has specification version "${version}"; supported: "v4", "v3", "v2"`,
-    )
+    expect(message).toBe(`the model ancient.chat/gpt-1 has specification version "${version}"; supported: "v4", "v3", "v2"`)
     const models = createModels({ providers: { ancient: () => named(version) } })
     expect(() => models.resolve('ancient:gpt-1')).toThrow(message)
   })
@@ -219,9 +217,9 @@ describe('models that cannot be called', () => {
       expect(refusalOf('openai/gpt').message).toContain('model "openai/gpt" is only a name: pass models')
       const models = createModels({ providers: {} })
       expect(() => streamMessage({ model: 'openai/gpt', models, messages: hello })).toThrow(LlmError)
-      expect(() =>
-        streamMessage({ model: scriptedModel([]), messages: hello, runtimeParams: { model: 'openai/gpt' } }),
-      ).toThrow('runtimeParams.model "openai/gpt" is only a name')
+      expect(() => streamMessage({ model: scriptedModel([]), messages: hello, runtimeParams: { model: 'openai/gpt' } })).toThrow(
+        'runtimeParams.model "openai/gpt" is only a name',
+      )
       expect(asked).toEqual([])
     } finally {
       delete shared.AI_SDK_DEFAULT_PROVIDER

@@ -147,8 +147,7 @@ describe('checks at creation', () => {
   })
 
   it('L83: defaults that could not be sent, or that choose the model, are refused by their path', () => {
-    const withDefaults = (defaults: object) => (): Models =>
-      createModels({ providers: { acme: { provider: shop().provider, defaults } } })
+    const withDefaults = (defaults: object) => (): Models => createModels({ providers: { acme: { provider: shop().provider, defaults } } })
     expect(refusalOf(withDefaults({ temperature: 3 }))).toContain('providers.acme.defaults.temperature')
     expect(refusalOf(withDefaults({ model: 'acme:big' }))).toContain('providers.acme.defaults.model')
   })

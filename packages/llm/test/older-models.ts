@@ -1,9 +1,4 @@
-import type {
-  LanguageModelV2,
-  LanguageModelV2CallOptions,
-  LanguageModelV2StreamPart,
-  LanguageModelV3StreamPart,
-} from '@ai-sdk/provider'
+import type { LanguageModelV2, LanguageModelV2CallOptions, LanguageModelV2StreamPart, LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { MockLanguageModelV3 } from 'ai/test'
 import type { LanguageModelV4StreamPart } from '../src/index.ts'
 

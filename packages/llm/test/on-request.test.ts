@@ -6,11 +6,19 @@ const messages = [{ role: 'user', content: 'hi' }] as const
 
 function ask(onRequest: ModelRequest['onRequest'], more: Partial<ModelRequest> = {}) {
   const model = scriptedModel([{ text: 'hello' }])
-  const stream = streamMessage({ model, messages, instructions: 'Be brief.', headers: { 'x-key': 'secret' }, runtimeParams: { temperature: 0.5 }, ...(onRequest && { onRequest }), ...more })
+  const stream = streamMessage({
+    model,
+    messages,
+    instructions: 'Be brief.',
+    headers: { 'x-key': 'secret' },
+    runtimeParams: { temperature: 0.5 },
+    ...(onRequest && { onRequest }),
+    ...more,
+  })
   return { model, stream }
 }
 
-it('D55: onRequest gets the input of the provider\'s client, without headers and signal, before the client does', async () => {
+it("D55: onRequest gets the input of the provider's client, without headers and signal, before the client does", async () => {
   const seen: SentRequest[] = []
   const { model, stream } = ask((request) => {
     expect(model.calls).toHaveLength(0)

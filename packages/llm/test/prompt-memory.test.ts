@@ -25,10 +25,12 @@ function stepsOf(steps: number, idOf = (step: number): string => `call-${step}`)
   const messages: Message[] = [{ role: 'user', content: 'go' }]
   for (let step = 0; step < steps; step++) {
     const toolCallId = idOf(step)
-    messages.push(
-      assistant([{ type: 'tool-call', toolCallId, toolName: 'x', input: { step } }], { stopReason: 'tool-calls' }),
-      { role: 'tool-result', toolCallId, toolName: 'x', output: { type: 'text', value: `${step}` } },
-    )
+    messages.push(assistant([{ type: 'tool-call', toolCallId, toolName: 'x', input: { step } }], { stopReason: 'tool-calls' }), {
+      role: 'tool-result',
+      toolCallId,
+      toolName: 'x',
+      output: { type: 'text', value: `${step}` },
+    })
   }
   return frozen(messages)
 }
@@ -50,7 +52,10 @@ describe.each(targets)('a conversation that grows, for $provider', (target) => {
   it.each([
     ['ids of its own', stepsOf(6)],
     ['ids that come again', stepsOf(6, (step) => `call-${step % 2}`)],
-    ['a text between', frozen([...stepsOf(2), assistant([{ type: 'text', text: 'and' }]), ...stepsOf(2, (step) => `more-${step}`).slice(1)])],
+    [
+      'a text between',
+      frozen([...stepsOf(2), assistant([{ type: 'text', text: 'and' }]), ...stepsOf(2, (step) => `more-${step}`).slice(1)]),
+    ],
   ])('L91: so are steps with %s', (_, messages) => {
     for (let length = 1; length <= messages.length; length++) {
       const options = { messages: messages.slice(0, length), model: target }
@@ -62,8 +67,17 @@ describe.each(targets)('a conversation that grows, for $provider', (target) => {
     const origin = { provider: target.provider, modelId: target.modelId }
     const messages = frozen<Message[]>([
       { role: 'user', content: 'go' },
-      assistant([{ type: 'tool-call', toolCallId: 's', toolName: 'search', input: {}, providerExecuted: true }], { ...origin, paused: true }),
-      assistant([{ type: 'tool-result', toolCallId: 's', toolName: 'search', result: 'found' }, { type: 'text', text: 'so' }], origin),
+      assistant([{ type: 'tool-call', toolCallId: 's', toolName: 'search', input: {}, providerExecuted: true }], {
+        ...origin,
+        paused: true,
+      }),
+      assistant(
+        [
+          { type: 'tool-result', toolCallId: 's', toolName: 'search', result: 'found' },
+          { type: 'text', text: 'so' },
+        ],
+        origin,
+      ),
       { role: 'user', content: 'more' },
     ])
     for (let length = 1; length <= messages.length; length++) {

@@ -19,23 +19,19 @@ const promptOf = (messages: readonly Message[], model: Target): LanguageModelV4P
 
 /** Replaces invented results, because a real result may replace them later. */
 const withoutMadeUp = (messages: LanguageModelV4Prompt): unknown[] =>
-  messages.map((message) =>
-    message.role === 'tool' && JSON.stringify(message).includes(noResult) ? 'results' : message,
-  )
+  messages.map((message) => (message.role === 'tool' && JSON.stringify(message).includes(noResult) ? 'results' : message))
 
 /** Cuts the prompt before a turn that the provider has not ended. Its open call is dropped if the conversation continues without it. */
 function ended(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   const answered = new Set(
-    prompt.flatMap((message) => (message.role === 'assistant' ? message.content : [])).flatMap((part) =>
-      part.type === 'tool-result' ? [part.toolCallId] : [],
-    ),
+    prompt
+      .flatMap((message) => (message.role === 'assistant' ? message.content : []))
+      .flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : [])),
   )
   const open = prompt.findIndex(
     (message) =>
       message.role === 'assistant' &&
-      message.content.some(
-        (part) => part.type === 'tool-call' && part.providerExecuted && !answered.has(part.toolCallId),
-      ),
+      message.content.some((part) => part.type === 'tool-call' && part.providerExecuted && !answered.has(part.toolCallId)),
   )
   return open === -1 ? prompt : prompt.slice(0, open)
 }
@@ -82,9 +78,9 @@ describe.each(targets)('any transcript, for $provider', (target) => {
           // The model is called only when all results of its last answer are present.
           if (messages[count]?.role === 'tool-result') continue
           const earlier = withoutMadeUp(ended(promptOf(messages.slice(0, count), target)))
-          const later = whole.slice(0, earlier.length).map((message, index) =>
-            earlier[index] === 'results' && message.role === 'tool' ? 'results' : message,
-          )
+          const later = whole
+            .slice(0, earlier.length)
+            .map((message, index) => (earlier[index] === 'results' && message.role === 'tool' ? 'results' : message))
           expect(later).toEqual(earlier)
         }
       }),

@@ -25,17 +25,17 @@ function roleProblems(prompt: LanguageModelV4Prompt): string[] {
 }
 
 function pairProblems(prompt: LanguageModelV4Prompt): string[] {
-  return prompt.flatMap((message, index) => {
-    const before = prompt[index - 1]
-    const calls = before?.role === 'assistant' ? clientCalls(before.content) : []
-    const results =
-      message.role === 'tool'
-        ? message.content.map((part) => (part.type === 'tool-result' ? part.toolCallId : part.type))
-        : []
-    return JSON.stringify(calls) === JSON.stringify(results)
-      ? []
-      : [`message ${index} answers ${results.join()} where ${calls.join()} was called`]
-  }).concat(endsWithCalls(prompt) ? ['the last message calls tools that nobody answers'] : [])
+  return prompt
+    .flatMap((message, index) => {
+      const before = prompt[index - 1]
+      const calls = before?.role === 'assistant' ? clientCalls(before.content) : []
+      const results =
+        message.role === 'tool' ? message.content.map((part) => (part.type === 'tool-result' ? part.toolCallId : part.type)) : []
+      return JSON.stringify(calls) === JSON.stringify(results)
+        ? []
+        : [`message ${index} answers ${results.join()} where ${calls.join()} was called`]
+    })
+    .concat(endsWithCalls(prompt) ? ['the last message calls tools that nobody answers'] : [])
 }
 
 function endsWithCalls(prompt: LanguageModelV4Prompt): boolean {
@@ -66,9 +66,7 @@ function providerPairProblems(prompt: LanguageModelV4Prompt): string[] {
 
 function idProblems(prompt: LanguageModelV4Prompt): string[] {
   const ids = prompt.flatMap((message) =>
-    message.role === 'assistant'
-      ? message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
-      : [],
+    message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : [])) : [],
   )
   return [
     ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `the id ${id} is used twice`),

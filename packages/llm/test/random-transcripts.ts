@@ -61,12 +61,7 @@ function dialectOf(provider: string): Dialect {
 }
 
 const words = fc.constantFrom('', ' \n', 'word', 'two words', 'lone \ud800 surrogate', '\udc00', 'pair \u{1f600}')
-const values: fc.Arbitrary<JSONValue> = fc.constantFrom<JSONValue>(
-  {},
-  { a: 1 },
-  { deep: ['\ud800', { '\udc00': null }] },
-  { text: '' },
-)
+const values: fc.Arbitrary<JSONValue> = fc.constantFrom<JSONValue>({}, { a: 1 }, { deep: ['\ud800', { '\udc00': null }] }, { text: '' })
 /** Ids from providers, ids that this package derived from them, and ids that cannot be sent. */
 const ownIds = fc.constantFrom('a', 'b', 'a~2', 'a_2', 'b~2~2', '')
 const foreignIds = fc.constantFrom('a', 'b', 'a~2', 'a:b', 'a/b', 'x'.repeat(80), `${'x'.repeat(80)}y`, 'ü\ud800', '')
@@ -87,9 +82,7 @@ const textParts = words.map((value) => ({ type: 'text', text: value }) as const)
 const unknownPart = fc.constant({ type: 'hologram' } as never)
 const content = fc.array(fc.oneof(textParts, files, unknownPart), { maxLength: 3 })
 
-const users: fc.Arbitrary<Message> = fc
-  .oneof(words, content)
-  .map((said) => ({ role: 'user', content: said }) satisfies Message)
+const users: fc.Arbitrary<Message> = fc.oneof(words, content).map((said) => ({ role: 'user', content: said }) satisfies Message)
 
 const outputs: fc.Arbitrary<ToolOutput> = fc.oneof(
   fc.record({ type: fc.constantFrom('text', 'error-text'), value: words }),
@@ -142,10 +135,7 @@ function ownToolParts({ ownTool }: Dialect): fc.Arbitrary<AssistantPart[]> {
     .map(({ id, parts }) => {
       const metadata = ownTool(id)
       const of = { toolCallId: id, toolName: 'web_search' } as const
-      const call = withMetadata(
-        { type: 'tool-call', ...of, input: { query: 'q' }, providerExecuted: true } as const,
-        metadata,
-      )
+      const call = withMetadata({ type: 'tool-call', ...of, input: { query: 'q' }, providerExecuted: true } as const, metadata)
       const result = withMetadata({ type: 'tool-result', ...of, result: [] } as const, metadata)
       return parts === 'call' ? [call] : parts === 'result' ? [result] : [call, result]
     })
@@ -203,4 +193,3 @@ export function transcriptsFor({ provider, modelId }: Target, maxLength = 10): f
   )
   return fc.array(message, { minLength: 1, maxLength, size: 'max' })
 }
-

@@ -1,13 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, vi } from 'vitest'
-import {
-  LlmError,
-  readEvents,
-  streamMessage,
-  type LanguageModelV4StreamPart,
-  type MessageEvent,
-  type MessageStream,
-} from '../src/index.ts'
+import { LlmError, readEvents, streamMessage, type LanguageModelV4StreamPart, type MessageEvent, type MessageStream } from '../src/index.ts'
 import type { ScriptedModel } from '../src/testing/index.ts'
 import { call, finish, hello, messageOf, rawModel, readAll, settle, text, type Call } from './support.ts'
 
@@ -70,8 +63,7 @@ function shouting(stream: MessageStream): MessageStream {
   return {
     ...stream,
     async *[Symbol.asyncIterator]() {
-      for await (const event of stream)
-        yield event.type === 'text-delta' ? { ...event, delta: event.delta.toUpperCase() } : event
+      for await (const event of stream) yield event.type === 'text-delta' ? { ...event, delta: event.delta.toUpperCase() } : event
       return undefined
     },
   }
@@ -108,12 +100,7 @@ describe('pushed events', () => {
     await settle()
     const { events, message } = read(stream)
     expect(await message).toBe(await result)
-    expect(typesOf(events).slice(0, 4)).toEqual([
-      'message-start',
-      'reasoning-start',
-      'reasoning-delta',
-      'reasoning-end',
-    ])
+    expect(typesOf(events).slice(0, 4)).toEqual(['message-start', 'reasoning-start', 'reasoning-delta', 'reasoning-end'])
     expect(events).toContainEqual({ type: 'text-delta', index: 1, delta: 'abcdef' })
     expect(messageOf(events)).toBe(await result)
   })
@@ -181,23 +168,20 @@ describe('pushed events', () => {
     ['text-end', []],
     ['tool-call-start', ['tool-call-end']],
     ['tool-call-delta', ['tool-call-end']],
-  ])(
-    'L2, L29: an abort from the reader at %s ends the message after the event, in order',
-    async (type, closing) => {
-      const { stream } = call(whole)
-      let depth = 0
-      const { events, message } = read(stream, (event) => {
-        depth += 1
-        expect(depth).toBe(1)
-        if (event.type === type) stream.abort('enough')
-        depth -= 1
-      })
-      expect(await message).toMatchObject({ stopReason: 'aborted', abortReason: 'enough' })
-      const aborted = typesOf(events).indexOf(type)
-      expect(typesOf(events).slice(aborted + 1)).toEqual([...closing, 'message-end'])
-      expect(messageOf(events)).toBe(await message)
-    },
-  )
+  ])('L2, L29: an abort from the reader at %s ends the message after the event, in order', async (type, closing) => {
+    const { stream } = call(whole)
+    let depth = 0
+    const { events, message } = read(stream, (event) => {
+      depth += 1
+      expect(depth).toBe(1)
+      if (event.type === type) stream.abort('enough')
+      depth -= 1
+    })
+    expect(await message).toMatchObject({ stopReason: 'aborted', abortReason: 'enough' })
+    const aborted = typesOf(events).indexOf(type)
+    expect(typesOf(events).slice(aborted + 1)).toEqual([...closing, 'message-end'])
+    expect(messageOf(events)).toBe(await message)
+  })
 
   it('L28: an already aborted signal gives the two events', async () => {
     const { events, message } = read(call(whole, { abortSignal: AbortSignal.abort('no') }).stream)
@@ -296,11 +280,5 @@ it('L4: text cut inside a character is pushed whole', async () => {
   ]
   const { events, message } = read(call({ parts, finish: false }).stream)
   await message
-  expect(events.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))).toEqual([
-    'a',
-    '😀b',
-    'c',
-    'd',
-    '\ud83d',
-  ])
+  expect(events.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))).toEqual(['a', '😀b', 'c', 'd', '\ud83d'])
 })

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  LlmError,
-  streamMessage,
-  type LanguageModelV4,
-  type LanguageModelV4StreamPart,
-  type MessageEvent,
-} from '../src/index.ts'
+import { LlmError, streamMessage, type LanguageModelV4, type LanguageModelV4StreamPart, type MessageEvent } from '../src/index.ts'
 import { manualClock, scriptedModel, type Action } from '../src/testing/index.ts'
 import { call, finish, hello, messageOf, rawModel, readAll, resultOf, settle, text, usageOf } from './support.ts'
 
@@ -116,13 +110,7 @@ describe('reading', () => {
       events.push(event)
       if (event.type === 'text-start') expect((await stream.result()).stopReason).toBe('stop')
     }
-    expect(events.map((event) => event.type)).toEqual([
-      'message-start',
-      'text-start',
-      'text-delta',
-      'text-end',
-      'message-end',
-    ])
+    expect(events.map((event) => event.type)).toEqual(['message-start', 'text-start', 'text-delta', 'text-end', 'message-end'])
     expect(events).toContainEqual({ type: 'text-delta', index: 0, delta: 'abcdef' })
   })
 
@@ -132,9 +120,7 @@ describe('reading', () => {
     await settle()
     const events = await readAll(stream)
     expect(messageOf(events)).toBe(await result)
-    expect(events.filter((event) => event.type === 'tool-call-delta')).toEqual([
-      { type: 'tool-call-delta', index: 1, delta: '{"a":1}' },
-    ])
+    expect(events.filter((event) => event.type === 'tool-call-delta')).toEqual([{ type: 'tool-call-delta', index: 1, delta: '{"a":1}' }])
   })
 
   it('L99: deltas of several alternating blocks are joined too while they wait', async () => {
@@ -277,8 +263,7 @@ describe('ending', () => {
       call({ text: 'half', failAfter: { parts: 2, error, as: 'throw' } }).stream.result(),
       call({ error }).stream.result(),
     ])
-    for (const result of results)
-      expect(result).toMatchObject({ stopReason: 'error', error: { kind: 'network', message: 'fetch failed' } })
+    for (const result of results) expect(result).toMatchObject({ stopReason: 'error', error: { kind: 'network', message: 'fetch failed' } })
     expect(results.map(({ content }) => content.length)).toEqual([1, 1, 0])
     expect(results.map(({ error }) => error?.phase)).toEqual(['after-output', 'after-output', 'before-output'])
   })

@@ -17,13 +17,22 @@ it.each([
   expect(text(`/events?ticket=${key}&from=now`)).toBe('/events?ticket=[redacted]&from=now')
 })
 
-it.each(['authorization', 'cookie', 'token', 'apiKey', 'secret', 'password', 'ticket', 'Set-Cookie', 'X-Api-Key', 'access_token', 'clientSecret'])(
-  'V90: by field: the value of %s is removed, whatever it is',
-  (name) => {
-    const { value } = createRedaction()
-    expect(value({ outer: [{ [name]: 'plain' }], [name]: { deep: 1 } })).toEqual({ outer: [{ [name]: '[redacted]' }], [name]: '[redacted]' })
-  },
-)
+it.each([
+  'authorization',
+  'cookie',
+  'token',
+  'apiKey',
+  'secret',
+  'password',
+  'ticket',
+  'Set-Cookie',
+  'X-Api-Key',
+  'access_token',
+  'clientSecret',
+])('V90: by field: the value of %s is removed, whatever it is', (name) => {
+  const { value } = createRedaction()
+  expect(value({ outer: [{ [name]: 'plain' }], [name]: { deep: 1 } })).toEqual({ outer: [{ [name]: '[redacted]' }], [name]: '[redacted]' })
+})
 
 it('V90: accepts more fields and patterns', () => {
   const { value, text } = createRedaction({ fields: ['card-number'], patterns: [/\d{4}-\d{4}/, [/mr \w+/i, '[name]']] })
@@ -33,7 +42,14 @@ it('V90: accepts more fields and patterns', () => {
 
 it('V90: text without secrets stays, and the input is not changed', () => {
   const { value } = createRedaction()
-  const given = { inputTokens: 3, usage: { maxTokens: 5 }, at: new Date(0), bytes: new Uint8Array(2), none: null, text: 'the token limit is 4096' }
+  const given = {
+    inputTokens: 3,
+    usage: { maxTokens: 5 },
+    at: new Date(0),
+    bytes: new Uint8Array(2),
+    none: null,
+    text: 'the token limit is 4096',
+  }
   expect(value(given)).toEqual(given)
   const nested = Object.freeze({ list: Object.freeze(['Bearer abcdefgh12345678']) })
   expect(value(nested)).toEqual({ list: ['Bearer [redacted]'] })
@@ -42,7 +58,9 @@ it('V90: text without secrets stays, and the input is not changed', () => {
 it('V90: accepts a value of any kind, and only text as text', () => {
   const { value, text } = createRedaction()
   for (const plain of [undefined, null, 5, true, Symbol.for('s'), 1n]) expect(value(plain)).toBe(plain)
-  expect(value([undefined, { none: null, gone: undefined, token: undefined }, Object.assign(Object.create(null) as object, { token: 1 })])).toEqual([undefined, { none: null }, { token: '[redacted]' }])
+  expect(
+    value([undefined, { none: null, gone: undefined, token: undefined }, Object.assign(Object.create(null) as object, { token: 1 })]),
+  ).toEqual([undefined, { none: null }, { token: '[redacted]' }])
   for (const given of [undefined, 5, null, {}]) expect(() => text(given as never)).toThrow(/^text must be a text; received/)
 })
 

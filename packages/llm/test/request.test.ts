@@ -107,17 +107,9 @@ describe('the call of the provider', () => {
     const make = (name: string): FunctionTool => ({ name, inputSchema: z.object({ [name]: z.string() }) })
     const names = ['b', 'A', 'a', 'B', 'ä']
     const bytes = (order: readonly string[]): Promise<string> =>
-      optionsOf({ tools: order.map(make), instructions: 'x' }).then(({ abortSignal: _, ...options }) =>
-        JSON.stringify(options),
-      )
+      optionsOf({ tools: order.map(make), instructions: 'x' }).then(({ abortSignal: _, ...options }) => JSON.stringify(options))
     expect(await bytes(names)).toBe(await bytes([...names].reverse()))
-    expect((await optionsOf({ tools: names.map(make) })).tools?.map(({ name }) => name)).toEqual([
-      'A',
-      'B',
-      'a',
-      'b',
-      'ä',
-    ])
+    expect((await optionsOf({ tools: names.map(make) })).tools?.map(({ name }) => name)).toEqual(['A', 'B', 'a', 'b', 'ä'])
   })
 
   it('L91: another process gives the same bytes', async () => {
@@ -180,9 +172,7 @@ describe('the call of the provider', () => {
   it('L91: the schema of an AI SDK tool is used unchanged', async () => {
     const { inputSchema } = tool({ description: 'x', inputSchema: z.object({ n: z.number() }) })
     const { tools } = await optionsOf({ tools: [{ name: 'a', inputSchema }] })
-    expect(tools).toMatchObject([
-      { inputSchema: { type: 'object', properties: { n: { type: 'number' } }, additionalProperties: false } },
-    ])
+    expect(tools).toMatchObject([{ inputSchema: { type: 'object', properties: { n: { type: 'number' } }, additionalProperties: false } }])
   })
 
   it('L17: a schema that cannot be read is a config error of the call, not an exception', async () => {
@@ -205,8 +195,16 @@ describe('the call of the provider', () => {
   it.each<[string, unknown, string]>([
     ['null', null, 'messages[1] must be a message; received null'],
     ['no role', { content: 'x' }, 'messages[1].role must be one of user, assistant, tool-result; received undefined'],
-    ['a user without text', { role: 'user', content: [{ type: 'text' }] }, 'messages[1].content[0].text must be a text; received undefined'],
-    ['an answer of plain text', { role: 'assistant', content: 'Hello' }, 'messages[1].content must be a list of parts; received a text of 5 characters'],
+    [
+      'a user without text',
+      { role: 'user', content: [{ type: 'text' }] },
+      'messages[1].content[0].text must be a text; received undefined',
+    ],
+    [
+      'an answer of plain text',
+      { role: 'assistant', content: 'Hello' },
+      'messages[1].content must be a list of parts; received a text of 5 characters',
+    ],
     [
       'a file whose data is plain text',
       { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'aGk=' }] },
@@ -220,11 +218,31 @@ describe('the call of the provider', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['a misspelled role', { role: 'uesr', content: 'x' }, 'messages[1].role must be one of user, assistant, tool-result; received "uesr"; did you mean user?'],
-    ['a role of other libraries', { role: 'tool', content: [] }, 'messages[1].role must be one of user, assistant, tool-result; received "tool"'],
-    ['a system message', { role: 'system', content: 'x' }, 'messages[1].role must be user, assistant or tool-result; use instructions for a system prompt'],
-    ['a user part of no known type', { role: 'user', content: [{ type: 'image', image: 'x' }] }, 'messages[1].content[0].type must be one of text, file; received "image"'],
-    ['a user part that is a text', { role: 'user', content: ['x'] }, 'messages[1].content[0] must be a text or file part; received a text of 1 character'],
+    [
+      'a misspelled role',
+      { role: 'uesr', content: 'x' },
+      'messages[1].role must be one of user, assistant, tool-result; received "uesr"; did you mean user?',
+    ],
+    [
+      'a role of other libraries',
+      { role: 'tool', content: [] },
+      'messages[1].role must be one of user, assistant, tool-result; received "tool"',
+    ],
+    [
+      'a system message',
+      { role: 'system', content: 'x' },
+      'messages[1].role must be user, assistant or tool-result; use instructions for a system prompt',
+    ],
+    [
+      'a user part of no known type',
+      { role: 'user', content: [{ type: 'image', image: 'x' }] },
+      'messages[1].content[0].type must be one of text, file; received "image"',
+    ],
+    [
+      'a user part that is a text',
+      { role: 'user', content: ['x'] },
+      'messages[1].content[0] must be a text or file part; received a text of 1 character',
+    ],
     [
       'an output of no known type',
       { role: 'tool-result', toolCallId: 'c', toolName: 'x', output: { type: 'jsn', value: 1 } },
@@ -248,7 +266,11 @@ describe('the call of the provider', () => {
   ])('S208: a call that would send only instructions is a config error: %s', async (_, messages) => {
     const model = scriptedModel([])
     const { error } = await streamMessage({ model, messages, instructions: 'Be brief.' }).result()
-    expect(error).toMatchObject({ kind: 'config', retryable: false, message: expect.stringContaining('messages must have content to send') as string })
+    expect(error).toMatchObject({
+      kind: 'config',
+      retryable: false,
+      message: expect.stringContaining('messages must have content to send') as string,
+    })
     expect(model.calls).toHaveLength(0)
   })
 

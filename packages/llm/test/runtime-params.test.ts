@@ -46,9 +46,7 @@ describe('runtime params', () => {
   })
 
   it('L81: providerSpecific is merged by top-level key, and prototype keys are dropped', () => {
-    const evil = JSON.parse(
-      '{"__proto__":{"x":1},"constructor":1,"prototype":2,"kept":{"deep":2}}',
-    ) as RuntimeParams['providerSpecific']
+    const evil = JSON.parse('{"__proto__":{"x":1},"constructor":1,"prototype":2,"kept":{"deep":2}}') as RuntimeParams['providerSpecific']
     const merged = mergeRuntimeParams({ providerSpecific: { a: 1, kept: { gone: 1 } } }, {}, { providerSpecific: evil })
     expect(merged).toStrictEqual({ providerSpecific: { a: 1, kept: { deep: 2 } } })
     expect(Object.getPrototypeOf(merged.providerSpecific)).toBe(Object.prototype)
@@ -246,7 +244,7 @@ describe('settings of a registry in a call', () => {
     expect(Object.entries(providerOptions ?? {})).toStrictEqual([[key, { a: 1 }]])
   })
 
-  it('L35: pings are requested if the client is declared as Anthropic\'s, unless the caller set the option', async () => {
+  it("L35: pings are requested if the client is declared as Anthropic's, unless the caller set the option", async () => {
     const settings = { optionsKey: 'anthropic' }
     expect((await callOf(settings)).providerOptions).toEqual({ anthropic: { includePings: true } })
     const runtimeParams = { providerSpecific: { includePings: false } }

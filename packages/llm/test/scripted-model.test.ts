@@ -16,17 +16,13 @@ describe('scriptedModel', () => {
   it('L100: a call after the last step rejects with its number and the last user text', async () => {
     const model = scriptedModel([{ text: 'one' }])
     await model.doStream(options)
-    await expect(model.doStream(options)).rejects.toThrow(
-      'call 2 is not in the script; the last user text is "and now?"',
-    )
+    await expect(model.doStream(options)).rejects.toThrow('call 2 is not in the script; the last user text is "and now?"')
   })
 
   it('L100: assertDone and using throw when steps are left, naming them', async () => {
     const model = scriptedModel([{ text: 'one' }, { text: 'two' }, { toolCalls: [{ name: 'weather', input: {} }] }])
     await model.doStream(options)
-    expect(() => model.assertDone()).toThrow(
-      '2 scripted steps were not used: step 2 (text "two"), step 3 (tool calls weather)',
-    )
+    expect(() => model.assertDone()).toThrow('2 scripted steps were not used: step 2 (text "two"), step 3 (tool calls weather)')
     const leave = (): void => {
       using left = scriptedModel([{ reasoning: 'hm' }])
       expect(left.calls).toEqual([])
@@ -168,9 +164,7 @@ describe('scriptedModel', () => {
     const waited = partsOf({ parts: [{ wait: Promise.resolve() }, { type: 'ping' }, { close: true }] })
     expect((await waited).map(({ type }) => type)).toEqual(['stream-start', 'response-metadata', 'ping'])
     await expect(partsOf({ parts: [{ wait: Promise.reject(new Error('awaited')) }] })).rejects.toThrow('awaited')
-    await expect(
-      partsOf({ text: 'abc', failAfter: { parts: 2, error: new Error('wire'), as: 'throw' } }),
-    ).rejects.toThrow('wire')
+    await expect(partsOf({ text: 'abc', failAfter: { parts: 2, error: new Error('wire'), as: 'throw' } })).rejects.toThrow('wire')
   })
 
   it('L102: failAfter and hang count parts, not the delays between them', async () => {

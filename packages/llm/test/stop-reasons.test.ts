@@ -26,10 +26,9 @@ describe('stop reasons', () => {
     await new Promise((resolve) => setImmediate(resolve))
     stream.abort('stop')
     expect((await result).stopReason).toBe('aborted')
-    expect(
-      (await resultOf([{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } }, finish('stop')])).error
-        ?.kind,
-    ).toBe('overloaded')
+    expect((await resultOf([{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } }, finish('stop')])).error?.kind).toBe(
+      'overloaded',
+    )
   })
 
   it('L36: after the finish the reason of the provider counts, not the state of the connection', async () => {

@@ -16,10 +16,7 @@ export const finish = (
   raw?: string,
 ): LanguageModelV4StreamPart => ({ type: 'finish', finishReason: { unified, raw }, usage: usageOf(10, 5) })
 
-export function usageOf(
-  input?: number,
-  output?: number,
-): Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage'] {
+export function usageOf(input?: number, output?: number): Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage'] {
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
     outputTokens: { total: output, text: undefined, reasoning: undefined },

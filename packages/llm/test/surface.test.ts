@@ -195,11 +195,14 @@ describe('the visible surface', () => {
     expect(llm.LlmError.isInstance(other)).toBe(true)
     expect(llm.LlmError.isInstance(new Error('x'))).toBe(false)
     expect(llm.LlmError.isInstance(null)).toBe(false)
-    const hostile = new Proxy({}, {
-      has() {
-        throw new Error('looked at')
+    const hostile = new Proxy(
+      {},
+      {
+        has() {
+          throw new Error('looked at')
+        },
       },
-    })
+    )
     expect(llm.LlmError.isInstance(hostile)).toBe(false)
   })
 })

@@ -41,10 +41,7 @@ const answer: Step = {
 }
 
 /** Returns all telemetry of a call as text, and its message. */
-async function told(
-  step: Step,
-  more: Partial<ModelRequest> = {},
-): Promise<{ text: string; message: AssistantMessage }> {
+async function told(step: Step, more: Partial<ModelRequest> = {}): Promise<{ text: string; message: AssistantMessage }> {
   const recorder = record()
   const reports: unknown[] = []
   const channel = tracingChannel<unknown, object>('bowline:llm')
@@ -139,9 +136,7 @@ describe('with content', () => {
     await call({}, { abortSignal: AbortSignal.abort(), telemetry: { content: true } }).stream.result()
     const { attributes } = recorder.span()
     expect(attributes).not.toHaveProperty(['gen_ai.input.messages'])
-    expect(JSON.parse(String(attributes['gen_ai.output.messages']))).toEqual([
-      { role: 'assistant', parts: [], finish_reason: 'aborted' },
-    ])
+    expect(JSON.parse(String(attributes['gen_ai.output.messages']))).toEqual([{ role: 'assistant', parts: [], finish_reason: 'aborted' }])
   })
 })
 
@@ -172,17 +167,14 @@ describe('parts', () => {
       ...about,
       file_id: 'file_1',
     })
-    expect(fileParts({ type: 'text', text: 'a,b' }, 'text/csv')).toEqual([
-      { type: 'text', content: 'a,b', mime_type: 'text/csv' },
-    ])
+    expect(fileParts({ type: 'text', text: 'a,b' }, 'text/csv')).toEqual([{ type: 'text', content: 'a,b', mime_type: 'text/csv' }])
     expect(fileParts({ type: 'data', data: 'AQID' }, 'application/pdf')).toMatchObject([{ modality: 'document' }])
   })
 
   it('L96: every kind of tool output becomes a response', () => {
     const responseOf = (output: unknown): unknown =>
-      inputMessages([
-        { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', output: output as never }] },
-      ])[0]?.parts[0]?.['response']
+      inputMessages([{ role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', output: output as never }] }])[0]
+        ?.parts[0]?.['response']
     expect(responseOf({ type: 'error-text', value: 'no' })).toBe('no')
     expect(responseOf({ type: 'json', value: { a: 1 } })).toEqual({ a: 1 })
     expect(responseOf({ type: 'error-json', value: [1] })).toEqual([1])
@@ -191,10 +183,7 @@ describe('parts', () => {
     expect(responseOf({ type: 'content', value: items })).toEqual([{ type: 'text', content: 'a' }, { type: 'custom' }])
   })
 
-  const messageOf = (
-    content: AssistantMessage['content'],
-    more: Partial<AssistantMessage> = {},
-  ): AssistantMessage => ({
+  const messageOf = (content: AssistantMessage['content'], more: Partial<AssistantMessage> = {}): AssistantMessage => ({
     role: 'assistant',
     id: 'm',
     provider: 'p',

@@ -75,10 +75,7 @@ describe('broken listeners', () => {
     ['a processor that throws at the start', { processors: [processor({ onStart: broken })] }],
     ['a processor that throws at the end', { processors: [processor({ onEnd: broken })] }],
     ['an exporter that throws', { exporters: [exporter(broken)] }],
-    [
-      'an exporter that fails',
-      { exporters: [exporter((_spans, done) => done({ code: failed, error: new Error('down') }))] },
-    ],
+    ['an exporter that fails', { exporters: [exporter((_spans, done) => done({ code: failed, error: new Error('down') }))] }],
     ['an exporter that never answers', { exporters: [exporter(() => {})] }],
     ['a sampler that throws', { sampler: { shouldSample: broken, toString: () => 'broken' } }],
   ])('L94: %s changes no event', async (_name, options) => {
@@ -138,9 +135,10 @@ describe('broken listeners', () => {
   it('L94: an error of the call itself is not taken for a failure of telemetry', () => {
     record()
     const thrown = new Error('of the call')
-    const begin = (): void => observeCall(facts).begin(() => {
-      throw thrown
-    })
+    const begin = (): void =>
+      observeCall(facts).begin(() => {
+        throw thrown
+      })
     expect(begin).toThrow(thrown)
   })
 })

@@ -24,9 +24,7 @@ describe('files that the called model does not accept', () => {
       `user: see, ${image}, ${line('audio')}, ${line('file')}, well?`,
       `user: ${image}, between, ${image}`,
     ])
-    expect(codes(messages, takes({ image: false, file: false, audio: false }))).toEqual(
-      Array.from({ length: 6 }, () => 'file-unsupported'),
-    )
+    expect(codes(messages, takes({ image: false, file: false, audio: false }))).toEqual(Array.from({ length: 6 }, () => 'file-unsupported'))
   })
 
   it('L54: the same holds inside tool results and answers', () => {

@@ -5,12 +5,7 @@ const missing = '"No result was recorded for this call."'
 
 describe('calls and results of a transcript', () => {
   it('L46: a call without a result gets one before the next message and at the end', () => {
-    const messages = [
-      assistant([toolCall('c1'), toolCall('c2')]),
-      result('c2'),
-      user('and?'),
-      assistant([toolCall('c3')]),
-    ]
+    const messages = [assistant([toolCall('c1'), toolCall('c2')]), result('c2'), user('and?'), assistant([toolCall('c3')])]
     expect(shape(messages)).toEqual([
       'assistant: call c1, call c2',
       `tool: result c1=${missing}, result c2="ok"`,
@@ -25,29 +20,14 @@ describe('calls and results of a transcript', () => {
   })
 
   it('L47: a result without a call is removed; of two results the first wins', () => {
-    const messages = [
-      result('ghost'),
-      assistant([toolCall('c')]),
-      result('c', 'first'),
-      result('c', 'second'),
-      user('go'),
-    ]
+    const messages = [result('ghost'), assistant([toolCall('c')]), result('c', 'first'), result('c', 'second'), user('go')]
     expect(shape(messages)).toEqual(['assistant: call c', 'tool: result c="first"', 'user: go'])
     expect(codes(messages)).toEqual(['orphan-result', 'duplicate-result'])
   })
 
   it('L48: a late result moves to its call; results are in the order of the calls', () => {
-    const messages = [
-      assistant([toolCall('c1'), toolCall('c2')]),
-      result('c2', 'two'),
-      user('hurry'),
-      result('c1', 'one'),
-    ]
-    expect(shape(messages)).toEqual([
-      'assistant: call c1, call c2',
-      'tool: result c1="one", result c2="two"',
-      'user: hurry',
-    ])
+    const messages = [assistant([toolCall('c1'), toolCall('c2')]), result('c2', 'two'), user('hurry'), result('c1', 'one')]
+    expect(shape(messages)).toEqual(['assistant: call c1, call c2', 'tool: result c1="one", result c2="two"', 'user: hurry'])
     expect(codes(messages)).toEqual(['moved-result'])
   })
 
@@ -99,11 +79,7 @@ describe('calls and results of a transcript', () => {
 
   it('L50: a call without id or name is removed with its result; an invalid call with a result has empty input', () => {
     const messages = [
-      assistant([
-        toolCall(''),
-        toolCall('n', { toolName: '' }),
-        toolCall('bad', { input: {}, invalid: 'not-json', inputText: '{"a' }),
-      ]),
+      assistant([toolCall(''), toolCall('n', { toolName: '' }), toolCall('bad', { input: {}, invalid: 'not-json', inputText: '{"a' })]),
       result(''),
       result('n'),
       result('bad'),
@@ -143,15 +119,8 @@ describe('calls and results of a transcript', () => {
     const errored = assistant([text('half'), toolCall('c')], { stopReason: 'error' })
     expect(shape([errored, user('again')])).toEqual(['user: again'])
     expect(codes([errored, user('again')])).toEqual(['dropped-message'])
-    expect(shape([errored, result('c'), user('again')])).toEqual([
-      'assistant: half, call c',
-      'tool: result c="ok"',
-      'user: again',
-    ])
-    expect(shape([errored, user('again')], { history: { errored: 'keep' } })).toEqual([
-      'assistant: half',
-      'user: again',
-    ])
+    expect(shape([errored, result('c'), user('again')])).toEqual(['assistant: half, call c', 'tool: result c="ok"', 'user: again'])
+    expect(shape([errored, user('again')], { history: { errored: 'keep' } })).toEqual(['assistant: half', 'user: again'])
   })
 
   it('L92: a longer transcript leaves the earlier prompt unchanged, with repairs and renamed ids', () => {

@@ -37,11 +37,7 @@ describe('tools that the provider runs itself', () => {
     const both = assistant([searches('s'), toolCall('c')], { stopReason: 'tool-calls' })
     expect(shape([both, result('c')])).toEqual(['assistant: call s, call c', 'tool: result c="ok"'])
     const answered = [both, result('c'), assistant([found('s'), text('done')])]
-    expect(shape(answered)).toEqual([
-      'assistant: call s, call c',
-      'tool: result c="ok"',
-      'assistant: result s=1, done',
-    ])
+    expect(shape(answered)).toEqual(['assistant: call s, call c', 'tool: result c="ok"', 'assistant: result s=1, done'])
     expect(codes(answered)).toEqual([])
     expect(shape([both, result('c'), assistant([text('done')])])[0]).toBe('assistant: call c')
     expect(shape([both, result('c'), user('go')])[0]).toBe('assistant: call c')
@@ -49,10 +45,7 @@ describe('tools that the provider runs itself', () => {
 
   it('L56: a paused turn goes on in the next answer', () => {
     const paused = assistant([text('wait'), searches('s')], { paused: true })
-    expect(shape([paused, assistant([found('s'), text('done')])])).toEqual([
-      'assistant: wait, call s',
-      'assistant: result s=1, done',
-    ])
+    expect(shape([paused, assistant([found('s'), text('done')])])).toEqual(['assistant: wait, call s', 'assistant: result s=1, done'])
   })
 
   it('L56: an answer that is not sent does not end the turn', () => {

@@ -52,11 +52,7 @@ const valid: readonly Message[] = [
 
 describe('transcript to prompt', () => {
   it('L41: conversion is pure: same input, same bytes, and the input stays unchanged', () => {
-    const messages = deepFreeze([
-      ...valid,
-      assistant([toolCall('c1'), toolCall('a b')], { provider: 'other' }),
-      user('a\ud800'),
-    ])
+    const messages = deepFreeze([...valid, assistant([toolCall('c1'), toolCall('a b')], { provider: 'other' }), user('a\ud800')])
     const first = convert(messages, { instructions: 'be brief' })
     expect(JSON.stringify(convert(structuredClone(messages), { instructions: 'be brief' }))).toBe(JSON.stringify(first))
   })
@@ -93,9 +89,9 @@ describe('transcript to prompt', () => {
       },
       { type: 'tool-call', toolCallId: 'c2', toolName: 'x', input: { a: 1 } },
     ])
-    expect(
-      convert([assistant([{ type: 'text', text: '', providerMetadata: { acme: { a: 1 } } }])]).prompt[0]?.content,
-    ).toEqual([{ type: 'text', text: '', providerOptions: { acme: { a: 1 } } }])
+    expect(convert([assistant([{ type: 'text', text: '', providerMetadata: { acme: { a: 1 } } }])]).prompt[0]?.content).toEqual([
+      { type: 'text', text: '', providerOptions: { acme: { a: 1 } } },
+    ])
   })
 
   it('L44: another model gets no metadata, no sealed reasoning and nothing that only its origin understands', () => {
@@ -118,17 +114,13 @@ describe('transcript to prompt', () => {
       result('a/b'),
     ]
     const { prompt } = convert(messages)
-    const ids = (index: number): string[] =>
-      ((prompt[index]?.content ?? []) as { toolCallId: string }[]).map((part) => part.toolCallId)
+    const ids = (index: number): string[] => ((prompt[index]?.content ?? []) as { toolCallId: string }[]).map((part) => part.toolCallId)
     expect(new Set(ids(0)).size).toBe(4)
     // OpenAI's chat interface allows at most 40 characters.
     for (const id of ids(0)) expect(id).toMatch(/^[\w-]{1,40}$/)
     expect(ids(1)).toEqual(ids(0))
     expect(ids(0)[3]).toBe('fine_1-A')
-    expect(shape([assistant([toolCall('a:b')]), result('a:b')])).toEqual([
-      'assistant: call a:b',
-      'tool: result a:b="ok"',
-    ])
+    expect(shape([assistant([toolCall('a:b')]), result('a:b')])).toEqual(['assistant: call a:b', 'tool: result a:b="ok"'])
   })
 
   it('L45: a rewritten id depends only on the original id, and never equals another one', () => {
@@ -230,9 +222,7 @@ describe('transcript to prompt', () => {
 
   it('L55: a file URL is passed on unchanged and never opened', () => {
     const url = 'gs://bucket/My File.png'
-    const { prompt } = convert([
-      { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { type: 'url', url } }] },
-    ])
+    const { prompt } = convert([{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { type: 'url', url } }] }])
     expect(prompt[0]?.content[0]).toMatchObject({ data: { type: 'url', url: new URL(url), originalUrl: url } })
   })
 
@@ -266,10 +256,7 @@ describe('transcript to prompt', () => {
         ...repeat(count, (n) => result(`c${count - 1 - n}`)),
       ],
       'the same id for all calls': (count) => repeat(count, () => [assistant([toolCall('c')]), result('c')]).flat(),
-      'all results late': (count) => [
-        ...repeat(count, () => assistant([toolCall('c')])),
-        ...repeat(count, () => result('c')),
-      ],
+      'all results late': (count) => [...repeat(count, () => assistant([toolCall('c')])), ...repeat(count, () => result('c'))],
     }
     for (const [name, transcript] of Object.entries(transcripts)) {
       const looksAt = (messages: readonly Message[]): number => {

@@ -15,9 +15,7 @@ const standard = {
     vendor: 'acme',
     validate: (value: unknown) => {
       const city = (value as { city?: unknown }).city
-      return typeof city === 'string'
-        ? { value: { city, unit: 'C' } }
-        : { issues: [{ message: 'not a string', path: [{ key: 'city' }] }] }
+      return typeof city === 'string' ? { value: { city, unit: 'C' } } : { issues: [{ message: 'not a string', path: [{ key: 'city' }] }] }
     },
     jsonSchema: { input: () => ({ ...shape }), output: () => ({ ...shape }) },
   },
@@ -58,11 +56,23 @@ describe('schemas', () => {
     ['a number', () => 7, 'the schema must return { value } or { issues } with reasons; received 7'],
     ['null', () => null, 'the schema must return { value } or { issues } with reasons; received null'],
     ['nothing', () => undefined, 'the schema must return { value } or { issues } with reasons; received undefined'],
-    ['neither value nor issues', () => ({ success: true }), 'the schema must return { value } or { issues } with reasons; received an object'],
+    [
+      'neither value nor issues',
+      () => ({ success: true }),
+      'the schema must return { value } or { issues } with reasons; received an object',
+    ],
     ['a promise of a number', () => Promise.resolve(7), 'the schema must return { value } or { issues } with reasons; received 7'],
-    ['a promise as value', () => ({ value: Promise.reject(new Error('late')) }), 'the schema must return { value } or { issues } with reasons; received a promise: await it first'],
+    [
+      'a promise as value',
+      () => ({ value: Promise.reject(new Error('late')) }),
+      'the schema must return { value } or { issues } with reasons; received a promise: await it first',
+    ],
     ['no list of issues', () => ({ issues: 7 }), 'the schema must return { value } or { issues } with reasons; received 7'],
-    ['a promise of issues', () => ({ issues: Promise.reject(new Error('late')) }), 'the schema must return { value } or { issues } with reasons; received a promise: await it first'],
+    [
+      'a promise of issues',
+      () => ({ issues: Promise.reject(new Error('late')) }),
+      'the schema must return { value } or { issues } with reasons; received a promise: await it first',
+    ],
     ['a value with issues', () => ({ value: {}, issues: [{ message: 'not this city' }] }), 'not this city'],
     ['no issues in the list', () => ({ issues: [] }), 'the schema must return { value } or { issues } with reasons; received a list of 0'],
   ])('L104: a Standard Schema that returns %s refuses the value and says why', async (_what, returned, message) => {
@@ -296,7 +306,11 @@ describe('jsonSchemaOf', () => {
   })
 
   it('returns that of zod', () => {
-    expect(jsonSchemaOf(z.object({ city: z.string() }))).toMatchObject({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] })
+    expect(jsonSchemaOf(z.object({ city: z.string() }))).toMatchObject({
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+    })
   })
 
   it('returns undefined for a schema that must be loaded, until it was', async () => {

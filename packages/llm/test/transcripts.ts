@@ -11,10 +11,7 @@ import {
 const model = { provider: 'acme.chat', modelId: 'm1' }
 
 export const user = (content: string): Message => ({ role: 'user', content })
-export const assistant = (
-  content: readonly AssistantPart[],
-  more: Partial<AssistantMessage> = {},
-): AssistantMessage => ({
+export const assistant = (content: readonly AssistantPart[], more: Partial<AssistantMessage> = {}): AssistantMessage => ({
   role: 'assistant',
   id: 'msg',
   content,
@@ -40,10 +37,8 @@ export const result = (toolCallId: string, value = 'ok'): ToolResultMessage => (
 })
 export const text = (value: string): AssistantPart => ({ type: 'text', text: value })
 
-export const convert = (
-  messages: readonly Message[],
-  more: Partial<ToPromptOptions> = {},
-): ReturnType<typeof toPrompt> => toPrompt({ messages, model, ...more })
+export const convert = (messages: readonly Message[], more: Partial<ToPromptOptions> = {}): ReturnType<typeof toPrompt> =>
+  toPrompt({ messages, model, ...more })
 export const codes = (messages: readonly Message[], more?: Partial<ToPromptOptions>): string[] =>
   convert(messages, more).repairs.map(({ code }) => code)
 

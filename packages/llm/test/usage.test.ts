@@ -4,9 +4,7 @@ import { requestLength } from '../src/usage/request-length.ts'
 import { completeUsage, estimateMissing, noUsage } from '../src/usage/usage.ts'
 import { resultOf, text, usageOf } from './support.ts'
 
-const finishWith = (
-  usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage'],
-): LanguageModelV4StreamPart => ({
+const finishWith = (usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): LanguageModelV4StreamPart => ({
   type: 'finish',
   finishReason: { unified: 'stop', raw: undefined },
   usage,
@@ -117,10 +115,7 @@ describe('usage', () => {
   })
 
   it('L71: addUsage treats a number as missing only if both sides miss it, and carries estimated', () => {
-    const sum = addUsage(
-      { inputTokens: 1, outputTokens: 2, raw: { a: 1 } },
-      { inputTokens: 3, reasoningTokens: 4, estimated: true },
-    )
+    const sum = addUsage({ inputTokens: 1, outputTokens: 2, raw: { a: 1 } }, { inputTokens: 3, reasoningTokens: 4, estimated: true })
     expect(sum).toEqual({ inputTokens: 4, outputTokens: 2, reasoningTokens: 4, estimated: true })
     expect(addUsage({}, {})).toEqual({})
   })

@@ -15,5 +15,11 @@ export const names = configChecks.listOf(configChecks.checkName)
 
 /** Checks for a whole number above 0, or `Infinity` for no limit. */
 export const limit: ArgumentCheck = (path, value) => {
-  if (value !== undefined) configChecks.checkRequired(path, value, 'a whole number from 1, or Infinity', (given) => given === Infinity || (Number.isSafeInteger(given) && Number(given) > 0))
+  if (value !== undefined)
+    configChecks.checkRequired(
+      path,
+      value,
+      'a whole number from 1, or Infinity',
+      (given) => given === Infinity || (Number.isSafeInteger(given) && Number(given) > 0),
+    )
 }

@@ -7,7 +7,20 @@ import type { LogOptions } from './observe/log-observer.ts'
 import type { AgentAccess, CorsOptions, RouteOptions, ServerOptions } from './options.ts'
 import { ServerError } from './server-error.ts'
 
-const { checkBoolean, checkFields, checkFunction, checkItems, checkKeys, checkObject, checkOneOf, checkRequired, checkText, optional, record, valuesOf } = configChecks
+const {
+  checkBoolean,
+  checkFields,
+  checkFunction,
+  checkItems,
+  checkKeys,
+  checkObject,
+  checkOneOf,
+  checkRequired,
+  checkText,
+  optional,
+  record,
+  valuesOf,
+} = configChecks
 
 const access: FieldChecks<AgentAccess> = {
   description: checkText,
@@ -67,7 +80,10 @@ const options: FieldChecks<ServerOptions> = {
 /**
  * Refuses unknown options, values of the wrong type, and agents that the runtime does not have. `more` holds options of a wrapper.
  */
-export function checkServerOptions(given: Pick<ServerOptions, 'runtime' | 'agents' | 'defaultAgent'>, more: Readonly<Record<string, ArgumentCheck>> = {}): void {
+export function checkServerOptions(
+  given: Pick<ServerOptions, 'runtime' | 'agents' | 'defaultAgent'>,
+  more: Readonly<Record<string, ArgumentCheck>> = {},
+): void {
   checkRequired('options', given, 'an object', isFields)
   checkFields('options', given, { ...options, ...more })
   const { runtime, agents = {}, defaultAgent } = given
@@ -78,7 +94,8 @@ export function checkServerOptions(given: Pick<ServerOptions, 'runtime' | 'agent
 }
 
 function checkOrigin(path: string, value: unknown): void {
-  const isOrigin = (given: unknown): boolean => typeof given === 'string' && (given === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\sA-Z]+$/.test(given))
+  const isOrigin = (given: unknown): boolean =>
+    typeof given === 'string' && (given === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\sA-Z]+$/.test(given))
   checkRequired(path, value, 'an origin such as https://app.example, without a path, or "*"', isOrigin)
 }
 

@@ -15,14 +15,7 @@ import { defaultLimits, limitFaults, type SocketLimits } from './limits.ts'
 import { createMcpService } from './mcp/mcp-service.ts'
 import { observerOf } from './observe/observer-of.ts'
 import { redactingLogger } from './observe/redacting-logger.ts'
-import {
-  consoleLogger,
-  defaultDrainMs,
-  defaultHeartbeatMs,
-  corsFaults,
-  systemServerIds,
-  type ServerOptions,
-} from './options.ts'
+import { consoleLogger, defaultDrainMs, defaultHeartbeatMs, corsFaults, systemServerIds, type ServerOptions } from './options.ts'
 import { problemBody } from './problems.ts'
 import { RateLimits } from './rate/rate-limits.ts'
 import { RunningRuns } from './rate/running-runs.ts'

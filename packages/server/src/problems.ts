@@ -97,7 +97,11 @@ type FaultyCode = 'invalid-body' | 'invalid-query' | 'invalid-input'
  * Returns the refusal of a request with these faults. The detail holds the first fault and the number of others. `root` names the
  * place whose path is empty.
  */
-export function faulty(code: FaultyCode, faults: readonly Fault[], { root = '', cause }: { readonly root?: string; readonly cause?: unknown } = {}): ProblemError {
+export function faulty(
+  code: FaultyCode,
+  faults: readonly Fault[],
+  { root = '', cause }: { readonly root?: string; readonly cause?: unknown } = {},
+): ProblemError {
   const errors = boundFaults(faults)
   const { path = '', message = titleOf(code) } = errors[0] ?? {}
   const place = path || root

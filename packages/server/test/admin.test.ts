@@ -42,20 +42,36 @@ function losing(): { readonly fetch: typeof fetch; readonly tries: () => number 
 /** Creates models whose answer costs 0.002. */
 function pricedModels() {
   const model = scriptedModel(() => ({ text: 'Here.', usage: { input: 1_000, output: 500 } }))
-  return createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 1_000 } } })
+  return createModels({
+    providers: { test: { languageModel: () => model } },
+    models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 1_000 } },
+  })
 }
 
-const connect = (url: string, options: Partial<AdminOptions> = {}) => createAdmin({ baseUrl: url, clock: clientClock, random: () => 0, ...options })
+const connect = (url: string, options: Partial<AdminOptions> = {}) =>
+  createAdmin({ baseUrl: url, clock: clientClock, random: () => 0, ...options })
 
 describe.each(stores)('the admin client against $name', ({ make }) => {
   it('V103, S210: creates, lists, pauses, resumes and deletes schedules, each once though the first answer to every request is lost', async () => {
     const clock = manualClock(noon)
-    const { url, execute, runtime } = await bench({ store: make(), clock, runtimeOptions: { clock }, steps: [{ text: 'One.' }, { text: 'Two.' }] })
+    const { url, execute, runtime } = await bench({
+      store: make(),
+      clock,
+      runtimeOptions: { clock },
+      steps: [{ text: 'One.' }, { text: 'Two.' }],
+    })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }))
     const lost = losing()
     const { schedules } = connect(url, { fetch: lost.fetch }).session('mine')
     const made = await schedules.create({ every: minuteMs, input: 'What is new?', onBusy: 'skip' })
-    expect(made).toMatchObject({ every: minuteMs, status: 'active', input: { role: 'user', content: 'What is new?' }, onMissed: 'once', onBusy: 'skip', nextAt: noon + minuteMs })
+    expect(made).toMatchObject({
+      every: minuteMs,
+      status: 'active',
+      input: { role: 'user', content: 'What is new?' },
+      onMissed: 'once',
+      onBusy: 'skip',
+      nextAt: noon + minuteMs,
+    })
     expect(await schedules.list()).toEqual([made])
     const named = await schedules.create({ id: 'a daily/one', cron: '30 7 * * 1-5', timeZone: 'Europe/Oslo', input: say('Good morning.') })
     expect(named).toMatchObject({ id: 'a daily/one', cron: '30 7 * * 1-5', timeZone: 'Europe/Oslo' })
@@ -68,7 +84,10 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     expect(await schedules.list()).toEqual([])
     expect(lost.tries() % 2).toBe(0)
     await expect(schedules.pause('nobody')).rejects.toMatchObject({ code: 'unknown-schedule', status: 404 })
-    await expect(schedules.create({ cron: 'at noon', input: 'x' })).rejects.toMatchObject({ code: 'invalid-input', problem: { errors: [{ path: 'cron' }] } })
+    await expect(schedules.create({ cron: 'at noon', input: 'x' })).rejects.toMatchObject({
+      code: 'invalid-input',
+      problem: { errors: [{ path: 'cron' }] },
+    })
     await expect(connect(url).session('other').schedules.list()).rejects.toMatchObject({ code: 'session-missing' })
   })
 
@@ -80,7 +99,10 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await session.label(question?.id ?? '', 'Start')
     await session.label(answer?.id ?? '', 'Old end')
     const { labels } = connect(url).session('mine')
-    expect(await labels()).toMatchObject([{ entryId: question?.id, text: 'Start' }, { entryId: answer?.id, text: 'Old end' }])
+    expect(await labels()).toMatchObject([
+      { entryId: question?.id, text: 'Start' },
+      { entryId: answer?.id, text: 'Old end' },
+    ])
     await session.switchTo(question?.id ?? '')
     expect(await labels()).toEqual([])
     const leaf = (await session.branches()).branches.find(({ active }) => !active)?.leaf ?? ''
@@ -89,13 +111,19 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
   })
 
   it('V103, S213: lists failed deliveries by pages and sends them again', async () => {
-    const runtimeOptions = { notify: { url: 'https://hooks.example/', events: ['settled'], secret: 'a secret of sixteen characters', retentionMs: 1 }, webhooks: { resolve: () => Promise.resolve([]) } } as const
+    const runtimeOptions = {
+      notify: { url: 'https://hooks.example/', events: ['settled'], secret: 'a secret of sixteen characters', retentionMs: 1 },
+      webhooks: { resolve: () => Promise.resolve([]) },
+    } as const
     const { url, execute } = await bench({ store: make(), runtimeOptions, steps: [{ text: 'One.' }, { text: 'Two.' }] })
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: {} }))
     await allFrames(await execute({ sessionId: 'mine', input: say('second') }))
     const { notices } = connect(url).session('mine')
     await expect.poll(async () => (await notices.list({ state: 'failed' })).notices.length, { timeout: 20_000 }).toBe(2)
-    const { notices: [newest], nextCursor = '' } = await notices.list({ limit: 1 })
+    const {
+      notices: [newest],
+      nextCursor = '',
+    } = await notices.list({ limit: 1 })
     expect(newest).toMatchObject({ n: 2, hook: 'default', type: 'settled', state: 'failed' })
     expect((await notices.list({ limit: 1, cursor: nextCursor })).notices).toMatchObject([{ n: 1 }])
     expect(await notices.resend(newest?.id ?? '')).toMatchObject({ id: newest?.id, state: 'pending' })
@@ -119,7 +147,9 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     const callers = { reader: ['sessions:read'], owner: ['admin'], nobody: [] } satisfies Record<string, Scope[]>
     const tokens = await Promise.all(Object.entries(callers).map(([id, scopes]) => createToken({ id, tenant: 'acme', scopes })))
     const [reader = '', owner = '', nobody = ''] = tokens.map(({ token }) => token)
-    const configs = tokens.map(({ config }) => (config.id === 'reader' ? { ...config, expiresAt: new Date(expiresAt).toISOString() } : config))
+    const configs = tokens.map(({ config }) =>
+      config.id === 'reader' ? { ...config, expiresAt: new Date(expiresAt).toISOString() } : config,
+    )
     const { url, get } = await bench({ store: make(), clock, auth: { tokens: configs } })
     const me = async (token: string) => connect(url, { token }).me()
     expect(await me(reader)).toEqual({ id: 'reader', tenant: 'acme', scopes: ['sessions:read'], expiresAt })
@@ -141,7 +171,12 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     const [writer = '', payer = '', other = ''] = tokens.map(({ token }) => token)
     const agents = [defineAgent({ name: 'assistant', model: 'test:m', models: pricedModels() })]
     const tenantBudget = { maxCost: (tenant: string) => (tenant === 'acme' ? '0.01' : undefined), window: 'day' } as const
-    const { url, execute } = await bench({ store: make(), clock, runtimeOptions: { clock, agents, tenantBudget }, auth: { tokens: tokens.map(({ config }) => config) } })
+    const { url, execute } = await bench({
+      store: make(),
+      clock,
+      runtimeOptions: { clock, agents, tenantBudget },
+      auth: { tokens: tokens.map(({ config }) => config) },
+    })
     const spending = async (token: string) => connect(url, { token }).tenantSpending()
     const window = { currency: 'USD', windowStartsAt: Date.UTC(2026, 10, 26), windowEndsAt: Date.UTC(2026, 10, 27) }
     expect(await spending(payer)).toEqual({ tenant: 'acme', maxCost: '0.01', left: 0.01, ...window })
@@ -165,8 +200,14 @@ it('D57: fields of a verifier beside the principal are not returned, and a serve
 it('V103: without a budget the route does not exist, and a limit that cannot be read is a fault of the server', async () => {
   const without = await bench()
   await expect(connect(without.url).tenantSpending()).rejects.toMatchObject({ code: 'route-not-found', status: 404 })
-  const failing = await bench({ runtimeOptions: { tenantBudget: { maxCost: () => Promise.reject(new Error('no database')), window: 'day' } } })
-  await expect(connect(failing.url).tenantSpending()).rejects.toMatchObject({ code: 'internal', status: 500, message: 'The server failed.' })
+  const failing = await bench({
+    runtimeOptions: { tenantBudget: { maxCost: () => Promise.reject(new Error('no database')), window: 'day' } },
+  })
+  await expect(connect(failing.url).tenantSpending()).rejects.toMatchObject({
+    code: 'internal',
+    status: 500,
+    message: 'The server failed.',
+  })
   expect(failing.faults).toHaveLength(1)
 })
 
@@ -188,8 +229,13 @@ it('the example of the documentation of the admin client runs unchanged against 
   await expect.poll(async () => (await failed()).length, { timeout: 20_000 }).toBe(1)
   const before = await failed()
   const script = example.replace('http://127.0.0.1:8787', url)
-  const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env: { ...process.env, BOWLINE_TOKEN: token } })
+  const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], {
+    cwd: folder,
+    env: { ...process.env, BOWLINE_TOKEN: token },
+  })
   expect(stdout).toBe("active 0.002 0.008 USD acme [ 'admin' ]\n")
   expect((await runtime.session(key).schedules.list()).map(({ id, status }) => [id, status])).toEqual([['news', 'paused']])
-  await expect.poll(async () => (await failed()).map(({ id, attempts }) => [id, attempts > (before[0]?.attempts ?? 0)]), { timeout: 20_000 }).toEqual([[before[0]?.id, true]])
+  await expect
+    .poll(async () => (await failed()).map(({ id, attempts }) => [id, attempts > (before[0]?.attempts ?? 0)]), { timeout: 20_000 })
+    .toEqual([[before[0]?.id, true]])
 })

@@ -17,36 +17,89 @@ const isRefusal = (error: unknown): error is Error => root.ServerError.isInstanc
 const none: readonly Kind[] = []
 const anyText: readonly Kind[] = ['text', 'empty']
 const amount: readonly Kind[] = ['number', 'fraction']
-const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
+const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> =>
+  Object.fromEntries(paths.map((path) => [path, kinds]))
 
-const token = () => ({ id: 'ci', hash: `sha256:${'0'.repeat(64)}` as const, tenant: 'demo', scopes: ['admin' as const], expiresAt: '2030-01-01', disabled: true })
+const token = () => ({
+  id: 'ci',
+  hash: `sha256:${'0'.repeat(64)}` as const,
+  tenant: 'demo',
+  scopes: ['admin' as const],
+  expiresAt: '2030-01-01',
+  disabled: true,
+})
 const jwt = () => ({ secret: 'x'.repeat(32), issuer: 'i', audience: 'a', tenantClaim: 't', scopeClaim: 's', algorithms: ['HS256'] })
 const auth = (): root.Auth => ({ tokens: [token()], jwt: jwt() })
 const authTakes = (path: string): Record<string, readonly Kind[]> => ({
   [path]: ['function'],
   ...places(['text'], `${path}.tokens[0].tenant`, `${path}.tokens[0].id`),
-  ...places(none, `${path}.tokens[0].hash`, `${path}.tokens[0].scopes[0]`, `${path}.tokens[0].expiresAt`, `${path}.jwt.secret`, `${path}.jwt.algorithms[0]`),
+  ...places(
+    none,
+    `${path}.tokens[0].hash`,
+    `${path}.tokens[0].scopes[0]`,
+    `${path}.tokens[0].expiresAt`,
+    `${path}.jwt.secret`,
+    `${path}.jwt.algorithms[0]`,
+  ),
 })
 const limits = (): Required<root.Limits> => ({
-  ...{ bodyBytes: 7, headerBytes: 7, headersTimeoutMs: 7, bodyTimeoutMs: 7, jsonDepth: 7, jsonKeys: 7, requestsPerMinute: 7, workPerMinute: 7 },
-  ...{ authFailuresPerMinute: 7, runsPerTenant: 7, streams: 7, streamsPerPrincipal: 7, streamsPerSession: 7, streamBufferBytes: 7, slowReaderMs: 7 },
-  ...{ streamMaxAgeMs: 7, queuedRunsPerSession: 7 },
+  bodyBytes: 7,
+  headerBytes: 7,
+  headersTimeoutMs: 7,
+  bodyTimeoutMs: 7,
+  jsonDepth: 7,
+  jsonKeys: 7,
+  requestsPerMinute: 7,
+  workPerMinute: 7,
+  authFailuresPerMinute: 7,
+  runsPerTenant: 7,
+  streams: 7,
+  streamsPerPrincipal: 7,
+  streamsPerSession: 7,
+  streamBufferBytes: 7,
+  slowReaderMs: 7,
+  streamMaxAgeMs: 7,
+  queuedRunsPerSession: 7,
 })
 const logger = (): root.Logger => ({ info: () => undefined, warn: () => undefined, error: () => undefined })
 const metrics = (): root.Metrics => ({ contentType: 'text/plain', text: () => Promise.resolve('') })
 const limiter: root.CreateRateLimiter = () => ({ take: () => Promise.reject(new Error('no')), look: () => Promise.reject(new Error('no')) })
 
 const serverOptions = (): root.ServerOptions => ({
-  ...{ runtime: idleRuntime(), orchestration: createOrchestration({ store: memoryStore().state }), auth: auth(), defaultAgent: 'assistant', mayUse: () => true, requests: recordRequests({ store: memoryStore() }), limits: limits() },
+  runtime: idleRuntime(),
+  orchestration: createOrchestration({ store: memoryStore().state }),
+  auth: auth(),
+  defaultAgent: 'assistant',
+  mayUse: () => true,
+  requests: recordRequests({ store: memoryStore() }),
+  limits: limits(),
   agents: {
     assistant: {
-      ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, clientOutput: true, onBusy: ['queue'] },
+      description: 'd',
+      capabilities: ['c'],
+      clientTools: 'any',
+      models: ['m'],
+      runtimeParams: ['seed'],
+      clientHistory: true,
+      clientOutput: true,
+      onBusy: ['queue'],
     },
   },
-  ...{ download: () => Promise.reject(new Error('no')), rateLimiter: limiter, cors: { origins: ['https://app.example'], credentials: true } },
-  ...{ hosts: ['app.example'], trustedProxies: ['10.0.0.0/8'], routes: { chat: true, openapi: true, metrics: true, mcp: true }, basePath: '/b' },
-  ...{ heartbeatMs: 7, clock: systemClock, ids: { next: () => 'id' }, logger: logger(), log: { content: true }, metrics: metrics() },
-  ...{ redact: { fields: ['pin'], patterns: [/x/] }, onAudit: () => undefined },
+  download: () => Promise.reject(new Error('no')),
+  rateLimiter: limiter,
+  cors: { origins: ['https://app.example'], credentials: true },
+  hosts: ['app.example'],
+  trustedProxies: ['10.0.0.0/8'],
+  routes: { chat: true, openapi: true, metrics: true, mcp: true },
+  basePath: '/b',
+  heartbeatMs: 7,
+  clock: systemClock,
+  ids: { next: () => 'id' },
+  logger: logger(),
+  log: { content: true },
+  metrics: metrics(),
+  redact: { fields: ['pin'], patterns: [/x/] },
+  onAudit: () => undefined,
 })
 const serverTakes: Record<string, readonly Kind[]> = {
   ...authTakes('options.auth'),
@@ -56,7 +109,16 @@ const serverTakes: Record<string, readonly Kind[]> = {
   'options.basePath': ['empty'],
 }
 const serverRow = {
-  whole: ['options.runtime', 'options.orchestration', 'options.requests', 'options.clock', 'options.ids', 'options.logger', 'options.metrics', 'options.redact.patterns[0]'],
+  whole: [
+    'options.runtime',
+    'options.orchestration',
+    'options.requests',
+    'options.clock',
+    'options.ids',
+    'options.logger',
+    'options.metrics',
+    'options.redact.patterns[0]',
+  ],
   open: ['options.agents'],
   records: ['options.agents'],
 }
@@ -104,7 +166,10 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   serve: {
     names: ['server', 'options'],
-    good: () => [server(), { host: '127.0.0.1', port: 0, signals: false, headerBytes: 9000, headersTimeoutMs: 9, bodyTimeoutMs: 9, slowReaderMs: 9, drainMs: 9 }],
+    good: () => [
+      server(),
+      { host: '127.0.0.1', port: 0, signals: false, headerBytes: 9000, headersTimeoutMs: 9, bodyTimeoutMs: 9, slowReaderMs: 9, drainMs: 9 },
+    ],
     call: async (server: root.Server, options: node.ServeOptions) => {
       const { port, signals } = options ?? {}
       // Uses a free port and no signals: the process is that of the test.
@@ -113,7 +178,7 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
       await running.close({ drainMs: 0 })
     },
     whole: ['server'],
-    takes: { 'options.host': none, },
+    takes: { 'options.host': none },
   },
   stateRateLimiter: {
     names: ['store', 'options'],
@@ -121,22 +186,44 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     call: root.stateRateLimiter,
     whole: ['store', 'options.clock'],
   },
-  flexibleRateLimiter: { names: ['make'], good: () => [(options: node.FlexibleLimiterOptions) => new RateLimiterMemory(options)], call: node.flexibleRateLimiter },
+  flexibleRateLimiter: {
+    names: ['make'],
+    good: () => [(options: node.FlexibleLimiterOptions) => new RateLimiterMemory(options)],
+    call: node.flexibleRateLimiter,
+  },
   postgresRateLimiter: {
     names: ['options'],
-    good: () => [{ pool: { query: () => Promise.reject(new Error('no')), on: () => undefined, removeListener: () => undefined }, schema: 'limits' }],
+    good: () => [
+      { pool: { query: () => Promise.reject(new Error('no')), on: () => undefined, removeListener: () => undefined }, schema: 'limits' },
+    ],
     call: node.postgresRateLimiter,
     whole: ['options.pool'],
     takes: { 'options.schema': ['text'] },
   },
   guardedDownload: {
     names: ['options'],
-    good: () => [{ http: true, allow: ['10.0.0.0/8'], maxBytes: 7, timeoutMs: 7, maxRedirects: 7, resolve: () => Promise.resolve([]), ca: ['x'], clock: systemClock }],
+    good: () => [
+      {
+        http: true,
+        allow: ['10.0.0.0/8'],
+        maxBytes: 7,
+        timeoutMs: 7,
+        maxRedirects: 7,
+        resolve: () => Promise.resolve([]),
+        ca: ['x'],
+        clock: systemClock,
+      },
+    ],
     call: node.guardedDownload,
     whole: ['options.clock'],
     takes: { 'options.allow[0]': none },
   },
-  pinoLogger: { names: ['options'], good: () => [{ level: 'info', to: 1 }], call: logTo, takes: { 'options.level': none, 'options.to': ['number', 'text'] } },
+  pinoLogger: {
+    names: ['options'],
+    good: () => [{ level: 'info', to: 1 }],
+    call: logTo,
+    takes: { 'options.level': none, 'options.to': ['number', 'text'] },
+  },
   prometheusMetrics: {
     names: ['options'],
     good: () => [{ registry: new Registry(), tenants: true }],
@@ -153,7 +240,13 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     whole: ['store'],
   },
   // The runtime checks its own options.
-  tracedRuns: { names: ['options'], good: () => [{ store: memoryStore() }], call: node.tracedRuns, whole: ['options.store'], open: ['options'] },
+  tracedRuns: {
+    names: ['options'],
+    good: () => [{ store: memoryStore() }],
+    call: node.tracedRuns,
+    whole: ['options.store'],
+    open: ['options'],
+  },
 }
 
 const withoutRow: Readonly<Record<string, string>> = { ServerError: 'the error itself', problemCodes: 'a list' }
@@ -166,9 +259,12 @@ describe('the arguments of every export', () => {
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
 
-  it.each(Object.entries(rows))('S206, S208: %s accepts what its row lists and refuses everything else, naming its path', async (_name, row) => {
-    expect(await argumentProblems(row, { isRefusal })).toEqual([])
-  })
+  it.each(Object.entries(rows))(
+    'S206, S208: %s accepts what its row lists and refuses everything else, naming its path',
+    async (_name, row) => {
+      expect(await argumentProblems(row, { isRefusal })).toEqual([])
+    },
+  )
 
   const make = (options: object) => () => root.createServer({ runtime: idleRuntime(), auth: 'none', ...options })
 
@@ -176,23 +272,40 @@ describe('the arguments of every export', () => {
     ['an option', make({ limts: {} }), 'options has no option "limts"; did you mean limits?'],
     ['a limit', make({ limits: { bodyByte: 1 } }), 'limits has no option "bodyByte"; did you mean bodyBytes?'],
     ['an agent', make({ agents: { asistant: {} } }), 'agents has no option "asistant"; did you mean assistant?'],
-    ['the default agent', make({ defaultAgent: 'asistant' }), 'defaultAgent must be one of assistant; received "asistant"; did you mean assistant?'],
-    ['a field of a token', make({ auth: { tokens: [{ ...token(), scope: [] }] } }), 'auth.tokens[0] has no option "scope"; did you mean scopes?'],
+    [
+      'the default agent',
+      make({ defaultAgent: 'asistant' }),
+      'defaultAgent must be one of assistant; received "asistant"; did you mean assistant?',
+    ],
+    [
+      'a field of a token',
+      make({ auth: { tokens: [{ ...token(), scope: [] }] } }),
+      'auth.tokens[0] has no option "scope"; did you mean scopes?',
+    ],
     ['a field of redact', make({ redact: { field: [] } }), 'redact has no option "field"; did you mean fields?'],
-    ['an option of the Node server', () => node.createNodeServer({ runtime: idleRuntime(), auth: 'none', registery: 1 } as never), 'options has no option "registery"; did you mean registry?'],
+    [
+      'an option of the Node server',
+      () => node.createNodeServer({ runtime: idleRuntime(), auth: 'none', registery: 1 } as never),
+      'options has no option "registery"; did you mean registry?',
+    ],
   ])('S206: the misspelled name of %s is refused with a hint to the right name', (_name, run, message) => {
     expect(run).toThrow(new root.ServerError('invalid-config', message))
   })
 
   it('S206: refuses an origin that no browser sends', () => {
-    expect(make({ cors: { origins: ['https://app.example/'] } })).toThrow(/cors\.origins\[0\] must be an origin .*received a text of 20 characters/)
+    expect(make({ cors: { origins: ['https://app.example/'] } })).toThrow(
+      /cors\.origins\[0\] must be an origin .*received a text of 20 characters/,
+    )
   })
 
   it.each<[string, () => unknown]>([
     ['options', () => root.createServer(undefined as never)],
     ['runtime', () => root.createServer({ auth: 'none' } as never)],
     ['agents.assistant', () => root.createServer({ runtime: idleRuntime(), auth: 'none', agents: { assistant: undefined } } as never)],
-    ['agents.assistant.onBusy[0]', () => root.createServer({ runtime: idleRuntime(), auth: 'none', agents: { assistant: { onBusy: [undefined] } } } as never)],
+    [
+      'agents.assistant.onBusy[0]',
+      () => root.createServer({ runtime: idleRuntime(), auth: 'none', agents: { assistant: { onBusy: [undefined] } } } as never),
+    ],
     ['auth.tokens[0]', () => root.createServer({ runtime: idleRuntime(), auth: { tokens: [undefined] } } as never)],
     ['cors.origins', () => root.createServer({ runtime: idleRuntime(), auth: 'none', cors: {} } as never)],
     ['options', () => root.createToken(undefined as never)],
@@ -205,13 +318,26 @@ describe('the arguments of every export', () => {
 
   it('S206: undefined counts as absent: limits keep their defaults, and the rate limiter of Node counts', async () => {
     const { config, token } = await root.createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
-    const options = { runtime: idleRuntime(), auth: { tokens: [config] }, logger: logger(), limits: { requestsPerMinute: 1, bodyBytes: undefined }, rateLimiter: undefined, metrics: undefined }
+    const options = {
+      runtime: idleRuntime(),
+      auth: { tokens: [config] },
+      logger: logger(),
+      limits: { requestsPerMinute: 1, bodyBytes: undefined },
+      rateLimiter: undefined,
+      metrics: undefined,
+    }
     const counting = node.createNodeServer(options as never)
     const get = () => counting.fetch(new Request('http://localhost/api/agents', { headers: { authorization: `Bearer ${token}` } }))
     expect([(await get()).status, (await get()).status]).toEqual([200, 429])
-    const post = { method: 'POST', body: '{"input":{"role":"user","content":"Hi"},"context":{"agent":"none"}}', headers: { 'content-type': 'application/json' } }
+    const post = {
+      method: 'POST',
+      body: '{"input":{"role":"user","content":"Hi"},"context":{"agent":"none"}}',
+      headers: { 'content-type': 'application/json' },
+    }
     const open = root.createServer({ runtime: idleRuntime(), auth: 'none', limits: { bodyBytes: undefined }, logger: logger() } as never)
-    expect(await (await open.fetch(new Request('http://localhost/api/agent/execute', post), { remoteAddress: '127.0.0.1' })).json()).toMatchObject({ code: 'unknown-agent' })
+    expect(
+      await (await open.fetch(new Request('http://localhost/api/agent/execute', post), { remoteAddress: '127.0.0.1' })).json(),
+    ).toMatchObject({ code: 'unknown-agent' })
   })
 })
 
@@ -221,7 +347,13 @@ describe('the fields of requests', () => {
   it.each([
     ['POST', '/api/agent/execute', { inptu: user, input: user }, 'inptu', 'input'],
     ['POST', '/api/agent/execute', { input: user, options: { onBussy: 'queue' } }, 'options.onBussy', 'onBusy'],
-    ['POST', '/api/agent/execute', { input: user, options: { runtimeParams: { temprature: 1 } } }, 'options.runtimeParams.temprature', 'temperature'],
+    [
+      'POST',
+      '/api/agent/execute',
+      { input: user, options: { runtimeParams: { temprature: 1 } } },
+      'options.runtimeParams.temprature',
+      'temperature',
+    ],
     ['POST', '/api/agent/execute', { input: [{ toolCallId: 'c', output: 1, isErorr: true }] }, 'input[0].isErorr', 'isError'],
     ['POST', '/api/agent/session/s1/steer', { input: user, ID: 'i' }, 'ID', 'id'],
     ['POST', '/api/agent/session/s1/stop', { scop: 'all' }, 'scop', 'scope'],

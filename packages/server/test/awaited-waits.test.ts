@@ -34,7 +34,10 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
     'completed',
   ],
   'a tool that is out of time': [`say((await hanging({ timeoutMs: 50 }).run('go').result()).status)`, 'completed'],
-  'a run that is out of time': [`say((await agentOf({ model: callThenText(), tools: [hang()], abortGraceMs: 50, limits: { maxDurationMs: 50 } }).run('go').result()).status)`, 'limit'],
+  'a run that is out of time': [
+    `say((await agentOf({ model: callThenText(), tools: [hang()], abortGraceMs: 50, limits: { maxDurationMs: 50 } }).run('go').result()).status)`,
+    'limit',
+  ],
   'an aborted run whose tool goes on': [
     `const run = hanging().run('go')
      for await (const event of run) if (event.type === 'tool-execution-start') run.abort()
@@ -118,5 +121,7 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
 
 describe('a script that awaits', () => {
   // Concurrent, because they mostly wait.
-  it.concurrent.each(Object.entries(waits))('O15, S66: does not exit before the end of %s', (_name, [script, said]) => expectAwaited(script, said))
+  it.concurrent.each(Object.entries(waits))('O15, S66: does not exit before the end of %s', (_name, [script, said]) =>
+    expectAwaited(script, said),
+  )
 })

@@ -45,7 +45,10 @@ it('V18: a view is refused, never torn, if commits come between its reads for 10
 })
 
 it('V18: the pending calls of a run match the messages', async () => {
-  const it = await bench({ steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
+  const it = await bench({
+    steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }],
+    tools: [remoteTool('place')],
+  })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   let asked = false
   change(it.runtime, (session) => ({
@@ -62,11 +65,23 @@ it('V18, V45: a page that is loaded while the hooks of a suspension run shows th
   const hook = gate()
   let hooked = 0
   const slow = defineExtension({ name: 'slow', hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) } })
-  const it = await bench({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }], tools: [remoteTool('place')], extensions: [slow] })
+  const it = await bench({
+    steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }],
+    tools: [remoteTool('place')],
+    extensions: [slow],
+  })
   const stream = await it.execute({ sessionId: 'mine', input: say('where?'), context: {} })
   for await (const event of it.runtime.reader('tenant:local:s:mine').events()) if (event.type === 'save-point') break
-  expect(await view(it.get(mine))).toMatchObject({ status: 'waiting-for-user', run: { status: 'waiting-for-user', outcome: 'awaiting-tools' }, pendingToolCalls: [{ toolCallId: 'c1' }] })
-  const answer = { id: stream.headers.get('x-run-id'), role: 'assistant', parts: [{ type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }] }
+  expect(await view(it.get(mine))).toMatchObject({
+    status: 'waiting-for-user',
+    run: { status: 'waiting-for-user', outcome: 'awaiting-tools' },
+    pendingToolCalls: [{ toolCallId: 'c1' }],
+  })
+  const answer = {
+    id: stream.headers.get('x-run-id'),
+    role: 'assistant',
+    parts: [{ type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }],
+  }
   const given = gate()
   change(it.runtime, (session) => ({
     submitToolResults: (...results) => {

@@ -15,7 +15,12 @@ async function limited(tenants: number) {
     lists += 1
     return inner.listSessions(query)
   }
-  const runs = new RunningRuns({ runtime: { store: { ...inner, listSessions } }, limit: 1, clock: systemClock, most: { tenants, seen: 1000 } })
+  const runs = new RunningRuns({
+    runtime: { store: { ...inner, listSessions } },
+    limit: 1,
+    clock: systemClock,
+    most: { tenants, seen: 1000 },
+  })
   const input = (tenant: string, id = 'a', work = () => Promise.resolve()) => runs.within(tenant, sessionKey(tenant, id), work)
   return { input, lists: () => lists }
 }

@@ -56,8 +56,16 @@ describe.each(stores)('the client against $name', ({ make }) => {
     await session.send('hi').result()
     const events = await collect(session.attach({ from: 'start' }), ({ type }) => type === 'settled')
     const commits = commitsOf(events as AgentEvent[])
-    expect(commits.map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])).toEqual([[1, 2], [3, 6], [7, 11]])
-    expect(commits.map(({ owner, epoch }) => [owner, epoch])).toEqual([[runtime.id, undefined], [runtime.id, 1], [runtime.id, 1]])
+    expect(commits.map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])).toEqual([
+      [1, 2],
+      [3, 6],
+      [7, 11],
+    ])
+    expect(commits.map(({ owner, epoch }) => [owner, epoch])).toEqual([
+      [runtime.id, undefined],
+      [runtime.id, 1],
+      [runtime.id, 1],
+    ])
     const { key = '' } = (await runtime.sessions()).items[0] ?? {}
     const stored: AgentEvent[] = []
     for await (const event of runtime.session(key).events({ live: false })) stored.push(event)
@@ -81,13 +89,18 @@ describe.each(stores)('the client against $name', ({ make }) => {
   it.each([1, 2, 3, 4, 5, 6])('C5, C8, V30: cut again and again (%i), a run and a reader of the session miss no event', async (seed) => {
     const { url } = await bench({ store: make(), steps: [{ text, chunk: 3, deltaDelayMs: 1 }, { text: 'Again.' }] })
     const cuts = (salt: number): number[] => Array.from({ length: 6 }, (_, place) => 1 + ((seed * 7919 + salt + place * 1613) % 5000))
-    const run = connect(url, { fetch: cutting(cuts(0)) }).session('s1').send('hi')
+    const run = connect(url, { fetch: cutting(cuts(0)) })
+      .session('s1')
+      .send('hi')
     await run.accepted()
-    const reader = connect(url, { fetch: cutting(cuts(331)) }).session('s1').attach({ from: 'start' })
+    const reader = connect(url, { fetch: cutting(cuts(331)) })
+      .session('s1')
+      .attach({ from: 'start' })
     let view = emptyView
     const reading = collect(reader, (event) => {
       view = foldEvent(view, event)
-      for (const block of view.open?.blocks ?? []) expect('text' in block && (text.startsWith(block.text) || block.text === 'Again.')).toBe(true)
+      for (const block of view.open?.blocks ?? [])
+        expect('text' in block && (text.startsWith(block.text) || block.text === 'Again.')).toBe(true)
       return event.type === 'settled' && view.turn === 2
     })
     const second = connect(url).session('s1').send('again', { onBusy: 'queue' })
@@ -110,7 +123,9 @@ describe.each(stores)('the client against $name', ({ make }) => {
       if (new Request(input).url.endsWith('/tool-results')) answered.open()
       return response
     }
-    const run = connect(url, { fetch: send, tools: { where: { execute: () => 'at sea' } } }).session().send('hi')
+    const run = connect(url, { fetch: send, tools: { where: { execute: () => 'at sea' } } })
+      .session()
+      .send('hi')
     const ends = (await collect(run)).filter((event) => event.type === 'turn-end')
     expect(ends.map(({ status }) => status)).toEqual(['awaiting-tools', 'completed'])
     expect(await run.result()).toMatchObject({ status: 'completed', text })
@@ -128,7 +143,11 @@ describe.each(stores)('the client against $name', ({ make }) => {
   })
 
   it('C16: an answer by one client cannot be contradicted by another', async () => {
-    const { url } = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'where', input: {} }] }, { text }], tools: [remoteTool('where')] })
+    const { url } = await bench({
+      store: make(),
+      steps: [{ toolCalls: [{ name: 'where', input: {} }] }, { text }],
+      tools: [remoteTool('where')],
+    })
     const session = connect(url).session()
     const { status, pendingToolCalls = [] } = await session.send('hi').result()
     expect(status).toBe('awaiting-tools')
@@ -216,7 +235,9 @@ describe.each(stores)('the client against $name', ({ make }) => {
   it('A191: an input may ask for an object of a schema, which becomes the result', async () => {
     const steps = [{ toolCalls: [{ name: 'final_output', input: { city: 'Oslo' } }] }]
     const { url } = await bench({ store: make(), steps, agents: { assistant: { clientOutput: true } } })
-    const run = connect(url).session().send('hi', { output: { type: 'object', properties: { city: { type: 'string' } } } })
+    const run = connect(url)
+      .session()
+      .send('hi', { output: { type: 'object', properties: { city: { type: 'string' } } } })
     const views: unknown[] = []
     let view = emptyView
     for await (const event of run) {
@@ -235,7 +256,11 @@ describe.each(stores)('the client against $name', ({ make }) => {
     const run = session.send('hi')
     for await (const event of run) {
       if (event.type !== 'tool-execution-start') continue
-      expect(await session.stop()).toMatchObject({ state: 'settled', status: 'stopped', calls: [{ toolName: 'slow', status: 'cancelled' }] })
+      expect(await session.stop()).toMatchObject({
+        state: 'settled',
+        status: 'stopped',
+        calls: [{ toolName: 'slow', status: 'cancelled' }],
+      })
     }
     expect((await run.result()).status).toBe('aborted')
     held.open()

@@ -20,7 +20,11 @@ const earlier = [
 
 describe.each(stores)('the context of a new session over the $name store', ({ make }) => {
   it('V13: earlier messages come before the input, for the model and for readers', async () => {
-    const { execute, get, model } = await bench({ store: make(), steps: [{ text: 'Yes.' }], agents: { assistant: { clientHistory: true } } })
+    const { execute, get, model } = await bench({
+      store: make(),
+      steps: [{ text: 'Yes.' }],
+      agents: { assistant: { clientHistory: true } },
+    })
     const answer = await execute({ sessionId: 'mine', input: say('Sure?'), context: { messages: earlier } })
     expect(completion(await allFrames(answer)).status).toBe('completed')
     const { messages } = (await (await get(mine)).json()) as SessionView
@@ -76,7 +80,11 @@ describe.each(stores)('tools of a client over the $name store', ({ make }) => {
   })
 
   it('V14: declared accepts tools that the agent leaves to the client, with the schema of the agent, and is the default', async () => {
-    const { execute, model } = await bench({ store: make(), steps: [call('place')], tools: [remoteTool('place'), localTool('look', () => 'seen')] })
+    const { execute, model } = await bench({
+      store: make(),
+      steps: [call('place')],
+      tools: [remoteTool('place'), localTool('look', () => 'seen')],
+    })
     for (const name of ['look', 'other']) {
       const problem = await refusal(execute({ input: say('hi'), context: { tools: [declaration(name)] } }), 403, 'client-tools-not-allowed')
       expect(problem.detail).toContain(name)
@@ -121,10 +129,20 @@ describe('V14: a declared tool', () => {
   })
 
   it.each([
-    ['with both schemas', { ...paint, inputSchema: schema, parameters: schema }, 'context.tools[0].inputSchema', 'inputSchema or as parameters, not as both'],
+    [
+      'with both schemas',
+      { ...paint, inputSchema: schema, parameters: schema },
+      'context.tools[0].inputSchema',
+      'inputSchema or as parameters, not as both',
+    ],
     ['without a schema', paint, 'context.tools[0].inputSchema', 'inputSchema or as parameters'],
     ['whose parameters are no schema', { ...paint, parameters: 'at' }, 'context.tools[0].parameters', 'JSON Schema'],
-    ['whose parameters cannot be used', { ...paint, parameters: { properties: { a: { pattern: '(a)\\1' } } } }, 'context.tools[0].parameters.properties.a.pattern', ''],
+    [
+      'whose parameters cannot be used',
+      { ...paint, parameters: { properties: { a: { pattern: '(a)\\1' } } } },
+      'context.tools[0].parameters.properties.a.pattern',
+      '',
+    ],
     ['with another effect', { ...paint, inputSchema: schema, effect: 'twice' }, 'context.tools[0].effect', ''],
     ['with another key', { ...paint, inputSchema: schema, sequential: true }, 'context.tools[0].sequential', 'not known'],
   ])('is refused %s', async (_form, tool, path, message) => {
@@ -156,7 +174,9 @@ it('V14: accepts at most 32 tools of 64 KiB in all', async () => {
 /** Returns a schema in which each definition refers twice to the next. */
 function doublingSchema(): object {
   const next = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index}` }, { $ref: `#/$defs/d${index}` }] })
-  const $defs = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`d${index}`, index === 39 ? { type: 'number' } : next(index + 1)]))
+  const $defs = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`d${index}`, index === 39 ? { type: 'number' } : next(index + 1)]),
+  )
   return { type: 'object', properties: { a: { $ref: '#/$defs/d0' } }, $defs }
 }
 
@@ -194,14 +214,20 @@ describe('V106: a schema that a client declares is bounded before it is used', (
     expect(run).toHaveBeenCalled()
     expect((run.mock.contexts as RegExp[]).filter(({ source }) => source.includes('a|a'))).toEqual([])
     expect(completion(frames)).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'c0' }] })
-    expect(eventsOf(frames).filter((event) => event.type === 'tool-execution-end')).toMatchObject([{ toolCallId: 'c1', message: { status: 'error' } }])
+    expect(eventsOf(frames).filter((event) => event.type === 'tool-execution-end')).toMatchObject([
+      { toolCallId: 'c1', message: { status: 'error' } },
+    ])
   })
 })
 
 it('V15: a declaration contains the input schema of a tool, and nothing that runs', async () => {
   const { execute } = await bench({ agents: { assistant: { clientTools: 'any' } } })
   for (const more of [{ execute: 'return 1' }, { needsApproval: false }, { providerOptions: {} }]) {
-    const problem = await refusal(execute({ input: say('hi'), context: { tools: [{ ...declaration('x'), ...more }] } }), 400, 'invalid-body')
+    const problem = await refusal(
+      execute({ input: say('hi'), context: { tools: [{ ...declaration('x'), ...more }] } }),
+      400,
+      'invalid-body',
+    )
     expect(problem.errors).toEqual([{ path: `context.tools[0].${Object.keys(more)[0]}`, message: expect.any(String) }])
   }
   await refusal(execute({ input: say('hi'), context: { tools: [declaration('a b')] } }), 400, 'invalid-body')
@@ -238,7 +264,11 @@ describe('A191: the schema of a final answer that a client gives', () => {
     ['of a list', { type: 'array' }, 'options.output'],
     ['that is no object', 'x', 'options.output'],
     ['that is too large', { type: 'object', description: 'x'.repeat(2 ** 16) }, 'options.output'],
-    ['with a pattern that looks back', { type: 'object', properties: { a: { type: 'string', pattern: '(a)\\1' } } }, 'options.output.properties.a.pattern'],
+    [
+      'with a pattern that looks back',
+      { type: 'object', properties: { a: { type: 'string', pattern: '(a)\\1' } } },
+      'options.output.properties.a.pattern',
+    ],
     ['whose references double', doublingSchema(), 'options.output'],
   ])('V106: refuses an output schema %s, and names the place', async (_name, given, path) => {
     const { execute } = await bench({ agents: open })
@@ -267,7 +297,10 @@ it('V16: a client may choose one of the models that the agent offers, for this r
   await allFrames(await execute({ sessionId: 'mine', input: say('again') }))
   expect([small.calls.length, large.calls.length]).toEqual([1, 1])
   const { agents } = (await (await get('/api/agents')).json()) as { agents: readonly { id: string; models: string[] }[] }
-  expect(agents.map(({ id, models }) => [id, models])).toEqual([['assistant', []], ['chooser', ['test:large']]])
+  expect(agents.map(({ id, models }) => [id, models])).toEqual([
+    ['assistant', []],
+    ['chooser', ['test:large']],
+  ])
 })
 
 it('V16: a client may set the fields of runtimeParams that the agent allows; by default none', async () => {
@@ -285,7 +318,10 @@ it('V16: a client may set the fields of runtimeParams that the agent allows; by 
 })
 
 it('V17: instructions, tools and context stay those of the beginning of the session', async () => {
-  const { execute } = await bench({ steps: [{ text: 'One.' }], agents: { assistant: { clientTools: 'any', clientHistory: true, runtimeParams: ['systemPrompt'] } } })
+  const { execute } = await bench({
+    steps: [{ text: 'One.' }],
+    agents: { assistant: { clientTools: 'any', clientHistory: true, runtimeParams: ['systemPrompt'] } },
+  })
   await refusal(execute({ input: say('hi'), context: { instructions: 'Obey.' } }), 400, 'invalid-body')
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   for (const context of [{ tools: [declaration('x')] }, { messages: earlier }, { metadata: { a: 1 } }]) {
@@ -303,7 +339,9 @@ function losing(store: SessionStore, op: string) {
       if (name === 'commit') {
         return (batch: Parameters<SessionStore['commit']>[0]) => {
           if (!fails || !batch.writes.some((write) => write.op === op)) return target.commit(batch)
-          return Promise.reject(Object.assign(new Error('gone'), { [Symbol.for('bowline.sessions.error')]: true, code: 'store-unavailable' }))
+          return Promise.reject(
+            Object.assign(new Error('gone'), { [Symbol.for('bowline.sessions.error')]: true, code: 'store-unavailable' }),
+          )
         }
       }
       const value: unknown = Reflect.get(target, name)

@@ -99,15 +99,33 @@ it('V94: the document has every route, and describes the input of each', async (
     ]
   `)
   const parameters = paths['/api/agent/session/{id}/events']?.get?.parameters?.map(({ name, required }) => [name, required ?? false])
-  expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['deltas', false], ['ticket', false], ['Last-Event-ID', false]])
+  expect(parameters).toEqual([
+    ['id', true],
+    ['cursor', false],
+    ['from', false],
+    ['until', false],
+    ['deltas', false],
+    ['ticket', false],
+    ['Last-Event-ID', false],
+  ])
 })
 
 it('V94: real answers of every route match the document, refusals included', async () => {
-  const tokens = await Promise.all(['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })))
+  const tokens = await Promise.all(
+    ['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })),
+  )
   const [admin = '', none = ''] = tokens.map((each) => `Bearer ${each.token}`)
   const call = (name: string) => ({ toolCalls: [{ id: `call-${name}`, name, input: {} }] })
   const requests = recordRequests({ store: memoryStateStore() })
-  const steps = [call('place'), { text: 'There.' }, { text: 'Steered.' }, { text: 'Behind.' }, call('cut'), { text: 'Cut.' }, { text: 'Hello.' }]
+  const steps = [
+    call('place'),
+    { text: 'There.' },
+    { text: 'Steered.' },
+    { text: 'Behind.' },
+    call('cut'),
+    { text: 'Cut.' },
+    { text: 'Hello.' },
+  ]
   const it = await bench({
     auth: { tokens: tokens.map((each) => each.config) },
     agents: { assistant: { description: 'Helps.' } },
@@ -120,7 +138,13 @@ it('V94: real answers of every route match the document, refusals included', asy
   const described = await document(it)
   const checked = new Set<string>()
 
-  async function check(method: 'get' | 'post' | 'delete', pattern: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  async function check(
+    method: 'get' | 'post' | 'delete',
+    pattern: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ) {
     const answer = await fetch(it.url + path, {
       method,
       headers: { authorization: admin, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
@@ -131,7 +155,9 @@ it('V94: real answers of every route match the document, refusals included', asy
     expect(response, `${method} ${pattern} ${answer.status}`).toBeDefined()
     const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
     const text = await answer.text()
-    expect(Object.keys(response?.content ?? {})).toEqual(type === '' ? [] : type === 'text/plain' ? ['application/problem+json', type] : [type])
+    expect(Object.keys(response?.content ?? {})).toEqual(
+      type === '' ? [] : type === 'text/plain' ? ['application/problem+json', type] : [type],
+    )
     const schema = response?.content?.[type]?.schema
     if (schema && /[/+]json$/.test(type)) {
       expect(validator(described, schema).safeParse(JSON.parse(text)).error?.issues ?? []).toEqual([])
@@ -154,17 +180,27 @@ it('V94: real answers of every route match the document, refusals included', asy
   async function checkSchedules(): Promise<void> {
     const [pattern, path] = [`${session}/schedules`, `${mine}/schedules`]
     const later = Date.now() + 3_600_000
-    for (const body of [{ id: 'news', cron: '30 7 * * 1-5', timeZone: 'Europe/Oslo', input: 'x' }, { id: 'once', at: later, input: say('x'), onMissed: 'skip' }, { cron: 'x', input: 'x' }, {}]) {
+    for (const body of [
+      { id: 'news', cron: '30 7 * * 1-5', timeZone: 'Europe/Oslo', input: 'x' },
+      { id: 'once', at: later, input: say('x'), onMissed: 'skip' },
+      { cron: 'x', input: 'x' },
+      {},
+    ]) {
       await check('post', pattern, path, body)
     }
     await check('get', pattern, path)
-    for (const act of ['pause', 'resume']) for (const id of ['news', 'nobody']) await check('post', `${pattern}/{scheduleId}/${act}`, `${path}/${id}/${act}`, undefined)
+    for (const act of ['pause', 'resume'])
+      for (const id of ['news', 'nobody']) await check('post', `${pattern}/{scheduleId}/${act}`, `${path}/${id}/${act}`, undefined)
     for (const id of ['news', 'once']) await check('delete', `${pattern}/{scheduleId}`, `${path}/${id}`)
   }
 
   const session = '/api/agent/session/{id}'
   const mine = '/api/agent/session/mine'
-  await check('post', '/api/agent/execute', '/api/agent/execute', { sessionId: 'mine', input: say('hi'), context: { metadata: { a: [1] } } })
+  await check('post', '/api/agent/execute', '/api/agent/execute', {
+    sessionId: 'mine',
+    input: say('hi'),
+    context: { metadata: { a: [1] } },
+  })
   const view = await check('get', session, mine)
   await check('get', session, mine, undefined, { 'if-none-match': view.headers.get('etag') ?? '' })
   await check('get', session, '/api/agent/session/none')
@@ -191,7 +227,8 @@ it('V94: real answers of every route match the document, refusals included', asy
   await check('post', approvals, `${mine}/approvals/${pendingApprovals[0]?.approvalId}`, { decision: 'approve', input: {} })
   await check('post', approvals, `${mine}/approvals/${pendingApprovals[0]?.approvalId}`, { decision: 'deny', reason: 'No.' })
   const runId = await settled()
-  for (const id of ['nobody', runId]) await check('post', `${session}/runs/{runId}/recover`, `${mine}/runs/${id}/recover`, { decision: 'stop' })
+  for (const id of ['nobody', runId])
+    await check('post', `${session}/runs/{runId}/recover`, `${mine}/runs/${id}/recover`, { decision: 'stop' })
   for (const id of ['mine', 'none']) await check('post', `${session}/fork`, `/api/agent/session/${id}/fork`, { newSessionId: 'copy' })
   await check('post', `${session}/fork`, `${mine}/fork`, { newSessionId: 'copy' })
   await check('get', session, '/api/agent/session/copy')
@@ -206,10 +243,13 @@ it('V94: real answers of every route match the document, refusals included', asy
   await check('post', `${session}/compact`, `${mine}/compact`, { instructions: 'Short.' })
   await check('get', `${session}/export`, `${mine}/export?events`)
   await checkSchedules()
-  for (const query of ['', '?state=failed&limit=1', '?cursor=x', '?state=x']) await check('get', `${session}/notices`, `${mine}/notices${query}`)
+  for (const query of ['', '?state=failed&limit=1', '?cursor=x', '?state=x'])
+    await check('get', `${session}/notices`, `${mine}/notices${query}`)
   await check('post', `${session}/notices/{noticeId}/resend`, `${mine}/notices/none.1/resend`, undefined)
   for (const query of ['', '?limit=1', '?cursor=x', '?limit=0']) await check('get', `${session}/requests`, `${mine}/requests${query}`)
-  const { requests: [request] } = (await (await it.get(`${mine}/requests`, { authorization: admin })).json()) as RequestList
+  const {
+    requests: [request],
+  } = (await (await it.get(`${mine}/requests`, { authorization: admin })).json()) as RequestList
   for (const id of [request?.id, 'nobody']) await check('get', `${session}/requests/{requestId}`, `${mine}/requests/${id}`)
   await check('get', `${session}/requests`, `${mine}/requests`, undefined, { authorization: none })
   for (const each of [mine, mine, `${mine}~a`]) await check('delete', session, each)
@@ -335,7 +375,11 @@ it('V100: text that is not valid Unicode is refused, in values and in keys', asy
 })
 
 it('C2: a schema does not compile if its wire type lacks a field, or has another one, at any depth', () => {
-  const schema = z.strictObject({ id: z.string(), note: optional(z.string()), items: optional(z.array(z.strictObject({ at: z.int(), label: optional(z.string()) }))) })
+  const schema = z.strictObject({
+    id: z.string(),
+    note: optional(z.string()),
+    items: optional(z.array(z.strictObject({ at: z.int(), label: optional(z.string()) }))),
+  })
   interface Item {
     readonly at: number
     readonly label?: string
@@ -359,6 +403,8 @@ it('C2: a schema does not compile if its wire type lacks a field, or has another
   // @ts-expect-error: `items` is optional in the schema only.
   same.push(sameAs<Required<Wire<Item>>>()(schema))
   // @ts-expect-error: one form of two forgets `note`.
-  same.push(sameAs<Wire<Item> | { readonly other: string }>()(z.union([schema, z.strictObject({ other: z.string(), note: optional(z.string()) })])))
+  same.push(
+    sameAs<Wire<Item> | { readonly other: string }>()(z.union([schema, z.strictObject({ other: z.string(), note: optional(z.string()) })])),
+  )
   for (const each of same) expect(each.safeParse({ id: 'a' }).data ?? each.safeParse({ id: 'a', note: '' }).data).toMatchObject({ id: 'a' })
 })

@@ -15,7 +15,10 @@ const scout = defineAgent({ name: 'scout', description: 'Looks.', model: scripte
 
 /** Creates a server whose agent delegates to a subagent that answers at once. */
 function benchWithTeam(store: SessionStore, before?: Promise<void>): Promise<Bench> {
-  const call: Step = { ...(before && { parts: [{ wait: before }] }), toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look' } }] }
+  const call: Step = {
+    ...(before && { parts: [{ wait: before }] }),
+    toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look' } }],
+  }
   const model = scriptedModel([call, { text: answer, chunk: 3 }])
   const lead = defineAgent({ name: 'lead', description: 'Leads.', model, subagents: [scout] })
   return bench({ store, otherAgents: [lead], defaultAgent: 'lead' })
@@ -25,7 +28,8 @@ function benchWithTeam(store: SessionStore, before?: Promise<void>): Promise<Ben
 const ways: Readonly<Record<string, (it: Bench) => Pick<Bench, 'post' | 'get'>>> = {
   'over a socket': (it) => it,
   'to a reader that takes nothing before the run has ended': ({ server }) => {
-    const send = (path: string, init: RequestInit) => server.fetch(new Request(`http://127.0.0.1${path}`, init), { remoteAddress: '127.0.0.1' })
+    const send = (path: string, init: RequestInit) =>
+      server.fetch(new Request(`http://127.0.0.1${path}`, init), { remoteAddress: '127.0.0.1' })
     const json = { 'content-type': 'application/json' }
     return {
       get: (path, headers = {}) => send(path, { headers }),
@@ -53,7 +57,9 @@ describe.each(cases)('a run with a subagent that answers at once, over the $name
     const frames = await allFrames(response)
     expect(completion(frames)).toMatchObject({ status: 'completed' })
     expect(typesOf(frames).slice(-3)).toEqual(['turn-end', 'save-point', 'execute-complete'])
-    expect(eventsOf(frames).flatMap((event) => (event.type === 'message-end' ? event.message.content : []))).toContainEqual(expect.objectContaining({ text: answer }))
+    expect(eventsOf(frames).flatMap((event) => (event.type === 'message-end' ? event.message.content : []))).toContainEqual(
+      expect.objectContaining({ text: answer }),
+    )
   })
 
   it('V48: chat streams the answer and finishes', async () => {
@@ -98,7 +104,10 @@ describe.each(allStores)('the client and a subagent that answers at once, over t
     const run = createClient({ baseUrl: url }).session().send('go')
     const events = await collect<ClientEvent>(run)
     expect(events.at(-1)?.type).toBe('save-point')
-    expect(await run.result()).toMatchObject({ status: 'completed', messages: expect.arrayContaining([expect.objectContaining({ role: 'assistant' })]) as unknown })
+    expect(await run.result()).toMatchObject({
+      status: 'completed',
+      messages: expect.arrayContaining([expect.objectContaining({ role: 'assistant' })]) as unknown,
+    })
     expect(JSON.stringify((await run.result()).messages)).toContain(answer)
   })
 })
@@ -106,7 +115,11 @@ describe.each(allStores)('the client and a subagent that answers at once, over t
 describe.each(allStores)('a page that resumes while a subagent works, over the $name store', ({ make }) => {
   it('V49: gets the stream of the answer in progress', async () => {
     const hold = gate()
-    const slow = defineAgent({ name: 'scout', description: 'Looks.', model: scriptedModel([{ parts: [{ wait: hold.passed }], text: 'found' }]) })
+    const slow = defineAgent({
+      name: 'scout',
+      description: 'Looks.',
+      model: scriptedModel([{ parts: [{ wait: hold.passed }], text: 'found' }]),
+    })
     const model = scriptedModel([{ toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look' } }] }, { text: answer }])
     const lead = defineAgent({ name: 'lead', description: 'Leads.', model, subagents: [slow] })
     const it = await bench({ store: make(), otherAgents: [lead], defaultAgent: 'lead' })
@@ -144,7 +157,9 @@ async function benchWithHook(store: SessionStore, onLook: (it: Bench, runId: str
 }
 
 async function answered(it: Bench): Promise<void> {
-  const { run } = await it.runtime.session('tenant:local:s:mine').submitToolResults([{ toolCallId: 'r', output: { type: 'text', value: 'yes' } }])
+  const { run } = await it.runtime
+    .session('tenant:local:s:mine')
+    .submitToolResults([{ toolCallId: 'r', output: { type: 'text', value: 'yes' } }])
   await run.result()
 }
 
@@ -171,7 +186,8 @@ describe.each(allStores)('a stream until settled when a run begins meanwhile, ov
     const it = await bench({
       store: make(),
       steps: [{ text: 'one' }, { parts: [{ wait: hold.passed }], text: 'two' }],
-      make: ({ runtime, ...options }) => createServer({ ...options, runtime: { ...runtime, reader: (key, readerOptions) => watched(runtime.reader(key, readerOptions)) } }),
+      make: ({ runtime, ...options }) =>
+        createServer({ ...options, runtime: { ...runtime, reader: (key, readerOptions) => watched(runtime.reader(key, readerOptions)) } }),
     })
     function watched(session: SessionReader): SessionReader {
       const info: SessionReader['info'] = async () => {
@@ -189,7 +205,10 @@ describe.each(allStores)('a stream until settled when a run begins meanwhile, ov
       await session.send('again')
       for await (const event of session.events()) if (event.type === 'message-start' && 'turn' in event && event.turn === 2) return
     }
-    expect(typesOf(await allFrames(await it.get('/api/agent/session/mine/events?until=settled&cursor=0')))).toEqual([...before, 'stream-end'])
+    expect(typesOf(await allFrames(await it.get('/api/agent/session/mine/events?until=settled&cursor=0')))).toEqual([
+      ...before,
+      'stream-end',
+    ])
     hold.open()
   })
 })

@@ -142,7 +142,11 @@ describe.each(stores)('events over the $name store', ({ make }) => {
   it('V33: until=settled does not wait for the hooks after the end, but for the settled of a queued run', async () => {
     const hook = gate()
     let hooked = 0
-    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const slow = defineExtension({
+      name: 'slow',
+      timeoutMs: 60_000,
+      hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) },
+    })
     const it = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }], extensions: [slow] })
     const open = await it.execute({ sessionId: 'mine', input: say('first'), context: {} })
     const known = await framesUntil(await it.get(events), isType('settled'))

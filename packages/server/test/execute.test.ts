@@ -126,16 +126,17 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
   })
 
   it('V9: results are checked as a whole, on both routes', async () => {
-    const { execute, post, get } = await bench({ store: make(), steps: [calls('place', 'time')], tools: [remoteTool('place'), remoteTool('time')] })
+    const { execute, post, get } = await bench({
+      store: make(),
+      steps: [calls('place', 'time')],
+      tools: [remoteTool('place'), remoteTool('time')],
+    })
     await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} }))
     const results = [
       { toolCallId: 'call-place', output: 'Oslo' },
       { toolCallId: 'call-nobody', output: 'x' },
     ]
-    const routes = [
-      () => execute({ sessionId: 'mine', input: results }),
-      () => post('/api/agent/session/mine/tool-results', { results }),
-    ]
+    const routes = [() => execute({ sessionId: 'mine', input: results }), () => post('/api/agent/session/mine/tool-results', { results })]
     for (const send of routes) {
       const problem = await refusal(send(), 422, 'unknown-tool-call')
       expect(problem.refused).toEqual([{ id: 'call-nobody', code: 'unknown-tool-call' }])
@@ -164,9 +165,14 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
   })
 
   it('S209: a pending call with its answer is accepted on both routes; one that differs from the waiting call is invalid', async () => {
-    const { execute, post, get } = await bench({ store: make(), steps: [calls('place'), calls('place'), { text: 'There.' }], tools: [remoteTool('place')] })
+    const { execute, post, get } = await bench({
+      store: make(),
+      steps: [calls('place'), calls('place'), { text: 'There.' }],
+      tools: [remoteTool('place')],
+    })
     await allFrames(await execute({ sessionId: 'mine', input: say('where?'), context: {} }))
-    const waiting = async () => ((await (await get('/api/agent/session/mine')).json()) as SessionView).pendingToolCalls.map((call) => ({ ...call, output: 'Oslo' }))
+    const waiting = async () =>
+      ((await (await get('/api/agent/session/mine')).json()) as SessionView).pendingToolCalls.map((call) => ({ ...call, output: 'Oslo' }))
     const results = await waiting()
     expect(results).toMatchObject([{ toolName: 'place', input: {}, path: [], agent: [] }])
     for (const wrong of [{ toolName: 'pay' }, { input: { of: 'Bob' } }, { agent: ['scout'] }]) {
@@ -187,7 +193,10 @@ describe.each(stores)('execute over the $name store', ({ make }) => {
     const one = await execute({ sessionId: 'mine', input: say('one'), context: {} })
     const busy = await refusal(execute({ sessionId: 'mine', input: say('two') }), 409, 'busy')
     expect(busy.runId).toBe(one.headers.get('x-run-id'))
-    await framesUntil(await execute({ sessionId: 'mine', input: say('two'), options: { onBusy: 'queue' } }), (frame) => frame.data.type === 'run-queued')
+    await framesUntil(
+      await execute({ sessionId: 'mine', input: say('two'), options: { onBusy: 'queue' } }),
+      (frame) => frame.data.type === 'run-queued',
+    )
     const full = await execute({ sessionId: 'mine', input: say('three'), options: { onBusy: 'queue' } })
     expect(full.headers.get('retry-after')).toBe('1')
     const problem = await refusal(full, 429, 'queue-full')

@@ -25,7 +25,11 @@ it.each(Object.keys(thrown))('V90: %s reaches no stream, view, chat, export or m
   const steps = [{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }] }, { text: 'done' }]
   const { execute, get, model } = await bench({ steps, tools: [failing(thrown[name]!)] })
   const frames = await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: {} }))
-  const rest = await Promise.all(['', '/events?from=start&until=settled&cursor=0', '/export?events=true'].map(async (path) => (await get(`/api/agent/session/mine${path}`)).text()))
+  const rest = await Promise.all(
+    ['', '/events?from=start&until=settled&cursor=0', '/export?events=true'].map(async (path) =>
+      (await get(`/api/agent/session/mine${path}`)).text(),
+    ),
+  )
   const seen = JSON.stringify([frames, rest, model.calls.map(({ prompt }) => prompt)])
   expect(seen).toContain('refused for')
   for (const secret of secrets) expect(seen).not.toContain(secret)

@@ -11,7 +11,10 @@ const download = guardedDownload({ http: true, allow: [open], resolve: () => Pro
 
 const message = (...urls: string[]) => ({
   role: 'user',
-  content: [{ type: 'text', text: 'What is this?' }, ...urls.map((url) => ({ type: 'file', mediaType: 'image/*', data: { type: 'url', url } }))],
+  content: [
+    { type: 'text', text: 'What is this?' },
+    ...urls.map((url) => ({ type: 'file', mediaType: 'image/*', data: { type: 'url', url } })),
+  ],
 })
 
 /** Returns the user message with which the model was called. */
@@ -37,7 +40,11 @@ it('V74: a file that the guard refuses, or that cannot be fetched, is refused be
     await refusal(it.execute({ sessionId: 'mine', input: message(url), context: {} }), 403, 'url-not-allowed')
   }
   const gone = await bench({ download: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1')) })
-  const problem = await refusal(gone.execute({ sessionId: 'mine', input: message('https://files.example/'), context: {} }), 422, 'invalid-input')
+  const problem = await refusal(
+    gone.execute({ sessionId: 'mine', input: message('https://files.example/'), context: {} }),
+    422,
+    'invalid-input',
+  )
   expect(problem.detail).toBe('A file could not be fetched.')
   for (const each of [it, gone]) await refusal(each.get('/api/agent/session/mine'), 404, 'session-missing')
 })
@@ -67,9 +74,15 @@ it('V74: on every route for messages, files are fetched the same way', async () 
     await (await it.get('/api/agent/session/mine/events?until=settled')).text()
   }
   const part = { type: 'file', mediaType: 'image/png', url: 'https://files.example/chat' }
-  await (await it.post('/api/chat', { id: 'mine', trigger: 'submit-message', messages: [{ id: 'u1', role: 'user', parts: [part] }] })).text()
-  const view = (await (await it.get('/api/agent/session/mine')).json()) as { messages: { role: string; content: { type: string; data?: { data: string } }[] }[] }
-  const files = view.messages.flatMap(({ content }) => content.flatMap(({ data }) => (data ? [Buffer.from(data.data, 'base64').toString()] : [])))
+  await (
+    await it.post('/api/chat', { id: 'mine', trigger: 'submit-message', messages: [{ id: 'u1', role: 'user', parts: [part] }] })
+  ).text()
+  const view = (await (await it.get('/api/agent/session/mine')).json()) as {
+    messages: { role: string; content: { type: string; data?: { data: string } }[] }[]
+  }
+  const files = view.messages.flatMap(({ content }) =>
+    content.flatMap(({ data }) => (data ? [Buffer.from(data.data, 'base64').toString()] : [])),
+  )
   expect(files).toEqual(['/execute', '/steer', '/follow-up', '/chat'])
 })
 
@@ -98,7 +111,8 @@ it('V74: base64 text of a download is not encoded again, and bytes are encoded',
   const bytes = randomBytes(100_001)
   const it = await bench({
     steps: [{ text: 'Hi.' }],
-    download: ({ pathname }) => Promise.resolve({ data: bytes, mediaType: 'image/png', ...(pathname === '/text' && { toBase64: () => 'QUJD' }) }),
+    download: ({ pathname }) =>
+      Promise.resolve({ data: bytes, mediaType: 'image/png', ...(pathname === '/text' && { toBase64: () => 'QUJD' }) }),
   })
   await allFrames(await it.execute({ input: message('https://files.example/text', 'https://files.example/bytes'), context: {} }))
   const parts = seen(it) as readonly { readonly data?: { readonly data: string } }[]
@@ -222,7 +236,11 @@ describe.each(stores)('a repeat of a message with addresses, over the $name stor
   it('V11: a repeated steering input or follow-up answers with the same run', async () => {
     const { asked, download } = once()
     const hold = gate()
-    const it = await bench({ store: make(), download, steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })
+    const it = await bench({
+      store: make(),
+      download,
+      steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }],
+    })
     const answer = await it.execute({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })
     const receipts = new Map<string, unknown>()
     const give = async (path: string) => {

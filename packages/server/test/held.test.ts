@@ -15,10 +15,27 @@ const says: Script = async () => ({ text: 'Done.' })
 const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
 
 /** Creates a server whose agent delegates to a helper that waits for an answer. */
-async function boss(store: SessionStore, instructions: string, [first, helps]: readonly [Script, Script], auth?: Awaited<ReturnType<typeof tokens>>) {
-  const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(helps), tools: [remoteTool('where')], instructions })
+async function boss(
+  store: SessionStore,
+  instructions: string,
+  [first, helps]: readonly [Script, Script],
+  auth?: Awaited<ReturnType<typeof tokens>>,
+) {
+  const helper = defineAgent({
+    name: 'helper',
+    description: 'Helps.',
+    model: scriptedModel(helps),
+    tools: [remoteTool('where')],
+    instructions,
+  })
   const agent = defineAgent({ name: 'boss', model: scriptedModel(first), subagents: [helper] })
-  return bench({ store, otherAgents: [agent], defaultAgent: 'boss', runtimeOptions: { onDefinitionChange: 'refuse' }, auth: auth ? { tokens: auth.map(({ config }) => config) } : 'none' })
+  return bench({
+    store,
+    otherAgents: [agent],
+    defaultAgent: 'boss',
+    runtimeOptions: { onDefinitionChange: 'refuse' },
+    auth: auth ? { tokens: auth.map(({ config }) => config) } : 'none',
+  })
 }
 
 function tokens() {
@@ -93,7 +110,14 @@ describe('a chat whose subagent is held for its definition', () => {
     const it = await heldChat()
     await allUiFrames(await it.post('/api/chat', posted))
     const answer = await it.post('/api/chat/mine/stop', {})
-    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ state: 'settled', status: 'stopped', children: [expect.objectContaining({ state: 'settled', status: 'stopped' })] })])
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({
+        state: 'settled',
+        status: 'stopped',
+        children: [expect.objectContaining({ state: 'settled', status: 'stopped' })],
+      }),
+    ])
     expect(await (await it.get(mine)).json()).toMatchObject({ status: 'stopped', outcome: 'aborted' })
     expect(chunksOf(await allUiFrames(await it.post('/api/chat', posted))).at(-1)).toEqual({ type: 'abort' })
   })

@@ -60,7 +60,11 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
   })
 
   it('V11: other runtime params under the same key are refused, the same ones join', async () => {
-    const { execute, model } = await bench({ store: make(), steps: [{ text: 'Once.' }], agents: { assistant: { runtimeParams: ['temperature'] } } })
+    const { execute, model } = await bench({
+      store: make(),
+      steps: [{ text: 'Once.' }],
+      agents: { assistant: { runtimeParams: ['temperature'] } },
+    })
     const body = { sessionId: 'mine', input: say('hi'), context: {}, options: { runtimeParams: { temperature: 0.5 } } }
     await allFrames(await execute(body, key('k1')))
     await allFrames(await execute(body, key('k1')))
@@ -73,7 +77,11 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
     const models = createModels({ providers: { test: { languageModel: (id: string) => scriptedModel([{ text: id }]) } } })
     const agent = defineAgent({ name: 'chooser', model: 'test:small', models })
     const { execute } = await bench({ store: make(), otherAgents: [agent], agents: { chooser: { models: ['test:small', 'test:large'] } } })
-    const ask = (model?: string) => execute({ sessionId: 'mine', input: say('hi'), context: { agent: 'chooser' }, ...(model !== undefined && { options: { model } }) }, key('k1'))
+    const ask = (model?: string) =>
+      execute(
+        { sessionId: 'mine', input: say('hi'), context: { agent: 'chooser' }, ...(model !== undefined && { options: { model } }) },
+        key('k1'),
+      )
     const first = completion(await allFrames(await ask('test:large')))
     expect(completion(await allFrames(await ask('test:large'))).runId).toBe(first.runId)
     for (const model of ['test:small', undefined]) await refusal(ask(model), 422, 'id-reused')
@@ -81,7 +89,8 @@ describe.each(stores)('idempotency keys over the $name store', ({ make }) => {
 
   it('V11: the same key in two sessions names two inputs', async () => {
     const { execute, model } = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'Two.' }] })
-    const ask = async (sessionId: string) => completion(await allFrames(await execute({ sessionId, input: say('hi'), context: {} }, key('k1'))))
+    const ask = async (sessionId: string) =>
+      completion(await allFrames(await execute({ sessionId, input: say('hi'), context: {} }, key('k1'))))
     const runs = [await ask('mine'), await ask('other'), await ask('mine'), await ask('other')].map(({ runId }) => runId)
     expect(runs.slice(2)).toEqual(runs.slice(0, 2))
     expect(model.calls).toHaveLength(2)

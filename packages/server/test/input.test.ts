@@ -12,7 +12,8 @@ const receipt = async (answer: Response | Promise<Response>) => (await (await an
 /** Starts a run that is open until `hold` opens and whose first answer has begun. Each later call has its own answer. */
 async function openRun(options: BenchOptions) {
   const hold = gate()
-  const steps: Script = (_call, index) => (index === 0 ? { parts: [{ wait: hold.passed }], text: 'One.' } : { text: `Answer ${index + 1}.` })
+  const steps: Script = (_call, index) =>
+    index === 0 ? { parts: [{ wait: hold.passed }], text: 'One.' } : { text: `Answer ${index + 1}.` }
   const made = await bench({ steps, ...options })
   const answer = await made.execute({ sessionId: 'mine', input: say('one'), context: {} })
   const runId = answer.headers.get('x-run-id') ?? ''

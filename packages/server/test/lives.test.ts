@@ -64,7 +64,9 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
 it('V20, S100: the receipt of a stop has the runs in which a subagent is notified of its background tasks', async () => {
   const helper = (name: string, steps: Script, more: Partial<AgentOptions> = {}) =>
     defineAgent({ name, description: 'Helps.', model: scriptedModel(steps), abortGraceMs: 10, ...more })
-  const handOver = (to: string, more: object = {}) => ({ toolCalls: [{ id: to, name: `delegate_to_${to}`, input: { prompt: 'help', ...more } }] })
+  const handOver = (to: string, more: object = {}) => ({
+    toolCalls: [{ id: to, name: `delegate_to_${to}`, input: { prompt: 'help', ...more } }],
+  })
   const [midEnded, told] = [gate(), gate()]
   const finds: Script = async () => (await midEnded.passed, { text: 'Found.' })
   const hears: Script = async (_call, index) => {
@@ -72,20 +74,34 @@ it('V20, S100: the receipt of a stop has the runs in which a subagent is notifie
     return [handOver('leaf', { run_in_background: true }), { text: 'Launched.' }, { hang: 'before' } as const][index] ?? {}
   }
   const mid = helper('mid', hears, { subagents: [helper('leaf', finds)] })
-  const boss = helper('boss', async (_call, index) => (index === 0 ? handOver('mid') : (midEnded.open(), { hang: 'before' })), { subagents: [mid] })
+  const boss = helper('boss', async (_call, index) => (index === 0 ? handOver('mid') : (midEnded.open(), { hang: 'before' })), {
+    subagents: [mid],
+  })
   const { execute, post } = await bench({ otherAgents: [boss], defaultAgent: 'boss' })
   await (await execute({ sessionId: 'mine', input: say('go'), context: {} })).body?.cancel()
   await told.passed
   const answer = await post(`${mine}/stop`, {})
   expect([answer.status, await answer.json()]).toMatchObject([
     200,
-    { state: 'settled', status: 'stopped', children: [{ status: 'completed', children: [{ status: 'completed' }] }, { state: 'settled', status: 'stopped' }] },
+    {
+      state: 'settled',
+      status: 'stopped',
+      children: [
+        { status: 'completed', children: [{ status: 'completed' }] },
+        { state: 'settled', status: 'stopped' },
+      ],
+    },
   ])
 })
 
 it('V20, V63: a background subagent is stopped by its run id only through the session above it', async () => {
   const working = gate()
-  const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(() => (working.open(), { hang: 'before' })), abortGraceMs: 10 })
+  const helper = defineAgent({
+    name: 'helper',
+    description: 'Helps.',
+    model: scriptedModel(() => (working.open(), { hang: 'before' })),
+    abortGraceMs: 10,
+  })
   const handOver = { toolCalls: [{ id: 'call-help', name: 'delegate_to_helper', input: { prompt: 'help', run_in_background: true } }] }
   const agent = defineAgent({ name: 'boss', model: scriptedModel([handOver, { text: 'Launched.' }, { text: 'Hi.' }]), subagents: [helper] })
   const { execute, get, post } = await bench({ otherAgents: [agent], defaultAgent: 'boss' })
@@ -164,7 +180,8 @@ it('V63: the children of another tenant are not found', async () => {
   const agent = defineAgent({ name: 'boss', model: scriptedModel([handOver, { text: 'Done.' }]), subagents: [helper] })
   const { execute, get } = await bench({ auth: { tokens: tokens.map(({ config }) => config) }, otherAgents: [agent] })
   await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: { agent: 'boss' } }, red))
-  const list = async (as: Record<string, string>) => ((await (await get('/api/agent/sessions?parent=mine', as)).json()) as SessionList).sessions
+  const list = async (as: Record<string, string>) =>
+    ((await (await get('/api/agent/sessions?parent=mine', as)).json()) as SessionList).sessions
   const [child] = await list(red)
   expect(await list(blue)).toEqual([])
   await refusal(get(`/api/agent/session/${child?.sessionId}`, blue), 404, 'session-missing')

@@ -32,7 +32,10 @@ describe.each(stores)('overlay, labels and switches over the $name store', ({ ma
     const [first, answer] = (await view(it.get(mine))).messages
     expect((await it.post(`${mine}/labels`, { entryId: first?.id, text: 'Start' })).status).toBe(204)
     expect((await it.post(`${mine}/labels`, { entryId: answer?.id, text: 'Done' })).status).toBe(204)
-    expect(await labels(it)).toEqual([{ entryId: first?.id, text: 'Start', at: expect.any(Number) }, { entryId: answer?.id, text: 'Done', at: expect.any(Number) }])
+    expect(await labels(it)).toEqual([
+      { entryId: first?.id, text: 'Start', at: expect.any(Number) },
+      { entryId: answer?.id, text: 'Done', at: expect.any(Number) },
+    ])
     const { branches } = (await (await it.get(`${mine}/branches`)).json()) as BranchList
     expect(branches).toMatchObject([{ label: 'Done', active: true }])
     expect((await it.post(`${mine}/labels`, { entryId: first?.id, text: null })).status).toBe(204)
@@ -43,7 +46,10 @@ describe.each(stores)('overlay, labels and switches over the $name store', ({ ma
   })
 
   it('V103: a switch with a summary shows the model a summary of the branch it left, and a failed switch changes nothing', async () => {
-    const it = await bench({ store: make(), steps: [...answers('One.', 'Two.', 'They tied knots.', 'Other.'), { error: new Error('no model') }] })
+    const it = await bench({
+      store: make(),
+      steps: [...answers('One.', 'Two.', 'They tied knots.', 'Other.'), { error: new Error('no model') }],
+    })
     await begin(it)
     await allFrames(await it.execute({ sessionId: 'mine', input: 'second' }))
     const { messages } = await view(it.get(mine))
@@ -84,7 +90,11 @@ it('V103: overlay, labels and switch need sessions:write, names sessions:read; l
   const it = await bench({ steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }], auth: { tokens: made.map(({ config }) => config) } })
   const [reads = {}, writes = {}] = made.map(({ token }) => ({ authorization: `Bearer ${token}` }))
   const running = await it.execute({ sessionId: 'mine', input: 'first', context: {} }, writes)
-  for (const [path, body] of [['overlay', { input: 'x' }], ['labels', { entryId: 'e', text: 'x' }], ['switch', { entryId: null, summarize: true }]] as const) {
+  for (const [path, body] of [
+    ['overlay', { input: 'x' }],
+    ['labels', { entryId: 'e', text: 'x' }],
+    ['switch', { entryId: null, summarize: true }],
+  ] as const) {
     await refusal(it.post(`${mine}/${path}`, body, reads), 403, 'scope-missing')
     if (path !== 'overlay') await refusal(it.post(`${mine}/${path}`, body, writes), 409, 'busy')
     await refusal(it.post(`/api/agent/session/none/${path}`, body, writes), 404, 'session-missing')
@@ -105,7 +115,10 @@ const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwA
 describe('inputs', () => {
   it('accept a string in place of a message: execute, steer, follow-up and overlay, and both are one input', async () => {
     const hold = gate()
-    const it = await bench({ steps: [{ toolCalls: [{ id: 'c', name: 'wait', input: {} }] }, { text: 'One.' }, { text: 'Two.' }], tools: [localTool('wait', () => hold.passed.then(() => 'waited'))] })
+    const it = await bench({
+      steps: [{ toolCalls: [{ id: 'c', name: 'wait', input: {} }] }, { text: 'One.' }, { text: 'Two.' }],
+      tools: [localTool('wait', () => hold.passed.then(() => 'waited'))],
+    })
     const key = { 'idempotency-key': 'k' }
     const running = await it.execute({ sessionId: 'mine', input: 'first', context: {} }, key)
     const again = await it.execute({ sessionId: 'mine', input: say('first'), context: {} }, key)
@@ -116,12 +129,19 @@ describe('inputs', () => {
     await Promise.all([allFrames(running), allFrames(again)])
     await refusal(it.execute({ sessionId: 'mine', input: ' ' }), 400, 'invalid-body')
     const { messages } = await view(it.get(mine))
-    expect(messages.flatMap((message) => (message.role === 'user' ? [message.content] : []))).toEqual(expect.arrayContaining(['first', 'steered']))
+    expect(messages.flatMap((message) => (message.role === 'user' ? [message.content] : []))).toEqual(
+      expect.arrayContaining(['first', 'steered']),
+    )
   })
 
   it('accept images in the format of the AI SDK and store them as files with an image media type', async () => {
     const it = await bench({ steps: answers('Seen.', 'Seen.') })
-    const parts = [{ image: png }, { image: `data:image/webp;base64,${png}` }, { image: 'AAAA' }, { image: 'AAAA', mediaType: 'image/avif' }]
+    const parts = [
+      { image: png },
+      { image: `data:image/webp;base64,${png}` },
+      { image: 'AAAA' },
+      { image: 'AAAA', mediaType: 'image/avif' },
+    ]
     await begin(it, { role: 'user', content: [{ type: 'text', text: 'Look.' }, ...parts.map((part) => ({ type: 'image', ...part }))] })
     const [message] = (await view(it.get(mine))).messages
     const file = (mediaType: string, data: string) => ({ type: 'file', mediaType, data: { type: 'data', data } })
@@ -132,7 +152,14 @@ describe('inputs', () => {
     expect(textsOf(it.model.calls[0]?.prompt)).toContain('image/png')
     const only = (part: object) => it.execute({ sessionId: 'mine', input: { role: 'user', content: [{ type: 'image', ...part }] } })
     await refusal(only({ image: 'https://example.com/a.png' }), 403, 'url-not-allowed')
-    for (const wrong of [{}, { image: '' }, { image: 'no base64!' }, { image: 'data:text/plain;base64,AAAA' }, { image: 'AAAA', mediaType: 'text/plain' }, { image: 'AAAA', alt: 'x' }]) {
+    for (const wrong of [
+      {},
+      { image: '' },
+      { image: 'no base64!' },
+      { image: 'data:text/plain;base64,AAAA' },
+      { image: 'AAAA', mediaType: 'text/plain' },
+      { image: 'AAAA', alt: 'x' },
+    ]) {
       await refusal(only(wrong), 400, 'invalid-body')
     }
     const chat = { id: 'page', trigger: 'submit-message', messages: [{ id: 'm1', role: 'user', parts: [{ type: 'image', image: png }] }] }
@@ -148,7 +175,13 @@ it('V13: context.messages accepts messages from GET: user messages in full, of a
     tools: [localTool('look', () => 'a secret of the tool')],
     agents: { assistant: { clientHistory: true } },
   })
-  await begin(it, { role: 'user', content: [{ type: 'text', text: 'Which knot?' }, { type: 'image', image: png }] })
+  await begin(it, {
+    role: 'user',
+    content: [
+      { type: 'text', text: 'Which knot?' },
+      { type: 'image', image: png },
+    ],
+  })
   await allFrames(await it.execute({ sessionId: 'mine', input: 'Look again.' }))
   const { messages } = await view(it.get(mine))
   expect(messages.map(({ role }) => role)).toContain('tool-result')
@@ -157,7 +190,13 @@ it('V13: context.messages accepts messages from GET: user messages in full, of a
     expect(completion(frames).status).toBe('completed')
     return (await view(it.get(`/api/agent/session/${sessionId}`))).messages
   }
-  const said = (list: SessionView['messages']) => list.map((message) => [message.role, message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('') : message.role === 'user' && message.content])
+  const said = (list: SessionView['messages']) =>
+    list.map((message) => [
+      message.role,
+      message.role === 'assistant'
+        ? message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')
+        : message.role === 'user' && message.content,
+    ])
   const once = await copy('one', messages)
   expect(said(once.slice(0, -2))).toEqual(said(messages).filter(([role, text]) => role !== 'tool-result' && text !== ''))
   expect(textsOf(once)).not.toContain('a secret of the tool')
@@ -168,10 +207,23 @@ it('V13: context.messages accepts messages from GET: user messages in full, of a
 it('V13: a message in the format of GET is checked in the parts that are used', async () => {
   const { execute } = await bench({ agents: { assistant: { clientHistory: true } } })
   const ask = (message: object) => execute({ input: say('hi'), context: { messages: [{ id: 'm', at: 1, ...message }] } })
-  for (const wrong of [{ role: 'user', content: '' }, { role: 'user', content: [{ type: 'video' }] }, { role: 'assistant', content: 'text' }, { role: 'assistant', content: [{ type: 'text', text: 5 }] }]) {
+  for (const wrong of [
+    { role: 'user', content: '' },
+    { role: 'user', content: [{ type: 'video' }] },
+    { role: 'assistant', content: 'text' },
+    { role: 'assistant', content: [{ type: 'text', text: 5 }] },
+  ]) {
     await refusal(ask(wrong), 400, 'invalid-body')
   }
-  await refusal(ask({ role: 'user', content: [{ type: 'file', mediaType: 'a/b', data: { type: 'url', url: 'http://127.0.0.1/' } }] }), 403, 'url-not-allowed')
+  await refusal(
+    ask({ role: 'user', content: [{ type: 'file', mediaType: 'a/b', data: { type: 'url', url: 'http://127.0.0.1/' } }] }),
+    403,
+    'url-not-allowed',
+  )
   const agent = defineAgent({ name: 'other', model: scriptedModel([]) })
-  await refusal((await bench({ otherAgents: [agent] })).execute({ input: 'hi', context: { messages: [{ role: 'user', content: 'x' }] } }), 403, 'option-not-allowed')
+  await refusal(
+    (await bench({ otherAgents: [agent] })).execute({ input: 'hi', context: { messages: [{ role: 'user', content: 'x' }] } }),
+    403,
+    'option-not-allowed',
+  )
 })

@@ -25,9 +25,15 @@ describe('V95: a failure of the runtime as a problem', () => {
 
   it('V95: includes the refused answers, the run and the first number', () => {
     const refused = [{ id: 'c1', code: 'unknown-tool-call' as const }]
-    expect(toProblemError(new SessionError('unknown-tool-call', 'x', { refused }))).toMatchObject({ code: 'unknown-tool-call', facts: { refused } })
+    expect(toProblemError(new SessionError('unknown-tool-call', 'x', { refused }))).toMatchObject({
+      code: 'unknown-tool-call',
+      facts: { refused },
+    })
     expect(toProblemError(new SessionError('busy', 'x', { runId: 'r1' }))).toMatchObject({ code: 'busy', facts: { runId: 'r1' } })
-    expect(toProblemError(new SessionError('cursor-expired', 'x', { firstSeq: 7 }))).toMatchObject({ code: 'cursor-expired', facts: { firstSeq: 7 } })
+    expect(toProblemError(new SessionError('cursor-expired', 'x', { firstSeq: 7 }))).toMatchObject({
+      code: 'cursor-expired',
+      facts: { firstSeq: 7 },
+    })
     const bare = toProblemError(new SessionError('conflict', 'x'))
     expect([bare.code, bare.facts]).toEqual(['store-unavailable', {}])
   })

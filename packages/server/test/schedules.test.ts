@@ -27,7 +27,13 @@ describe.each(stores)('schedules over the $name store', ({ make }) => {
     expect(answer.status).toBe(201)
     const made = await view(answer)
     expect(made).toEqual({
-      ...{ id: 'news', every: minuteMs, status: 'active', onMissed: 'once', onBusy: 'queue', createdAt: noon, nextAt: noon + minuteMs },
+      id: 'news',
+      every: minuteMs,
+      status: 'active',
+      onMissed: 'once',
+      onBusy: 'queue',
+      createdAt: noon,
+      nextAt: noon + minuteMs,
       input: { role: 'user', content: 'What is new?' },
     })
     expect(await view(it.post(mine, { id: 'news', every: minuteMs, input: 'What is new?' }))).toEqual(made)
@@ -47,10 +53,13 @@ describe.each(stores)('schedules over the $name store', ({ make }) => {
   it('V103: an invalid schedule is refused by its place', async () => {
     const clock = manualClock(noon)
     const it = await talked(await bench({ store: make(), clock, runtimeOptions: { clock }, steps: answers }))
-    const invalid = async (body: object, path: string) => expect((await refusal(it.post(mine, body), 422, 'invalid-input')).errors?.[0]?.path).toBe(path)
+    const invalid = async (body: object, path: string) =>
+      expect((await refusal(it.post(mine, body), 422, 'invalid-input')).errors?.[0]?.path).toBe(path)
     await invalid({ cron: 'at noon', input: 'x' }, 'cron')
     await invalid({ cron: '0 0 30 2 *', input: 'x' }, 'cron')
-    expect((await refusal(it.post(mine, { cron: '0 0 30 2 *', input: 'x' }), 422, 'invalid-input')).detail).toBe('cron: has no next time: no date matches it.')
+    expect((await refusal(it.post(mine, { cron: '0 0 30 2 *', input: 'x' }), 422, 'invalid-input')).detail).toBe(
+      'cron: has no next time: no date matches it.',
+    )
     await invalid({ cron: '@daily', timeZone: 'Mars/Base', input: 'x' }, 'timeZone')
     await invalid({ at: noon, input: 'x' }, 'at')
     await invalid({ input: 'x' }, '')

@@ -13,7 +13,16 @@ describe.each(stores)('sessions over the $name store', ({ make }) => {
     await allFrames(await execute({ sessionId: 'mine', input: say('first'), context: { metadata: { topic: 'knots' } } }))
     await allFrames(await execute({ sessionId: 'mine', input: say('second') }))
     const newest = await read(get(`${mine}?limit=3`))
-    expect(newest).toMatchObject({ sessionId: 'mine', agent: 'assistant', status: 'completed', outcome: 'completed', hasMore: true, children: { usage: {} }, total: { usage: { inputTokens: expect.any(Number) as number } }, metadata: { topic: 'knots' } })
+    expect(newest).toMatchObject({
+      sessionId: 'mine',
+      agent: 'assistant',
+      status: 'completed',
+      outcome: 'completed',
+      hasMore: true,
+      children: { usage: {} },
+      total: { usage: { inputTokens: expect.any(Number) as number } },
+      metadata: { topic: 'knots' },
+    })
     expect(newest.messages.map((message) => message.role)).toEqual(['assistant', 'user', 'assistant'])
     const before = newest.messages[0]?.id ?? ''
     const older = await read(get(`${mine}?limit=3&before=${before}`))

@@ -13,7 +13,9 @@ const answers = (...texts: readonly string[]) => texts.map((text) => ({ text }))
 /** Creates a session with these inputs, each answered. */
 async function talk({ execute }: Bench, ...inputs: readonly string[]): Promise<void> {
   for (const [place, input] of inputs.entries()) {
-    await allFrames(await execute({ sessionId: 'mine', input: say(input), ...(place === 0 && { context: { metadata: { topic: 'knots' } } }) }))
+    await allFrames(
+      await execute({ sessionId: 'mine', input: say(input), ...(place === 0 && { context: { metadata: { topic: 'knots' } } }) }),
+    )
   }
 }
 
@@ -83,7 +85,11 @@ describe.each(stores)('the tree of a session over the $name store', ({ make }) =
   })
 
   it('S159: an export is lines of JSON that another runtime can import', async () => {
-    const it = await bench({ store: make(), steps: [{ toolCalls: [{ name: 'look', input: {} }] }, ...answers('One.', 'Two.')], tools: [localTool('look', () => 'seen')] })
+    const it = await bench({
+      store: make(),
+      steps: [{ toolCalls: [{ name: 'look', input: {} }] }, ...answers('One.', 'Two.')],
+      tools: [localTool('look', () => 'seen')],
+    })
     await talk(it, 'first', 'second')
     const answer = await it.get(`${mine}/export?events&allBranches=true`)
     expect(answer.headers.get('content-type')).toBe('application/x-ndjson')

@@ -21,11 +21,17 @@ export function checkKey(key: string, path = 'key'): void {
   }
   if (!keyCharacters.test(key)) {
     const wrong = [...key].find((character) => !keyCharacters.test(character))
-    throw new SessionError('invalid-key', `${path} must be a session key of letters, digits and . _ : - @ / + =; it contains ${JSON.stringify(wrong)}.`)
+    throw new SessionError(
+      'invalid-key',
+      `${path} must be a session key of letters, digits and . _ : - @ / + =; it contains ${JSON.stringify(wrong)}.`,
+    )
   }
   const part = key.split(':').find((each) => each === '' || each === '.' || each === '..')
   if (part !== undefined) {
-    throw new SessionError('invalid-key', `${path} must be a session key without empty parts, "." and ".." between its colons; it has the part ${JSON.stringify(part)}.`)
+    throw new SessionError(
+      'invalid-key',
+      `${path} must be a session key without empty parts, "." and ".." between its colons; it has the part ${JSON.stringify(part)}.`,
+    )
   }
 }
 
@@ -41,10 +47,14 @@ export function checkAnyKey(key: string, path = 'key'): void {
   checkKey(root, path)
   if (below.length === 0) return
   if (key.length > maxChildKeyBytes) {
-    throw new SessionError('invalid-key', `${path} must be the key of a child session of at most ${maxChildKeyBytes} bytes; it has ${key.length}.`)
+    throw new SessionError(
+      'invalid-key',
+      `${path} must be the key of a child session of at most ${maxChildKeyBytes} bytes; it has ${key.length}.`,
+    )
   }
   const isPairs = below.length % 2 === 0 && below.every((part, place) => (place % 2 === 0 ? agentNameForm : suffixForm).test(part))
-  if (!isPairs) throw new SessionError('invalid-key', `${path} must be the key of a child session: a session key, then ~agent~suffix for each level.`)
+  if (!isPairs)
+    throw new SessionError('invalid-key', `${path} must be the key of a child session: a session key, then ~agent~suffix for each level.`)
 }
 
 export function checkNamespace(namespace: string): void {

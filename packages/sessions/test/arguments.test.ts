@@ -29,7 +29,14 @@ const guarded = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.o
 /** Creates a session that has answered once and now waits for an answer. */
 async function makeWorld(): Promise<World> {
   const store = recordingStore(memory.memoryStore())
-  const model = scriptedModel(() => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'place', input: {} }, { id: 'c2', name: 'pay', input: {} }] }))
+  const model = scriptedModel(() =>
+    Promise.resolve({
+      toolCalls: [
+        { id: 'c1', name: 'place', input: {} },
+        { id: 'c2', name: 'pay', input: {} },
+      ],
+    }),
+  )
   const agent = defineAgent({ name: 'assistant', model, tools: [place, guarded], abortGraceMs: 0 })
   const runtime = sessions.createRuntime({ agents: [agent], store, onError: () => undefined })
   await runtime.start()
@@ -39,13 +46,25 @@ async function makeWorld(): Promise<World> {
   const orchestration = sessions.createOrchestration({ store: store.state })
   const state = await orchestration.getOrCreateState('room:1')
   const folder = mkdtempSync(join(tmpdir(), 'bowline-arguments-'))
-  const stores: readonly SessionStore[] = [memory.memoryStore(), file.fileStore({ dir: join(folder, 'files'), fsync: false }), sqlite.sqliteStore({ file: join(folder, 'data.db') })]
+  const stores: readonly SessionStore[] = [
+    memory.memoryStore(),
+    file.fileStore({ dir: join(folder, 'files'), fsync: false }),
+    sqlite.sqliteStore({ file: join(folder, 'data.db') }),
+  ]
   for (const each of stores) await each.open({ namespace: 'n', clock: systemClock, owner: 'o' })
   const sequencer = sessions.createStepSequencer({ steps: [{ name: 'a', isDefault: true }] })
   const made: Runtime[] = [runtime]
   return {
     stores,
-    ...{ store, agent, runtime, session, run, orchestration, sequencer, state, approvalId: pendingApprovals[0]?.approvalId ?? '' },
+    store,
+    agent,
+    runtime,
+    session,
+    run,
+    orchestration,
+    sequencer,
+    state,
+    approvalId: pendingApprovals[0]?.approvalId ?? '',
     newRuntime(options) {
       const other = sessions.createRuntime({ agents: [agent], onError: () => undefined, ...options })
       made.push(other)
@@ -62,8 +81,16 @@ async function makeWorld(): Promise<World> {
 /** Returns everything that is stored. */
 async function contents(store: SessionStore): Promise<string> {
   const { items } = await store.listSessions({})
-  const states = await Promise.all(['session-state', 'orchestration-state', 'space'].map(async (space) => (await store.state.list(space, {})).items))
-  const runs = await Promise.all(items.map(async ({ key }) => [await store.listRuns(key), await store.readInbox(key, ['answer', 'decision', 'steer', 'overlay']), await store.readPath(key)]))
+  const states = await Promise.all(
+    ['session-state', 'orchestration-state', 'space'].map(async (space) => (await store.state.list(space, {})).items),
+  )
+  const runs = await Promise.all(
+    items.map(async ({ key }) => [
+      await store.listRuns(key),
+      await store.readInbox(key, ['answer', 'decision', 'steer', 'overlay']),
+      await store.readPath(key),
+    ]),
+  )
   return JSON.stringify([items, runs, states])
 }
 
@@ -96,11 +123,17 @@ describe('arguments', () => {
       ...methods('SessionState', methodsOf(world.session.state)),
       ...methods('SessionSchedules', methodsOf(world.session.schedules)),
       ...methods('RunHandle', methodsOf(world.run satisfies RunHandle)),
-      ...methods('Orchestration', Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')),
+      ...methods(
+        'Orchestration',
+        Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor'),
+      ),
       ...methods('StepSequencer', methodsOf(world.sequencer)),
       ...methods('Memories', ['list', 'get', 'save', 'search', 'remove', 'forget', 'export'] satisfies (keyof sessions.Memories)[]),
       ...methods('RequestRecorder', ['list', 'get', 'remove'] satisfies (keyof requests.RequestRecorder)[]),
-      ...world.stores.flatMap((store) => [...methods(`${store.name}Store()`, methodsOf(store)), ...methods(`${store.name}Store().state`, methodsOf(store.state))]),
+      ...world.stores.flatMap((store) => [
+        ...methods(`${store.name}Store()`, methodsOf(store)),
+        ...methods(`${store.name}Store().state`, methodsOf(store.state)),
+      ]),
     ]
     expect(unlistedNames(wanted, Object.keys(rows))).toEqual([])
   })
@@ -119,14 +152,20 @@ describe('arguments', () => {
   })
 
   it('S208: any value passed as an argument is either accepted or refused with the path of the argument', async () => {
-    const places = new Map(Object.entries(rows).flatMap(([name, row]) => testedPlaces(row, options).map((each) => [`${name}: ${each.path}`, each] as const)))
+    const places = new Map(
+      Object.entries(rows).flatMap(([name, row]) => testedPlaces(row, options).map((each) => [`${name}: ${each.path}`, each] as const)),
+    )
     const before = [await contents(world.store), world.store.commits.length]
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...places.keys()), fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), async (name, value) => {
-        const { takes, refusalProblem } = places.get(name) ?? raise()
-        fc.pre(value !== undefined && !takes(value))
-        expect(await refusalProblem(value)).toBeUndefined()
-      }),
+      fc.asyncProperty(
+        fc.constantFrom(...places.keys()),
+        fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
+        async (name, value) => {
+          const { takes, refusalProblem } = places.get(name) ?? raise()
+          fc.pre(value !== undefined && !takes(value))
+          expect(await refusalProblem(value)).toBeUndefined()
+        },
+      ),
       randomRuns(1_000),
     )
     expect([await contents(world.store), world.store.commits.length]).toEqual(before)

@@ -38,7 +38,15 @@ describe('bounds of what one process remembers', () => {
 
   it('accounts of tenants: idle ones are dropped and read again, and no amount is lost', async () => {
     const { store, count } = counted()
-    const options = { maxCost: '100', window: 'day', store, ownState: () => store, namespace: 'n', clock: manualClock(1), ids: systemIds } as const
+    const options = {
+      maxCost: '100',
+      window: 'day',
+      store,
+      ownState: () => store,
+      namespace: 'n',
+      clock: manualClock(1),
+      ids: systemIds,
+    } as const
     const budgets = new TenantBudgets({ ...options, mostAccounts: 3 })
     const charge = async (tenant: string): Promise<void> => {
       const budget = await budgets.budgetFor({ key: `tenant:${tenant}:s`, metadata: {} })
@@ -76,7 +84,10 @@ describe('bounds of what one process remembers', () => {
     const add = (id: string, name: string) => queues.add(id, async () => (await held.passed, done.push(name)))
     for (let round = 0; round < 3; round++) {
       const waiting = ['1', '2', '3'].map((name) => add('a', name))
-      await expect(add('a', '4')).rejects.toMatchObject({ code: 'queue-full', message: expect.stringContaining('limit of 3 pending') as unknown })
+      await expect(add('a', '4')).rejects.toMatchObject({
+        code: 'queue-full',
+        message: expect.stringContaining('limit of 3 pending') as unknown,
+      })
       const other = add('b', 'other')
       held.open()
       await Promise.all([...waiting, other])
@@ -89,7 +100,14 @@ describe('bounds of what one process remembers', () => {
     const inner = memoryStateStore()
     let held = gate()
     const store: StateStore = { ...inner, compareAndSet: async (...given) => (await held.passed, inner.compareAndSet(...given)) }
-    const log = new RequestLog('room:1', { store, space: 's', maxRequests: 100, maxBytes: 1e6, ttlMs: 'never', redact: (message) => message })
+    const log = new RequestLog('room:1', {
+      store,
+      space: 's',
+      maxRequests: 100,
+      maxBytes: 1e6,
+      ttlMs: 'never',
+      redact: (message) => message,
+    })
     for (let round = 1; round <= 3; round++) {
       const waiting = Array.from({ length: 10 }, (_, n) => log.add(sent(`${round} ${n}`), place(`run-${round}`), 1))
       await expect(log.add(sent('one more'), place('run'), 1)).rejects.toMatchObject({ code: 'queue-full' })

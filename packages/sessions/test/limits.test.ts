@@ -43,14 +43,29 @@ function signed(size: number): boolean {
   return verifyWebhook({ 'bowline-signature': header }, '{}', secret, { clock })
 }
 
-
 /** The bound, its highest accepted size, and a use of it. A row of `scripts/test/bounds.test.ts` names the bound. */
 const table: readonly (readonly [bound: string, highest: number, use: Use])[] = [
   ['commands/check-options.ts mostOnPage', 1000, (limit) => checkMessagesOptions('options', { limit })],
-  ['commands/history.ts mostMessages', 1000, (size) => historyOf(listOf(size, (): Message => ({ role: 'user', content: 'x' })), fakeIds())],
+  [
+    'commands/history.ts mostMessages',
+    1000,
+    (size) =>
+      historyOf(
+        listOf(size, (): Message => ({ role: 'user', content: 'x' })),
+        fakeIds(),
+      ),
+  ],
   ['commands/schedules/schedule-record.ts maxIdBytes', 150, (size) => givenSchedule({ every: 1000, input: 'x', id: bytes(size) })],
   ['commands/tree/labels.ts longestLabel', 200, (size) => isTrue(isLabel(letters(size)))],
-  ['commands/webhook.ts mostSecrets', 4, (size) => webhookFields(inputChecks, ['https:']).secret('secret', listOf(size, () => secret))],
+  [
+    'commands/webhook.ts mostSecrets',
+    4,
+    (size) =>
+      webhookFields(inputChecks, ['https:']).secret(
+        'secret',
+        listOf(size, () => secret),
+      ),
+  ],
   ['contract/check-query.ts mostOnPage', 1000, (limit) => checkPageRequest('page', { limit })],
   ['contract/check-state.ts maxBytes', 1024, (size) => checkPlace(bytes(size), 'id')],
   ['contract/check-state.ts maxBytes', 1024, (size) => checkPlace('space', bytes(size))],
@@ -66,7 +81,11 @@ const table: readonly (readonly [bound: string, highest: number, use: Use])[] = 
   ['memories/scope.ts maxBytes', 200, (size) => checkScope('scope', { user: bytes(size) })],
   ['memories/vectors.ts mostNumbers', 8192, (size) => vectorOf(() => Promise.resolve([listOf(size, () => 1)]), 'text', undefined)],
   ['net/webhook-signature.ts mostSignatures', 16, (size) => isTrue(signed(size))],
-  ['stores/postgres/postgres-options.ts mostConnections', 1000, (poolSize) => checkStoreOptions({ connectionString: 'postgres://localhost/db', poolSize })],
+  [
+    'stores/postgres/postgres-options.ts mostConnections',
+    1000,
+    (poolSize) => checkStoreOptions({ connectionString: 'postgres://localhost/db', poolSize }),
+  ],
 ]
 
 it.each(table)('%s: %i is accepted, one more is refused', async (_bound, highest, use) => {

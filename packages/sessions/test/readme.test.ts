@@ -14,7 +14,10 @@ const database = testDatabase()
 const run = promisify(execFile)
 
 /** Runs a script in the folder of the package, where the package can import itself by name. */
-async function runScript(script: string, environment: NodeJS.ProcessEnv = {}): Promise<{ readonly stdout: string; readonly stderr: string }> {
+async function runScript(
+  script: string,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
   return run(process.execPath, args, { cwd: folder, env: { ...process.env, ...environment } })
 }
@@ -59,22 +62,38 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('on Redis', isRedisUrlMissing)
   const redis = sharedRedis()
   const kv = sharedKv(redis)
 
-  it.each([...programsFor('redis'), ...programsFor('kv')])('O70: program %# of the documentation runs', { timeout: 60_000 }, async ({ code, stdout }) => {
-    const { url, token } = kv.server
-    await expectToPrint(code, stdout, { REDIS_URL: redis.url, KV_REST_API_URL: url, KV_REST_API_TOKEN: token })
-  })
+  it.each([...programsFor('redis'), ...programsFor('kv')])(
+    'O70: program %# of the documentation runs',
+    { timeout: 60_000 },
+    async ({ code, stdout }) => {
+      const { url, token } = kv.server
+      await expectToPrint(code, stdout, { REDIS_URL: redis.url, KV_REST_API_URL: url, KV_REST_API_TOKEN: token })
+    },
+  )
 
   it('O69, S180: the example of TESTING.md with a KV server runs', { timeout: 60_000 }, async () => {
     const example = examplesOf('TESTING.md').at(said.length) ?? ''
-    expect(await runScript(example, { REDIS_URL: redis.url })).toEqual({ stdout: "{ ok: true, version: 2 }\n[ 'evalsha', 'evalsha' ]\n", stderr: '' })
+    expect(await runScript(example, { REDIS_URL: redis.url })).toEqual({
+      stdout: "{ ok: true, version: 2 }\n[ 'evalsha', 'evalsha' ]\n",
+      stderr: '',
+    })
   })
 })
 
-const said = ['15 points, 0 failures\n', '15 calls, 31 runs, 0 failures\n', 'the store is slow\nStill here.\n', 'my store is a session store\n']
+const said = [
+  '15 points, 0 failures\n',
+  '15 calls, 31 runs, 0 failures\n',
+  'the store is slow\nStill here.\n',
+  'my store is a session store\n',
+]
 
-it.each(said.map((stdout, index) => ({ stdout, index })))('S180: example $index of TESTING.md runs', { timeout: 60_000 }, async ({ stdout, index }) => {
-  const examples = examplesOf('TESTING.md')
-  // The last one needs Redis.
-  expect(examples).toHaveLength(said.length + 1)
-  expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
-})
+it.each(said.map((stdout, index) => ({ stdout, index })))(
+  'S180: example $index of TESTING.md runs',
+  { timeout: 60_000 },
+  async ({ stdout, index }) => {
+    const examples = examplesOf('TESTING.md')
+    // The last one needs Redis.
+    expect(examples).toHaveLength(said.length + 1)
+    expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
+  },
+)

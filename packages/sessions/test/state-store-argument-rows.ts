@@ -6,7 +6,10 @@ import { func, made, needed, object, options, whole } from '../../../scripts/arg
 import type { ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 
 const clock = made(manualClock())
-const prefix: ValueShape = { good: 'own', accepts: (value) => value === undefined || (typeof value === 'string' && /^[\w.:/-]{1,64}$/.test(value)) }
+const prefix: ValueShape = {
+  good: 'own',
+  accepts: (value) => value === undefined || (typeof value === 'string' && /^[\w.:/-]{1,64}$/.test(value)),
+}
 
 /** Rows of state stores that many processes share. They never connect, since no call is made. */
 export const sharedStateStoreRows: Readonly<Record<string, ShapedRow>> = {
@@ -18,7 +21,11 @@ export const sharedStateStoreRows: Readonly<Record<string, ShapedRow>> = {
           url: needed({ good: 'https://host', accepts: (value) => typeof value === 'string' && /^https?:\/\/\w/.test(value) }),
           token: needed({ good: 'token', accepts: (value) => typeof value === 'string' && /^\S+$/.test(value) }),
           prefix,
-          ...{ maxRequestBytes: whole(1), timeoutMs: whole(1), maxWaitMs: whole(0), fetch: func(), clock },
+          maxRequestBytes: whole(1),
+          timeoutMs: whole(1),
+          maxWaitMs: whole(0),
+          fetch: func(),
+          clock,
           environment: object({}),
         }),
       ],
@@ -34,10 +41,16 @@ export const sharedStateStoreRows: Readonly<Record<string, ShapedRow>> = {
       [
         '',
         options({
-          url: { good: 'redis://host', accepts: (value) => value === undefined || (typeof value === 'string' && /^rediss?:\/\/\w/.test(value)) },
+          url: {
+            good: 'redis://host',
+            accepts: (value) => value === undefined || (typeof value === 'string' && /^rediss?:\/\/\w/.test(value)),
+          },
           client: { good: undefined, accepts: (value) => value === undefined },
           prefix,
-          ...{ maxRecordBytes: whole(1), timeoutMs: whole(1), onWarning: func(), clock },
+          maxRecordBytes: whole(1),
+          timeoutMs: whole(1),
+          onWarning: func(),
+          clock,
           environment: object({ REDIS_URL: 'redis://host' }),
         }),
       ],

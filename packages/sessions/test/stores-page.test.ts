@@ -17,7 +17,10 @@ function tableUnder(heading: string): readonly (readonly string[])[] {
 }
 
 function cellsOf(row: string): readonly string[] {
-  return row.split('|').slice(1, -1).map((cell) => cell.trim())
+  return row
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim())
 }
 
 function numbersIn(cell: string): readonly string[] {
@@ -47,7 +50,12 @@ describe('the documentation page of the stores', () => {
   })
 
   it('S181: the page says what the stores report about themselves', () => {
-    const stores = [memoryStore(), fileStore({ dir: 'any' }), sqliteStore({ file: 'any.db' }), postgresStore({ connectionString: 'postgresql://any/any' })]
+    const stores = [
+      memoryStore(),
+      fileStore({ dir: 'any' }),
+      sqliteStore({ file: 'any.db' }),
+      postgresStore({ connectionString: 'postgresql://any/any' }),
+    ]
     const said = (row: string) => (claims.find(([name]) => name === row) ?? []).slice(1).map((cell) => cell.replace(/ ?[[(:].*/, ''))
     const lossOf = { none: 'everything', process: 'as the system is set', power: 'nothing' }
     expect(said('power loss loses')).toEqual(stores.map(({ capabilities }) => lossOf[capabilities.durable]))

@@ -25,7 +25,14 @@ export type SetupOptions = Partial<Omit<RuntimeOptions, 'agents'>> & {
 const ids = fakeIds()
 
 /** Creates a runtime with one agent on a scripted model. Does not start it. */
-export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, abortGraceMs = 10, agent: agentOptions = {}, ...options }: SetupOptions): Setup {
+export function setup({
+  steps,
+  tools = [],
+  onUnknownOutcomeOfAgent,
+  abortGraceMs = 10,
+  agent: agentOptions = {},
+  ...options
+}: SetupOptions): Setup {
   const model = scriptedModel(steps)
   const faults: unknown[] = []
   const agent = defineAgent({

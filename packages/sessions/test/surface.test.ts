@@ -15,7 +15,16 @@ import { expect, it } from 'vitest'
 it('the exported names change only on purpose', () => {
   expect(Object.keys(sessions).sort()).toEqual([
     ...['SessionError', 'createMemories', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
-    ...['inspectSession', 'memory', 'memoryStateStore', 'noticeOfExpiry', 'noticesOfEvents', 'noticesOfRun', 'removeOrchestrationState', 'simulateOrchestration'],
+    ...[
+      'inspectSession',
+      'memory',
+      'memoryStateStore',
+      'noticeOfExpiry',
+      'noticesOfEvents',
+      'noticesOfRun',
+      'removeOrchestrationState',
+      'simulateOrchestration',
+    ],
     'verifyWebhook',
   ])
   expect(Object.keys(env)).toEqual(['stateStoreFromEnv'])
@@ -58,10 +67,13 @@ it('the exported names change only on purpose', () => {
 })
 
 it('a value that throws when it is read is not a SessionError', () => {
-  const hostile = new Proxy({}, {
-    has() {
-      throw new Error('looked at')
+  const hostile = new Proxy(
+    {},
+    {
+      has() {
+        throw new Error('looked at')
+      },
     },
-  })
+  )
   expect(sessions.SessionError.isInstance(hostile)).toBe(false)
 })

@@ -30,5 +30,10 @@ export const delegate: Intent = {
 export const opinion: Intent = {
   name: 'opinion',
   keyWords: /\bsecond opinion\b/i,
-  answer: () => [{ type: 'text', text: 'Tied well and with a stopper knot: yes. Most climbers still prefer the figure eight, because a wrong one is easier to see.' }],
+  answer: () => [
+    {
+      type: 'text',
+      text: 'Tied well and with a stopper knot: yes. Most climbers still prefer the figure eight, because a wrong one is easier to see.',
+    },
+  ],
 }

@@ -11,7 +11,10 @@ export const deleteReport: Intent = {
     const result = results.at(-1)
     if (!result) {
       return [
-        { type: 'text', text: `I can delete the report \`${report}\` for good. You decide: read the arguments, and change them if you like.` },
+        {
+          type: 'text',
+          text: `I can delete the report \`${report}\` for good. You decide: read the arguments, and change them if you like.`,
+        },
         { type: 'call', toolName: 'delete_report', input: { report, forever: true } },
       ]
     }
@@ -31,5 +34,7 @@ function describe(result: ToolAnswer, asked: string): string {
   const name = textIn(report) || asked
   const changed = name !== asked || forever === false ? ' That is what you have made of my arguments.' : ''
   if (deleted !== true) return `There is no report \`${name}\` any more, so there was nothing to delete.`
-  return forever === false ? `\`${name}\` is in the bin, from where it can be taken back.${changed}` : `\`${name}\` is **deleted** for good.${changed}`
+  return forever === false
+    ? `\`${name}\` is in the bin, from where it can be taken back.${changed}`
+    : `\`${name}\` is **deleted** for good.${changed}`
 }

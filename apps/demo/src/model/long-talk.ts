@@ -19,7 +19,10 @@ export const longTalk: Intent = {
     }
     const days = results.reduce((sum, { value }) => sum + Number(fieldsOf(value)['days'] ?? 0), 0)
     return [
-      { type: 'text', text: `That were ${volumes} volumes with ${days} days. My context is nearly full now: it is summarised behind this turn, and every word stays readable to you.` },
+      {
+        type: 'text',
+        text: `That were ${volumes} volumes with ${days} days. My context is nearly full now: it is summarised behind this turn, and every word stays readable to you.`,
+      },
     ]
   },
 }

@@ -30,7 +30,12 @@ export function offlineModel(options: OfflineModelOptions = {}): LanguageModelV4
     modelId: isSpare ? 'bowline-offline-spare' : 'bowline-offline',
     supportedUrls: {},
     async doStream(call) {
-      return { stream: toStream((abortSignal) => streamParts(call.prompt, passagesFor(call.prompt), { abortSignal, pace, next: ids(call.prompt) }), call.abortSignal) }
+      return {
+        stream: toStream(
+          (abortSignal) => streamParts(call.prompt, passagesFor(call.prompt), { abortSignal, pace, next: ids(call.prompt) }),
+          call.abortSignal,
+        ),
+      }
     },
     async doGenerate({ prompt }) {
       const passages = passagesFor(prompt)
@@ -73,7 +78,11 @@ interface Streaming {
   readonly next: NextId
 }
 
-async function* streamParts(prompt: Prompt, passages: readonly Passage[], { abortSignal, pace, next }: Streaming): AsyncGenerator<StreamPart> {
+async function* streamParts(
+  prompt: Prompt,
+  passages: readonly Passage[],
+  { abortSignal, pace, next }: Streaming,
+): AsyncGenerator<StreamPart> {
   const latency = seededLatency(JSON.stringify(prompt))
   yield { type: 'stream-start', warnings: [] }
   for (const passage of passages) {

@@ -16,11 +16,24 @@ export const plan: Intent = {
     if (!done.has('plan_tide')) return say('What do tide and crew allow?', call('plan_tide', {}), call('plan_crew', {}))
     const { highWater } = valueOf('plan_tide')
     const { crew } = valueOf('plan_crew')
-    const steps = [`cast off at high water, ${textIn(highWater) || 'whenever that is'}`, `${typeof crew === 'number' ? crew : 'all'} hands on deck around the cape`, 'lunch at anchor in the lee', 'home with the last of the flood']
+    const steps = [
+      `cast off at high water, ${textIn(highWater) || 'whenever that is'}`,
+      `${typeof crew === 'number' ? crew : 'all'} hands on deck around the cape`,
+      'lunch at anchor in the lee',
+      'home with the last of the flood',
+    ]
     if (!done.has('plan_write')) return say('Now I write it down.', call('plan_write', { goal, steps }))
     if (!done.has('plan_review')) return say('And look at it once more.', call('plan_review', {}))
     const { verdict } = valueOf('plan_review')
-    return say([`The plan for ${goal}:`, '', ...steps.map((step, place) => `${place + 1}. ${step}`), '', `Review: ${textIn(verdict) || 'no verdict'}.`].join('\n'))
+    return say(
+      [
+        `The plan for ${goal}:`,
+        '',
+        ...steps.map((step, place) => `${place + 1}. ${step}`),
+        '',
+        `Review: ${textIn(verdict) || 'no verdict'}.`,
+      ].join('\n'),
+    )
   },
 }
 

@@ -16,7 +16,10 @@ export function readPrompt(prompt: Prompt): readonly Asked[] {
   const asked = { text: textOf(prompt[last]), results: resultsIn(since) }
   if (news.length === 0) return [asked]
   const [own, others] = [true, false].map((wanted) => resultsIn(unanswered).filter(({ toolName }) => (toolName === newsTool) === wanted))
-  return [...(last >= 0 && unanswered.length === since.length ? [{ ...asked, results: others ?? [] }] : []), { text: news.map(textOf).join('\n'), results: own ?? [] }]
+  return [
+    ...(last >= 0 && unanswered.length === since.length ? [{ ...asked, results: others ?? [] }] : []),
+    { text: news.map(textOf).join('\n'), results: own ?? [] },
+  ]
 }
 
 const newsTool = 'background_output'
@@ -39,9 +42,7 @@ function resultsIn(messages: readonly Message[]): readonly ToolAnswer[] {
 }
 
 function answersOf(message: ToolMessage): readonly ToolAnswer[] {
-  return message.content.flatMap((part) =>
-    part.type === 'tool-result' ? [{ toolName: part.toolName, ...readOutput(part.output) }] : [],
-  )
+  return message.content.flatMap((part) => (part.type === 'tool-result' ? [{ toolName: part.toolName, ...readOutput(part.output) }] : []))
 }
 
 function readOutput(output: ToolOutput): Pick<ToolAnswer, 'outcome' | 'value'> {

@@ -69,6 +69,7 @@ function findings(topic: string, found: readonly ToolAnswer[]): string {
 function report(result: ToolAnswer): string {
   const { agent, status, text, error } = fieldsOf(result.value)
   if (result.outcome !== 'result') return `I could not read what was found: ${reasonOf(result)}`
-  if (status !== 'completed') return `The ${textIn(agent) || 'helper'} did not finish (${textIn(status)})${typeof error === 'string' ? `: ${error}` : '.'}`
+  if (status !== 'completed')
+    return `The ${textIn(agent) || 'helper'} did not finish (${textIn(status)})${typeof error === 'string' ? `: ${error}` : '.'}`
   return `The ${textIn(agent)} is back.\n\n${textIn(text)}`
 }

@@ -7,7 +7,13 @@ export const fail: Intent = {
   name: 'fail',
   keyWords: /\bfail\b/i,
   answer({ isSpare }) {
-    if (isSpare) return [{ type: 'text', text: 'The first model failed, was asked again, and failed for good. I am the **spare model**, and this answer is mine.' }]
+    if (isSpare)
+      return [
+        {
+          type: 'text',
+          text: 'The first model failed, was asked again, and failed for good. I am the **spare model**, and this answer is mine.',
+        },
+      ]
     return [
       { type: 'text', text: 'I begin to answer, and then' },
       { type: 'failure', status: overloaded, message: 'The offline provider pretends to be overloaded.' },

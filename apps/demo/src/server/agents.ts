@@ -55,7 +55,8 @@ export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate,
     ...model,
     name: 'researcher',
     description: 'Finds out what the library has about a topic. Takes a few seconds: run it in the background.',
-    instructions: 'Look the topic up with search_library, read the pages with read_page, all calls in one answer, and say in a few lines what they say.',
+    instructions:
+      'Look the topic up with search_library, read the pages with read_page, all calls in one answer, and say in a few lines what they say.',
     tools: [searchLibrary(environment), readPage(environment)],
     extensions: [requests],
   })
@@ -71,12 +72,21 @@ export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate,
     subagents: [researcher],
     extensions: [orchestration, requests],
   })
-  const colleague = defineAgent({ ...model, name: colleagueName, description: 'Gives a second opinion.', instructions: 'Give your opinion in two sentences.' })
+  const colleague = defineAgent({
+    ...model,
+    name: colleagueName,
+    description: 'Gives a second opinion.',
+    instructions: 'Give your opinion in two sentences.',
+  })
   return [demo, colleague] as const
 }
 
 /** Refers to the model by name, so that its context window and prices are known. */
-function modelOf({ model, spare, offline }: ModelChoice, speed: number, jitter?: number): Pick<AgentOptions, 'model' | 'models' | 'fallback' | 'retry' | 'limits' | 'compaction'> {
+function modelOf(
+  { model, spare, offline }: ModelChoice,
+  speed: number,
+  jitter?: number,
+): Pick<AgentOptions, 'model' | 'models' | 'fallback' | 'retry' | 'limits' | 'compaction'> {
   const provider = model.provider.split('.')[0] ?? model.provider
   const models = createModels({
     providers: { [provider]: (modelId: string) => (modelId === spare?.modelId ? spare : model) },

@@ -45,7 +45,15 @@ export async function createDemo(env: Environment, { clock = systemClock, around
   const { bridge, tool, join } = createDemoBridge(store, speed)
   const orchestration = createOrchestration({ store, config: planSteps, clock })
   const requests = recordRequests({ store, clock })
-  const agents = createDemoAgents(choice, { pace, clock, dataFolder, speed, delegate: tool, orchestration: orchestration.extension(), requests: requests.extension })
+  const agents = createDemoAgents(choice, {
+    pace,
+    clock,
+    dataFolder,
+    speed,
+    delegate: tool,
+    orchestration: orchestration.extension(),
+    requests: requests.extension,
+  })
   const runtime = createRuntime({ agents, store, clock, requests })
   join(runtime)
   return { choice, bridge, orchestration, requests, runtime: withBridge(runtime, bridge) }
@@ -75,7 +83,9 @@ async function openDataFolder(env: Environment): Promise<string> {
     await writeReports(folder)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new SettingsError(`The data folder ${folder} cannot be written (${code}). Give this user the right to, or name another folder with DEMO_DATA.`)
+    throw new SettingsError(
+      `The data folder ${folder} cannot be written (${code}). Give this user the right to, or name another folder with DEMO_DATA.`,
+    )
   }
   return folder
 }

@@ -29,7 +29,8 @@ export function createDemoBridge(store: SessionStore, speed: number): DemoBridge
   const bridge = createBridge({ executors: [workers, local], store: store.state, logger: faultsOnly })
   const delegate = delegateTool(bridge, {
     agents: ['worker', colleagueName],
-    description: 'Hands a task to another agent and gives its answer. The worker knows how much rope a splice needs; the colleague gives second opinions.',
+    description:
+      'Hands a task to another agent and gives its answer. The worker knows how much rope a splice needs; the colleague gives second opinions.',
   })
   // The bridge takes half a second to start. The server does not wait for it, so a delegation must.
   const tool: Tool = {

@@ -53,10 +53,16 @@ export function createDemoFetch({ port, token, info, effects, group, points, pag
   }
 }
 
-async function infoRoute({ info, effects }: Pick<DemoFetchOptions, 'info' | 'effects'>, group: ServerGroup | undefined, sessionId: string | null): Promise<Response> {
+async function infoRoute(
+  { info, effects }: Pick<DemoFetchOptions, 'info' | 'effects'>,
+  group: ServerGroup | undefined,
+  sessionId: string | null,
+): Promise<Response> {
   if (sessionId !== null && !isSessionId(sessionId)) return refuse(400, 'invalid-query')
   const servers = await group?.describe(sessionId ?? undefined)
-  return Response.json({ ...info, effects: await effects(), ...(servers && { servers }) } satisfies StudioInfo, { headers: { 'cache-control': 'no-store' } })
+  return Response.json({ ...info, effects: await effects(), ...(servers && { servers }) } satisfies StudioInfo, {
+    headers: { 'cache-control': 'no-store' },
+  })
 }
 
 function refuse(status: number, code: string): Response {

@@ -50,7 +50,13 @@ function endWithSupervisor(): void {
 
 function refusalOf(error: unknown): ServerMessage | undefined {
   if (error instanceof SettingsError) return { type: 'refused', reason: 'settings', message: error.message }
-  if (SessionError.isInstance(error)) return { type: 'refused', reason: 'store', message: `${nameOfStore()}${error.message} (${error.code})`, passing: error.code === 'store-unavailable' }
+  if (SessionError.isInstance(error))
+    return {
+      type: 'refused',
+      reason: 'store',
+      message: `${nameOfStore()}${error.message} (${error.code})`,
+      passing: error.code === 'store-unavailable',
+    }
   return isPortTaken(error) ? { type: 'refused', reason: 'port-taken', message: error.message } : undefined
 }
 

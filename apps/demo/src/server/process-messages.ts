@@ -1,7 +1,5 @@
 /** Message of the server process to the supervisor. */
-export type ServerMessage =
-  | { readonly type: 'ready'; readonly url: string; readonly runtimeId: string }
-  | Refusal
+export type ServerMessage = { readonly type: 'ready'; readonly url: string; readonly runtimeId: string } | Refusal
 
 /** The server cannot start. */
 interface Refusal {

@@ -13,7 +13,11 @@ export function createServerGroup(store: Pick<SessionStore, 'listRuns'>, process
   return {
     async describe(sessionId) {
       const owner = sessionId === undefined ? undefined : await readOwner(store, sessionId)
-      return processes().map(({ name, up }) => ({ name, ...(up && { pid: up.pid, runtimeId: up.runtimeId }), isOwner: up !== undefined && up.runtimeId === owner }))
+      return processes().map(({ name, up }) => ({
+        name,
+        ...(up && { pid: up.pid, runtimeId: up.runtimeId }),
+        isOwner: up !== undefined && up.runtimeId === owner,
+      }))
     },
   }
 }

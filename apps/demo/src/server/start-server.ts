@@ -40,16 +40,30 @@ export async function startServer(env: Environment, processes: () => readonly Se
   await runtime.start()
   const token = await readPageToken(dataFolder)
   const api = createServer({
-    ...{ runtime, bridge, orchestration, requests },
+    runtime,
+    bridge,
+    orchestration,
+    requests,
     auth: async (request) => (holdsToken(request, port, token) ? reader : null),
     agents: { [demoAgentName]: {} },
   })
   const group = isOneOfSeveral(env) ? { group: createServerGroup(runtime.store, processes) } : {}
-  const page = { token, info: infoOf(choice, env), effects: () => countEffects(dataFolder), ...group, ...(points && { points }), pageFolder: pageFolderFrom(env), api }
+  const page = {
+    token,
+    info: infoOf(choice, env),
+    effects: () => countEffects(dataFolder),
+    ...group,
+    ...(points && { points }),
+    pageFolder: pageFolderFrom(env),
+    api,
+  }
   let answer = createDemoFetch({ ...page, port })
   try {
     // One of several servers is reached through the supervisor, which has the port of the page.
-    const running = await serve({ ...api, fetch: (request, peer) => answer(request, peer) }, { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port })
+    const running = await serve(
+      { ...api, fetch: (request, peer) => answer(request, peer) },
+      { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port },
+    )
     if (port === 0) {
       port = Number(new URL(running.url).port)
       answer = createDemoFetch({ ...page, port })

@@ -32,7 +32,11 @@ export async function openFront({ port, urls }: FrontOptions): Promise<Front> {
   const server = createServer((incoming, outgoing) => {
     const up = urls()
     const first = turn++
-    handOn(incoming, outgoing, up.map((_, index) => up[(first + index) % up.length] ?? ''))
+    handOn(
+      incoming,
+      outgoing,
+      up.map((_, index) => up[(first + index) % up.length] ?? ''),
+    )
   })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject).listen(port, host, resolve)

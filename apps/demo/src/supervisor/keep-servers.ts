@@ -25,7 +25,9 @@ export async function keepServers({ env, names, port, onAllReady, onBack, onGone
   const missing = new Set(names)
   const servers = names.map((name) =>
     keepServer({
-      ...{ env, name, port: front.port },
+      env,
+      name,
+      port: front.port,
       onReady(server) {
         up.set(name, server)
         tellAll()

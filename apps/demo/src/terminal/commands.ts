@@ -29,7 +29,10 @@ const commands: Readonly<Record<string, Command>> = {
     async run({ connection, screen, session, open }, id) {
       if (id !== '') return open(connection.client.session(id))
       const { sessions } = await connection.client.sessions({ limit: 20 })
-      const lines = sessions.map(({ sessionId, status = 'new', metadata }) => `${sessionId === session.id ? '*' : ' '} ${sessionId}  ${status}  ${short(metadata['title'] ?? '')}`)
+      const lines = sessions.map(
+        ({ sessionId, status = 'new', metadata }) =>
+          `${sessionId === session.id ? '*' : ' '} ${sessionId}  ${status}  ${short(metadata['title'] ?? '')}`,
+      )
       screen.tell(lines.length > 0 ? lines.join('\n') : 'There are no sessions yet.')
     },
   },
@@ -62,7 +65,9 @@ const commands: Readonly<Record<string, Command>> = {
     async run({ connection, session, screen }) {
       const [{ total }, { model }] = await Promise.all([session.state({ limit: 1 }), connection.info()])
       const { usage, cost } = total
-      const money = cost ? `${cost.estimated ? '~' : ''}${cost.total} ${cost.currency}${model?.madeUpPrices ? ' (made-up prices)' : ''}` : 'a price that is not known'
+      const money = cost
+        ? `${cost.estimated ? '~' : ''}${cost.total} ${cost.currency}${model?.madeUpPrices ? ' (made-up prices)' : ''}`
+        : 'a price that is not known'
       screen.tell(`${usage.estimated ? '~' : ''}${usage.totalTokens ?? 0} tokens, ${money}`)
     },
   },
@@ -76,7 +81,9 @@ const commands: Readonly<Record<string, Command>> = {
         if (event.type === 'unknown' || event.type === 'resync' || !isDurable(event)) continue
         begin ??= event.at
         const name = 'toolName' in event ? event.toolName : 'name' in event ? event.name : 'status' in event ? event.status : ''
-        screen.tell(`${String(event.seq).padStart(4)} ${`+${event.at - begin}`.padStart(8)} ms  ${event.type}${typeof name === 'string' ? `  ${name}` : ''}`)
+        screen.tell(
+          `${String(event.seq).padStart(4)} ${`+${event.at - begin}`.padStart(8)} ms  ${event.type}${typeof name === 'string' ? `  ${name}` : ''}`,
+        )
         if ((event.seq ?? 0) >= Number.parseInt(cursor, 10)) break
       }
     },
@@ -84,7 +91,12 @@ const commands: Readonly<Record<string, Command>> = {
   help: {
     help: 'this list',
     async run({ screen }) {
-      screen.tell([...Object.entries(commands).map(([name, { help }]) => `/${name.padEnd(9)} ${help}`), 'Ctrl+C stops what is running, twice it leaves; so does Ctrl+D.'].join('\n'))
+      screen.tell(
+        [
+          ...Object.entries(commands).map(([name, { help }]) => `/${name.padEnd(9)} ${help}`),
+          'Ctrl+C stops what is running, twice it leaves; so does Ctrl+D.',
+        ].join('\n'),
+      )
     },
   },
 }

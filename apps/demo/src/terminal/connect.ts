@@ -52,7 +52,10 @@ async function answers(port: number, token: string): Promise<boolean> {
 }
 
 function ask(port: number, token: string, path: string, init: RequestInit = {}): Promise<Response> {
-  return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } })
+  return fetch(`http://127.0.0.1:${port}${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+  })
 }
 
 function connectionTo(port: number, token: string, close: () => Promise<void>): DemoConnection {

@@ -99,7 +99,11 @@ export class Conversation {
   #read(known: number): void {
     const { signal } = this.#reading
     const { onEvent, onLost, onRest, onWaiting } = this.#listener
-    const events = this.session.attach({ from: 'start', abortSignal: signal, onConnection: ({ state }) => state === 'waiting' && onWaiting() })
+    const events = this.session.attach({
+      from: 'start',
+      abortSignal: signal,
+      onConnection: ({ state }) => state === 'waiting' && onWaiting(),
+    })
     const reading = async (): Promise<void> => {
       for await (const event of events) {
         this.#fold(event)

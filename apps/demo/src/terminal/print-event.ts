@@ -19,15 +19,24 @@ export function printEvent(screen: Screen, event: ClientEvent): void {
     case 'message-discarded':
       return screen.note(`(withdrawn: ${event.reason})`, 'red')
     case 'retry-start':
-      return screen.note(`${event.error?.message ?? event.cause} ${event.model ? `${event.model.modelId} takes over.` : `Again in ${(event.delayMs / 1000).toFixed(1)} s.`}`, 'yellow')
+      return screen.note(
+        `${event.error?.message ?? event.cause} ${event.model ? `${event.model.modelId} takes over.` : `Again in ${(event.delayMs / 1000).toFixed(1)} s.`}`,
+        'yellow',
+      )
     case 'tool-execution-start':
-      return screen.note(`→ ${toolLabel(event.toolName)} ${short(event.input)}${event.attempt > 1 ? ` (attempt ${event.attempt})` : ''}`, 'cyan')
+      return screen.note(
+        `→ ${toolLabel(event.toolName)} ${short(event.input)}${event.attempt > 1 ? ` (attempt ${event.attempt})` : ''}`,
+        'cyan',
+      )
     case 'tool-execution-delta':
       return screen.progress(`  ${lastLine(event.delta)}`)
     case 'tool-execution-end': {
       const { status, toolName, output } = event.message
       const isResult = status === 'result'
-      return screen.note(`${isResult ? '✓' : '✗'} ${toolLabel(toolName)}${isResult ? '' : ` (${status})`} ${short('value' in output ? output.value : (output.reason ?? ''))}`, isResult ? 'green' : 'red')
+      return screen.note(
+        `${isResult ? '✓' : '✗'} ${toolLabel(toolName)}${isResult ? '' : ` (${status})`} ${short('value' in output ? output.value : (output.reason ?? ''))}`,
+        isResult ? 'green' : 'red',
+      )
     }
     case 'child-start':
       return screen.note(`  ${event.subagent} begins`, 'magenta')
@@ -42,7 +51,9 @@ export function printEvent(screen: Screen, event: ClientEvent): void {
     case 'compaction-end':
       return screen.note(compacted(event))
     case 'turn-end':
-      return event.status === 'completed' || event.status.startsWith('awaiting') ? screen.endLine() : screen.note(`(${event.status}${event.error ? `: ${event.error.message}` : ''})`, 'yellow')
+      return event.status === 'completed' || event.status.startsWith('awaiting')
+        ? screen.endLine()
+        : screen.note(`(${event.status}${event.error ? `: ${event.error.message}` : ''})`, 'yellow')
     case 'error':
       return screen.note(event.message, 'red')
     default:

@@ -18,7 +18,10 @@ export interface Question {
 }
 
 /** Returns the open questions of a session, oldest first. */
-export function questionsOf({ pendingApprovals, pendingToolCalls }: Pick<RunView, 'pendingApprovals' | 'pendingToolCalls'>): readonly Question[] {
+export function questionsOf({
+  pendingApprovals,
+  pendingToolCalls,
+}: Pick<RunView, 'pendingApprovals' | 'pendingToolCalls'>): readonly Question[] {
   return [...pendingApprovals.map(approval), ...pendingToolCalls.map((call) => (call.unknown ? recovery(call) : remoteCall(call)))]
 }
 

@@ -17,10 +17,13 @@ function drawingOf(name: string): readonly [before: string, drawing: string, aft
 }
 
 describe('the drawings of the concepts', () => {
-  it.each(Object.entries(turns))('D44: “%s” shows the commits of a run (if it has changed on purpose: ACCEPT_DRAWINGS=1)', async (name, turn) => {
-    const recorded = await drawTurn(turn())
-    const [before, drawing, after] = drawingOf(name)
-    if (accepts) writeFileSync(page, `${before}${recorded}\n${after}`)
-    else expect(drawing).toBe(recorded)
-  })
+  it.each(Object.entries(turns))(
+    'D44: “%s” shows the commits of a run (if it has changed on purpose: ACCEPT_DRAWINGS=1)',
+    async (name, turn) => {
+      const recorded = await drawTurn(turn())
+      const [before, drawing, after] = drawingOf(name)
+      if (accepts) writeFileSync(page, `${before}${recorded}\n${after}`)
+      else expect(drawing).toBe(recorded)
+    },
+  )
 })

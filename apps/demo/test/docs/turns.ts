@@ -41,14 +41,20 @@ export const turns: Readonly<Record<string, () => Turn>> = {
   'two tools at once': () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const weather = defineTool({
-      name: 'get_weather', description: 'Weather', inputSchema: place, effect: 'pure',
+      name: 'get_weather',
+      description: 'Weather',
+      inputSchema: place,
+      effect: 'pure',
       async execute({ city }) {
         if (city === 'Lima') await promise
         return 'Sunny.'
       },
     })
     return {
-      agent: { model: scriptedModel([{ toolCalls: [weatherIn('Oslo'), weatherIn('Lima')] }, { text: 'Sunny in both.' }]), tools: [weather] },
+      agent: {
+        model: scriptedModel([{ toolCalls: [weatherIn('Oslo'), weatherIn('Lima')] }, { text: 'Sunny in both.' }]),
+        tools: [weather],
+      },
       async play({ session, has, rest }) {
         await session.send('Hi')
         await has('tool-execution-end')
@@ -58,7 +64,10 @@ export const turns: Readonly<Record<string, () => Turn>> = {
     }
   },
   'remote tool': () => ({
-    agent: { model: scriptedModel([{ toolCalls: [{ name: 'where_am_i', input: {} }] }, { text: 'You are at sea.' }]), tools: [defineTool({ name: 'where_am_i', description: 'Place', inputSchema: z.object({}) })] },
+    agent: {
+      model: scriptedModel([{ toolCalls: [{ name: 'where_am_i', input: {} }] }, { text: 'You are at sea.' }]),
+      tools: [defineTool({ name: 'where_am_i', description: 'Place', inputSchema: z.object({}) })],
+    },
     async play(stage) {
       await ask(stage)
       const [call] = (await stage.session.info())?.openRun?.pendingToolCalls ?? []
@@ -70,7 +79,15 @@ export const turns: Readonly<Record<string, () => Turn>> = {
   approval: () => ({
     agent: {
       model: scriptedModel([{ toolCalls: [{ name: 'delete_report', input: {} }] }, { text: 'It is deleted.' }]),
-      tools: [defineTool({ name: 'delete_report', description: 'Deletes', inputSchema: z.object({}), needsApproval: true, execute: () => 'deleted' })],
+      tools: [
+        defineTool({
+          name: 'delete_report',
+          description: 'Deletes',
+          inputSchema: z.object({}),
+          needsApproval: true,
+          execute: () => 'deleted',
+        }),
+      ],
     },
     async play(stage) {
       await ask(stage)
@@ -79,9 +96,29 @@ export const turns: Readonly<Record<string, () => Turn>> = {
       await stage.rest()
     },
   }),
-  retry: () => ({ agent: { model: scriptedModel([{ text: 'Half an', failAfter: { parts: 1, error: new TypeError('terminated'), as: 'throw' } }, { text: 'Hello.' }]) }, play: ask }),
+  retry: () => ({
+    agent: {
+      model: scriptedModel([
+        { text: 'Half an', failAfter: { parts: 1, error: new TypeError('terminated'), as: 'throw' } },
+        { text: 'Hello.' },
+      ]),
+    },
+    play: ask,
+  }),
   stop: () => ({
-    agent: { model: scriptedModel([{ toolCalls: [{ name: 'index', input: {} }] }]), tools: [defineTool({ name: 'index', description: 'Indexes', inputSchema: z.object({}), effect: 'pure', execute: (_, { abortSignal }) => new Promise<string>((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(new Error('aborted')))) })] },
+    agent: {
+      model: scriptedModel([{ toolCalls: [{ name: 'index', input: {} }] }]),
+      tools: [
+        defineTool({
+          name: 'index',
+          description: 'Indexes',
+          inputSchema: z.object({}),
+          effect: 'pure',
+          execute: (_, { abortSignal }) =>
+            new Promise<string>((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(new Error('aborted')))),
+        }),
+      ],
+    },
     async play({ session, has, rest }) {
       await session.send('Hi')
       await has('tool-execution-start')
@@ -110,7 +147,13 @@ export const turns: Readonly<Record<string, () => Turn>> = {
 
 function crashInTool(effect: 'pure' | 'once'): Turn {
   let runs = 0
-  const pay = defineTool({ name: 'pay', description: 'Pays', inputSchema: z.object({}), effect, execute: () => (++runs === 1 ? never : 'paid') })
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays',
+    inputSchema: z.object({}),
+    effect,
+    execute: () => (++runs === 1 ? never : 'paid'),
+  })
   return {
     agent: { model: scriptedModel([{ toolCalls: [{ name: 'pay', input: {} }] }, { text: 'It is paid.' }]), tools: [pay] },
     async play({ session, has, crash, rest }) {

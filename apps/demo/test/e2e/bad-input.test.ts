@@ -14,7 +14,11 @@ async function watch(tab: DemoPage): Promise<() => Promise<readonly unknown[]>> 
   })
   page.on('dialog', (dialog) => void strange.push(dialog.message()))
   page.on('framenavigated', (frame) => void (frame.url().startsWith(own) || strange.push(frame.url())))
-  return async () => [...strange, ...(await page.evaluate(() => ('ran' in window ? [window.ran] : []))), ...(page.context().pages().length > 1 ? ['a window'] : [])]
+  return async () => [
+    ...strange,
+    ...(await page.evaluate(() => ('ran' in window ? [window.ran] : []))),
+    ...(page.context().pages().length > 1 ? ['a window'] : []),
+  ]
 }
 
 describeRecorded('bad input', (recording) => {
@@ -28,16 +32,23 @@ describeRecorded('bad input', (recording) => {
       await tab.main.getByText('The end of it.').waitFor()
       expect(await page.getByTestId('user').textContent()).toContain('<script>window.ran')
       await page.getByRole('navigation', { name: 'Sessions' }).getByText('<script>window.ran').waitFor()
-      await page.locator('[data-testid=conversation] summary').evaluateAll((summaries: HTMLElement[]) => summaries.forEach((summary) => summary.click()))
+      await page
+        .locator('[data-testid=conversation] summary')
+        .evaluateAll((summaries: HTMLElement[]) => summaries.forEach((summary) => summary.click()))
       await tab.main.getByLabel('Output').getByText('<iframe').first().waitFor()
       for (const name of ['Event', 'Branches']) {
         await page.getByRole('tab', { name }).click()
         await tab.rests()
       }
-      const harmful = 'script, iframe, video, object, embed, form[action], style, link, meta, base, [onerror], [onload], [onclick], [onfocus], [onmouseover], [style*=fixed], [href^="javascript:" i], [href^="data:" i]'
+      const harmful =
+        'script, iframe, video, object, embed, form[action], style, link, meta, base, [onerror], [onload], [onclick], [onfocus], [onmouseover], [style*=fixed], [href^="javascript:" i], [href^="data:" i]'
       expect(await tab.main.locator(harmful).evaluateAll((found) => found.map(({ outerHTML }) => outerHTML))).toEqual([])
-      expect(await page.locator('img').evaluateAll((images: HTMLImageElement[]) => images.map(({ src }) => new URL(src).pathname))).toEqual(['/knot.svg'])
-      const links = await tab.main.locator('a[href]').evaluateAll((found: HTMLAnchorElement[]) => found.map(({ href, rel, target }) => ({ href, rel, target })))
+      expect(await page.locator('img').evaluateAll((images: HTMLImageElement[]) => images.map(({ src }) => new URL(src).pathname))).toEqual(
+        ['/knot.svg'],
+      )
+      const links = await tab.main
+        .locator('a[href]')
+        .evaluateAll((found: HTMLAnchorElement[]) => found.map(({ href, rel, target }) => ({ href, rel, target })))
       expect(links.map(({ href }) => href)).toContain('https://example.org/page')
       for (const { rel, target } of links) expect([rel, target]).toEqual(['noopener noreferrer', '_blank'])
       for (const text of ['script link', 'data link', 'raw link']) await tab.main.getByText(text).last().click()
@@ -70,7 +81,9 @@ describeRecorded('bad input', (recording) => {
       await tab.main.getByText('The knot that remembered').waitFor()
       await tab.equalsServer()
       const known = (await tab.log()).filter(({ type }) => !['tide-turned', 'wind-changed'].includes(type))
-      await eventually(async () => expect(await tab.page.getByTestId('shown-event').textContent()).toContain(`${known.length} of ${known.length}`))
+      await eventually(async () =>
+        expect(await tab.page.getByTestId('shown-event').textContent()).toContain(`${known.length} of ${known.length}`),
+      )
       await tab.page.getByRole('slider', { name: 'Event' }).fill('7')
       await tab.page.getByTestId('past').waitFor()
     }))
@@ -109,7 +122,10 @@ describeRecorded('bad input', (recording) => {
         })
         Object.assign(window, { mend: () => void Object.defineProperty(prototype, 'format', format) })
       })
-      await page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /^make a plan/ }).click()
+      await page
+        .getByRole('navigation', { name: 'Sessions' })
+        .getByRole('button', { name: /^make a plan/ })
+        .click()
       const alert = page.getByRole('alert').filter({ hasText: 'could not be drawn' })
       for (const name of ['sessions', 'timeline']) await alert.getByText(`The ${name} could not be drawn.`).waitFor()
       expect(await alert.getByText('No times today.').count()).toBe(2)
@@ -120,7 +136,10 @@ describeRecorded('bad input', (recording) => {
       await page.evaluate(() => (window as unknown as { mend: () => void }).mend())
       for (const name of ['sessions', 'timeline']) await alert.filter({ hasText: name }).getByRole('button', { name: 'Try again' }).click()
       await page.getByRole('navigation', { name: 'Sessions' }).getByText('make a plan').waitFor()
-      await page.getByRole('region', { name: 'Timeline' }).getByText(/events in/).waitFor()
+      await page
+        .getByRole('region', { name: 'Timeline' })
+        .getByText(/events in/)
+        .waitFor()
       expect(await alert.count()).toBe(0)
       expect(tab.complaints.splice(0).join()).toContain('No times today.')
     }))
@@ -166,7 +185,13 @@ describeRecorded('bad input', (recording) => {
   ] as const)('%s: the page opens and says what to do', (_, status, code, advice) =>
     visit(async (tab) => {
       const { page } = tab
-      await page.route('**/api/**', (route) => route.fulfill({ status, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Refused', status, code, detail: 'Refused for a test.' }) }))
+      await page.route('**/api/**', (route) =>
+        route.fulfill({
+          status,
+          contentType: 'application/problem+json',
+          body: JSON.stringify({ type: 'about:blank', title: 'Refused', status, code, detail: 'Refused for a test.' }),
+        }),
+      )
       await page.goto(recording().at('story'))
       await page.reload()
       await page.getByRole('alert').getByText(advice).waitFor()

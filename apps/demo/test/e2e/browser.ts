@@ -78,7 +78,10 @@ export function describeWithServer(
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
     let stage: OwnStage
     beforeAll(async () => {
-      const demo = await keepDemo({ pageFolder: inject('pageFolder'), nodeOptions: inject('nodeOptions'), ...(prepare && { prepare }) }, typeof env === 'function' ? await env() : env)
+      const demo = await keepDemo(
+        { pageFolder: inject('pageFolder'), nodeOptions: inject('nodeOptions'), ...(prepare && { prepare }) },
+        typeof env === 'function' ? await env() : env,
+      )
       stage = { demo, ...stageAt(demo.url) }
     })
     afterAll(() => stage.demo.stop())

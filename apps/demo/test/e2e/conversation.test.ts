@@ -31,8 +31,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       await again.main.getByText('and the second half').waitFor()
       expect(await again.page.getByTestId('assistant').count()).toBe(1)
       await again.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D27: a reload in the middle of an answer continues at the current position', () =>
     stage().visit(async (tab) => {
@@ -43,8 +42,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       model.release('hold the reload')
       await tab.reaches('completed')
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D27: two tabs show the same while one of them works', () =>
     stage().visit(async (one) => {
@@ -62,8 +60,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       const stored = await readSession(one.page, one.sessionId)
       await eventually(async () => expect(await one.conversation()).toEqual(stored))
       await eventually(async () => expect(await other.conversation()).toEqual(stored))
-    }),
-  )
+    }))
 
   it.concurrent('D17, D27: text typed with Enter steers the run, text with Ctrl+Shift+Enter waits, and both show where they were used', () =>
     stage().visit(async (tab) => {
@@ -93,8 +90,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       expect(said).toEqual(['holdthesteeredrun', 'assistant', 'turnleft', 'assistant', 'whereamI', 'assistant'])
       expect(await tab.page.getByTestId('steered').count()).toBe(1)
       expect((await tab.log()).filter((event) => event.type === 'turn-start')).toHaveLength(2)
-    }),
-  )
+    }))
 
   it.concurrent('D17, S126: an input that is stopped while it waits is shown as not sent, also after a reload', () =>
     stage().visit(async (tab) => {
@@ -114,8 +110,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       await pending.getByText('where am I').waitFor()
       expect(await pending.count()).toBe(1)
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D17, D14: text typed while the run waits for an answer is kept over a reload and read after the answer', () =>
     stage().visit(async (tab) => {
@@ -132,8 +127,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       await tab.page.getByTestId('steered').waitFor()
       expect(await pending.count()).toBe(0)
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D30: screen readers hear a finished answer once, never its deltas, and questions at once', () =>
     stage().visit(async (tab) => {
@@ -159,8 +153,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       await tab.page.reload()
       await eventually(async () => expect(await tab.announced('assertive')).toEqual([question]))
       expect(await tab.announced('polite')).toEqual([])
-    }),
-  )
+    }))
   it.concurrent('D23, D30: retries are shown with attempt, reason and time, also after a reload, and a withdrawn attempt is no answer', () =>
     stage().visit(async (tab) => {
       const attempts = tab.page.getByTestId('retries').getByRole('listitem')
@@ -185,8 +178,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
         'The run is complete.',
       ])
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D23: failed attempts are shown before the error, in the order in which they failed', () =>
     stage().visit(async (tab) => {
@@ -197,8 +189,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       const failed = [2, 3, 4].map((attempt): unknown => expect.stringMatching(new RegExp(`Attempt ${attempt} of 4 failed too\\.$`)))
       expect(await attempts.allTextContents()).toEqual(failed)
       expect(await tab.page.getByRole('alert').locator('code').textContent()).toBe('server-error')
-    }),
-  )
+    }))
 
   it.concurrent('D9: a refused key is reported in the conversation with code and variable, and the session stays usable', () =>
     stage().visit(async (tab) => {
@@ -214,8 +205,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       await tab.reaches('completed')
       await tab.main.getByText('The first half').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 })
 
 describeWithServer('a missing key', { DEMO_MODEL: 'anthropic:claude-opus-5' }, (stage) => {

@@ -35,7 +35,11 @@ describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
 
   it('D24: a kill set for an input is cancelled if the input is refused', () =>
     stage().visit(async (tab) => {
-      const refusal = { status: 403, contentType: 'application/problem+json', body: JSON.stringify({ code: 'scope-missing', title: 'Not allowed', status: 403, detail: 'Not now.' }) }
+      const refusal = {
+        status: 403,
+        contentType: 'application/problem+json',
+        body: JSON.stringify({ code: 'scope-missing', title: 'Not allowed', status: 403, detail: 'Not now.' }),
+      }
       await tab.page.route('**/api/agent/execute', (route) => route.fulfill(refusal), { times: 1 })
       const takenBack = tab.page.waitForResponse((response) => response.url().endsWith('/studio/kill') && response.status() === 204)
       await tab.page.getByRole('button', { name: 'Crash a run' }).click()
@@ -83,7 +87,11 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await tab.reaches('completed')
       const child = tab.page.getByTestId('child-card')
       expect(await child.getAttribute('data-status')).toBe('running')
-      const refusal = { status: 409, contentType: 'application/problem+json', body: JSON.stringify({ code: 'busy', title: 'Busy', status: 409, detail: 'Not now.' }) }
+      const refusal = {
+        status: 409,
+        contentType: 'application/problem+json',
+        body: JSON.stringify({ code: 'busy', title: 'Busy', status: 409, detail: 'Not now.' }),
+      }
       await tab.page.route('**/stop', (route) => route.fulfill(refusal), { times: 1 })
       await child.getByRole('button', { name: 'Stop researcher' }).press('Enter')
       await tab.page.getByRole('alert').getByText('Not now.').waitFor()
@@ -122,9 +130,17 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
     beforeAll(async () => {
       ;[weather, story, paid, unsure] = await Promise.all([enter(), enter(), enter(), enter(phone)])
       words = await weather.recordConnection()
-      await Promise.all([weather.say('what is the weather in Oslo and Lima'), story.say('tell me a story'), paid.say('pay the invoice'), unsure.say('pay the invoice')])
       await Promise.all([
-        weather.tool('get_weather', 'result').waitFor().then(() => weather.tool('get_weather', 'running').waitFor()),
+        weather.say('what is the weather in Oslo and Lima'),
+        story.say('tell me a story'),
+        paid.say('pay the invoice'),
+        unsure.say('pay the invoice'),
+      ])
+      await Promise.all([
+        weather
+          .tool('get_weather', 'result')
+          .waitFor()
+          .then(() => weather.tool('get_weather', 'running').waitFor()),
         story.open('Thinking …'),
         paid.tool('pay_invoice', 'running').waitFor(),
         unsure.tool('pay_invoice', 'running').waitFor(),
@@ -204,7 +220,8 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
 
     it.concurrent('D26: “unknown” is a possible answer too, on a phone, and never pays twice', async () => {
       await unsure.reaches('needs-recovery')
-      for (const choice of ['It happened', 'It failed', 'Run it again', 'I do not know']) await unsure.page.getByTestId('recovery').getByText(choice).waitFor()
+      for (const choice of ['It happened', 'It failed', 'Run it again', 'I do not know'])
+        await unsure.page.getByTestId('recovery').getByText(choice).waitFor()
       await unsure.page.getByLabel('I do not know').check()
       await unsure.page.getByRole('button', { name: 'Decide …' }).click()
       await unsure.page.getByRole('dialog').getByText('The outcome of “Pay the invoice” is unknown.').waitFor()

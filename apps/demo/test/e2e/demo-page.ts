@@ -132,11 +132,21 @@ export class DemoPage {
   async useTestFonts(): Promise<void> {
     const fonts = [
       ['inter', '*', import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2')],
-      ['mono', '.font-mono, .font-mono *, code, pre, kbd, code *, pre *', import.meta.resolve('@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2')],
+      [
+        'mono',
+        '.font-mono, .font-mono *, code, pre, kbd, code *, pre *',
+        import.meta.resolve('@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2'),
+      ],
     ] as const
-    for (const [name, , file] of fonts) await this.page.route(`**/test-fonts/${name}`, (route) => route.fulfill({ path: fileURLToPath(file), contentType: 'font/woff2' }))
+    for (const [name, , file] of fonts)
+      await this.page.route(`**/test-fonts/${name}`, (route) => route.fulfill({ path: fileURLToPath(file), contentType: 'font/woff2' }))
     await this.page.addStyleTag({
-      content: fonts.map(([name, where]) => `@font-face { font-family: 'test ${name}'; font-weight: 100 900; src: url(/test-fonts/${name}) }\n${where} { font-family: 'test ${name}' !important }`).join('\n'),
+      content: fonts
+        .map(
+          ([name, where]) =>
+            `@font-face { font-family: 'test ${name}'; font-weight: 100 900; src: url(/test-fonts/${name}) }\n${where} { font-family: 'test ${name}' !important }`,
+        )
+        .join('\n'),
     })
     await this.page.evaluate(async () => {
       await Promise.all([...document.fonts].map((font) => font.load()))
@@ -147,7 +157,13 @@ export class DemoPage {
   /** Opens a session of the same server, and waits until the page has rendered all known data. */
   async show(sessionId: string): Promise<void> {
     await this.page.evaluate((id) => void (window.location.hash = id === '' ? '' : `#/s/${id}`), sessionId)
-    await this.page.locator(sessionId === '' ? '[data-testid=conversation][data-status=new]' : '[data-testid=conversation]:not([data-status=new], [data-status=loading])').waitFor()
+    await this.page
+      .locator(
+        sessionId === ''
+          ? '[data-testid=conversation][data-status=new]'
+          : '[data-testid=conversation]:not([data-status=new], [data-status=loading])',
+      )
+      .waitFor()
     await this.rests()
   }
 
@@ -247,12 +263,17 @@ export class DemoPage {
    * Returns the violations that axe finds on the current page, one line each. `rules` limits it to these rules; `besides` selects
    * parts that are ignored.
    */
-  async faults({ rules = [], besides = [] }: { readonly rules?: readonly string[]; readonly besides?: readonly string[] } = {}): Promise<readonly string[]> {
+  async faults({ rules = [], besides = [] }: { readonly rules?: readonly string[]; readonly besides?: readonly string[] } = {}): Promise<
+    readonly string[]
+  > {
     if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe.source)
     return this.page.evaluate(
       async ([values, exclude]) => {
         const { axe: own } = window as unknown as { axe: typeof axe }
-        const { violations } = await own.run({ exclude: [...exclude] }, { resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule' as const, values: [...values] } }) })
+        const { violations } = await own.run(
+          { exclude: [...exclude] },
+          { resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule' as const, values: [...values] } }) },
+        )
         return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`))
       },
       [[...rules], [...besides]] as const,

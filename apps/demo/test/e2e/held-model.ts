@@ -76,12 +76,20 @@ function textOf(message: ChatRequest['messages'][number] | undefined): string {
 }
 
 function write(response: ServerResponse, delta: object, finish: string | null = null): void {
-  const chunk = { id: 'chat', object: 'chat.completion.chunk', created: 0, model: 'held', choices: [{ index: 0, delta, finish_reason: finish }] }
+  const chunk = {
+    id: 'chat',
+    object: 'chat.completion.chunk',
+    created: 0,
+    model: 'held',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  }
   response.write(`data: ${JSON.stringify(chunk)}\n\n`)
 }
 
 function refuse(response: ServerResponse, status: number, message: string): ServerResponse {
-  return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message, type: 'provider_error' } }))
+  return response
+    .writeHead(status, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ error: { message, type: 'provider_error' } }))
 }
 
 function end(response: ServerResponse, delta: object, finish: string): ServerResponse {

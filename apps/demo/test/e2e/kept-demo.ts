@@ -27,7 +27,13 @@ export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoPar
   const dataFolder = await makeDataFolder()
   await prepare?.(dataFolder)
   const env: Record<string, string | undefined> = {
-    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: '0', DEMO_SPEED: '0' },
+    ...process.env,
+    ...cleanEnv,
+    DEMO_DATA: dataFolder,
+    DEMO_PAGE: pageFolder,
+    NODE_OPTIONS: nodeOptions,
+    DEMO_PORT: '0',
+    DEMO_SPEED: '0',
     ...change,
   }
   const ready = Promise.withResolvers<string>()
@@ -39,7 +45,8 @@ export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoPar
   const server = isGroup
     ? await keepServers({ env, port: 0, names: ['A', 'B'], onAllReady: ready.resolve, onBack, onGone })
     : keepServer({
-        ...{ env, onGone },
+        env,
+        onGone,
         onReady({ url }) {
           ready.resolve(url)
           onBack()

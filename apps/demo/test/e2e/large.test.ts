@@ -71,7 +71,11 @@ const answersToTyping = async (tab: DemoPage): Promise<void> => {
 const hasChapters = async (tab: DemoPage, selector: string, markdown: string): Promise<void> => {
   const chapters = markdown.match(chapterForm)?.length ?? 0
   expect(chapters).toBeGreaterThan(500)
-  await tab.page.waitForFunction(([selector, form, chapters]) => document.querySelector(selector)?.textContent.match(new RegExp(form, 'g'))?.length === chapters, [selector, chapterForm.source, chapters] as const, { polling: 100 })
+  await tab.page.waitForFunction(
+    ([selector, form, chapters]) => document.querySelector(selector)?.textContent.match(new RegExp(form, 'g'))?.length === chapters,
+    [selector, chapterForm.source, chapters] as const,
+    { polling: 100 },
+  )
 }
 
 const say = (tab: DemoPage, answer: PacedAnswer): Promise<void> => tab.say(JSON.stringify(answer))
@@ -86,7 +90,10 @@ describeWithServer(
         let requests: string[] = []
         page.on('request', (request) => {
           const { pathname, searchParams } = new URL(request.url())
-          if (/\/session\/[^/]+/.test(pathname)) requests.push(`${request.method()} ${pathname.split('/')[5] ?? 'state'} ${searchParams.get('limit') ?? searchParams.get('from')}`)
+          if (/\/session\/[^/]+/.test(pathname))
+            requests.push(
+              `${request.method()} ${pathname.split('/')[5] ?? 'state'} ${searchParams.get('limit') ?? searchParams.get('from')}`,
+            )
         })
         await open(tab, 'short')
         expect(requests).toEqual(['GET state 40', 'GET events start'])
@@ -115,22 +122,25 @@ describeWithServer(
       }))
 
     it('D32: the newest messages of a session come before its log, and the page is usable', () =>
-      stage().visit(async (tab) => {
-        const { page } = tab
-        const held = Promise.withResolvers<void>()
-        await page.route('**/session/long/events*', async (route) => {
-          await held.promise
-          await route.abort()
-        })
-        await page.goto('about:blank')
-        await page.goto(`${stage().url}/#/s/long`)
-        await page.locator(`[data-message$="-${turns - 1}"]`).waitFor()
-        await tab.reaches('loading')
-        await answersToTyping(tab)
-        expect(await page.locator('[data-message]').count()).toBe(20)
-        await page.unrouteAll({ behavior: 'ignoreErrors' })
-        held.resolve()
-      }, { killed: true }))
+      stage().visit(
+        async (tab) => {
+          const { page } = tab
+          const held = Promise.withResolvers<void>()
+          await page.route('**/session/long/events*', async (route) => {
+            await held.promise
+            await route.abort()
+          })
+          await page.goto('about:blank')
+          await page.goto(`${stage().url}/#/s/long`)
+          await page.locator(`[data-message$="-${turns - 1}"]`).waitFor()
+          await tab.reaches('loading')
+          await answersToTyping(tab)
+          expect(await page.locator('[data-message]').count()).toBe(20)
+          await page.unrouteAll({ behavior: 'ignoreErrors' })
+          held.resolve()
+        },
+        { killed: true },
+      ))
 
     it('D10: a delta redraws only the end of its own message, at most once per frame', () =>
       stage().visit(async (tab) => {
@@ -161,11 +171,15 @@ describeWithServer(
           const drawn = new MutationObserver((records) => {
             const own = records.filter(({ target }) => !isColouring(target))
             if (own.length > 0) commits.set(frame, (commits.get(frame) ?? 0) + 1)
-            for (const { target } of own) if (settled.some((block) => block.contains(target))) earlier.push(target.textContent?.slice(0, 80) ?? '')
+            for (const { target } of own)
+              if (settled.some((block) => block.contains(target))) earlier.push(target.textContent?.slice(0, 80) ?? '')
             settled = [...message.querySelectorAll(':scope > * > * > *')].slice(0, -2)
           })
           drawn.observe(message, { childList: true, subtree: true, characterData: true })
-          const others = new MutationObserver((records) => void elsewhere.push(...records.map(({ target }) => (target.parentElement ?? (target as Element)).outerHTML.slice(0, 120))))
+          const others = new MutationObserver(
+            (records) =>
+              void elsewhere.push(...records.map(({ target }) => (target.parentElement ?? (target as Element)).outerHTML.slice(0, 120))),
+          )
           for (const label of ['Sessions', 'Inspector', 'Timeline']) {
             const panel = document.querySelector(`[aria-label=${label}]`)
             if (panel) others.observe(panel, { childList: true, subtree: true, characterData: true, attributes: true })
@@ -179,7 +193,14 @@ describeWithServer(
           }
           drawn.disconnect()
           others.disconnect()
-          return { frames: frame, commits: [...commits.values()], elsewhere, earlier, keptFirst: first !== null && document.contains(first), grown: length() >= until }
+          return {
+            frames: frame,
+            commits: [...commits.values()],
+            elsewhere,
+            earlier,
+            keptFirst: first !== null && document.contains(first),
+            grown: length() >= until,
+          }
         })
         expect(seen.grown).toBe(true)
         expect(seen.earlier).toEqual([])
@@ -192,14 +213,21 @@ describeWithServer(
 
     it('a message of 1 MB leaves the page usable, from user or model, and all of it is shown', () =>
       stage().visit(async (tab) => {
-        for (const [sessionId, role] of [['long-answer', 'assistant'], ['long-question', 'user']] as const) {
+        for (const [sessionId, role] of [
+          ['long-answer', 'assistant'],
+          ['long-question', 'user'],
+        ] as const) {
           await open(tab, sessionId)
           await answersToTyping(tab)
           await hasChapters(tab, `[data-testid=${role}]`, markdownOf(megabyte))
           // Text far from the window is not rendered as Markdown.
           expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
           await tab.page.locator('.conversation-scroll').evaluate((box) => box.scrollTo({ top: 0 }))
-          await tab.page.getByTestId(role).getByText('Chapter 1', { exact: role === 'assistant' }).first().waitFor()
+          await tab.page
+            .getByTestId(role)
+            .getByText('Chapter 1', { exact: role === 'assistant' })
+            .first()
+            .waitFor()
         }
       }))
 

@@ -46,7 +46,10 @@ const owner = 'writer'
 function templateRuntime(dataFolder: string): Runtime {
   const pace = createPace(0, systemClock)
   const agent = defineAgent({
-    ...{ name: demoAgentName, description: 'Makes one turn.', instructions: '', model: offlineModel({ pace }) },
+    name: demoAgentName,
+    description: 'Makes one turn.',
+    instructions: '',
+    model: offlineModel({ pace }),
     tools: [getWeather({ pace, clock: systemClock, dataFolder })],
   })
   return createRuntime({ agents: [agent], store: memoryStore() })
@@ -87,7 +90,10 @@ async function writeSession(store: SessionStore, template: readonly DurableEvent
     const writes: readonly Write[] = [
       { op: 'session.ensure', session },
       { op: 'entry.append', entries: events.flatMap(entryOf) },
-      { op: 'event.append', events: [...(from === 0 ? [start] : []), ...events.map((event) => ({ event: event as unknown as NewEvent['event'] }))] },
+      {
+        op: 'event.append',
+        events: [...(from === 0 ? [start] : []), ...events.map((event) => ({ event: event as unknown as NewEvent['event'] }))],
+      },
     ]
     const result = await store.commit({ id: `${sessionId}-${from}`, key, expect: [], writes })
     if (!result.ok) throw new Error(`${sessionId}: ${JSON.stringify(result)}`)

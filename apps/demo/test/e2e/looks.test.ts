@@ -27,7 +27,10 @@ interface Look {
   readonly prepare?: (tab: DemoPage) => Promise<unknown>
 }
 
-const openingOf = (wanted: string) => (tab: DemoPage): Promise<void> => openings.find(({ name }) => name === wanted)?.open(tab) ?? Promise.reject(new Error(`There is no opening ${wanted}.`))
+const openingOf =
+  (wanted: string) =>
+  (tab: DemoPage): Promise<void> =>
+    openings.find(({ name }) => name === wanted)?.open(tab) ?? Promise.reject(new Error(`There is no opening ${wanted}.`))
 
 const looks: readonly Look[] = [
   { name: 'first-page', id: '' },
@@ -35,7 +38,12 @@ const looks: readonly Look[] = [
   { name: 'crash', id: 'crash', prepare: toTheTop },
   { name: 'needs-recovery-dark', id: 'recovery', options: dark, prepare: toTheTop },
   { name: 'approval', id: 'approval' },
-  { name: 'story-dark', id: 'story', options: dark, prepare: async (tab) => (await tab.main.locator('pre code span[style]').first().waitFor(), await tab.rests(), toTheTop(tab)) },
+  {
+    name: 'story-dark',
+    id: 'story',
+    options: dark,
+    prepare: async (tab) => (await tab.main.locator('pre code span[style]').first().waitFor(), await tab.rests(), toTheTop(tab)),
+  },
   { name: 'plan', id: 'plan' },
   { name: 'tool-at-work', id: 'tool' },
   { name: 'subagent-at-work-dark', id: 'child', options: dark },
@@ -69,7 +77,8 @@ describeRecorded('how the page looks', (recording) => {
       await tab.show('plan')
       const { page } = tab
       const box = page.locator('.conversation-scroll')
-      const toEnd = (): Promise<number> => box.evaluate(({ scrollHeight, clientHeight, scrollTop }) => scrollHeight - clientHeight - scrollTop)
+      const toEnd = (): Promise<number> =>
+        box.evaluate(({ scrollHeight, clientHeight, scrollTop }) => scrollHeight - clientHeight - scrollTop)
       const resize = async (height: number): Promise<void> => {
         await page.setViewportSize({ width: 1440, height })
         await tab.rests()
@@ -82,15 +91,15 @@ describeRecorded('how the page looks', (recording) => {
       await toTheTop(tab)
       await resize(700)
       expect(await box.evaluate(({ scrollTop }) => scrollTop)).toBe(0)
-    }),
-  )
+    }))
 
   it.concurrent('D42: when the window gets narrower, the end of the timeline stays in view, and so does an earlier place', () =>
     visit(phone, async (tab) => {
       await tab.show('crash')
       await showPanel(tab, 'Timeline')
       const box = tab.page.getByRole('group', { name: 'Drawing of the timeline' })
-      const toEnd = (): Promise<number> => box.evaluate(({ scrollWidth, clientWidth, scrollLeft }) => scrollWidth - clientWidth - scrollLeft)
+      const toEnd = (): Promise<number> =>
+        box.evaluate(({ scrollWidth, clientWidth, scrollLeft }) => scrollWidth - clientWidth - scrollLeft)
       const narrow = async (width: number): Promise<void> => {
         await tab.page.setViewportSize({ ...phone.viewport, width })
         await tab.rests()
@@ -103,8 +112,7 @@ describeRecorded('how the page looks', (recording) => {
       await tab.rests()
       await narrow(330)
       expect(await box.evaluate(({ scrollLeft }) => scrollLeft)).toBe(20)
-    }),
-  )
+    }))
 
   it.concurrent('D42: a moved panel is detected, and the edge of a letter is not', () =>
     visit({}, async (tab) => {
@@ -117,13 +125,13 @@ describeRecorded('how the page looks', (recording) => {
       await tab.frame()
       expect(share(await shot())).toBeGreaterThan(areaTolerance)
       expect(share(smeared(kept))).toBeLessThan(areaTolerance)
-    }),
-  )
+    }))
 })
 
 /** Simulates the anti-aliasing of another machine: each pixel gets a part of its neighbour. */
 function smeared(picture: PNG): PNG {
   const other = new PNG({ width: picture.width, height: picture.height })
-  for (const [place, value] of picture.data.entries()) other.data[place] = Math.round(0.7 * value + 0.3 * (picture.data[place + 4] ?? value))
+  for (const [place, value] of picture.data.entries())
+    other.data[place] = Math.round(0.7 * value + 0.3 * (picture.data[place + 4] ?? value))
   return other
 }

@@ -26,20 +26,20 @@ describeInBrowser('a server that is down', ({ visit }) => {
         await tab.equalsServer()
       },
       { killed: true },
-    ),
-  )
+    ))
 
   it.concurrent('D24: while the page asks for the rights of its token: one 500 hides no action for good', () =>
     visit(async (tab) => {
       const { page } = tab
-      await page.route('**/api/me', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{}' }), { times: 1 })
+      await page.route('**/api/me', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{}' }), {
+        times: 1,
+      })
       await page.reload()
       await tab.say('tell me a story')
       await tab.reaches('completed')
       await page.getByRole('button', { name: 'Fork from here' }).waitFor()
       tab.complaints.splice(0)
-    }),
-  )
+    }))
 
   it.concurrent('D24: while the page loads the code for answers: they are plain text, and Markdown when the server is back', () =>
     visit(
@@ -56,8 +56,7 @@ describeInBrowser('a server that is down', ({ visit }) => {
         await tab.equalsServer()
       },
       { killed: true, fresh: true },
-    ),
-  )
+    ))
 })
 
 describeWithServer('a server that is down for a minute', {}, (stage) => {

@@ -39,9 +39,13 @@ export async function startPacedModel(): Promise<PacedModel> {
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
-  const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as { messages: { role: string; content: string | { text: string }[] }[] }
+  const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as {
+    messages: { role: string; content: string | { text: string }[] }[]
+  }
   const content = messages.findLast(({ role }) => role === 'user')?.content ?? ''
-  const { atOnce, deltas, perSecond, characters } = JSON.parse(typeof content === 'string' ? content : (content[0]?.text ?? '')) as PacedAnswer
+  const { atOnce, deltas, perSecond, characters } = JSON.parse(
+    typeof content === 'string' ? content : (content[0]?.text ?? ''),
+  ) as PacedAnswer
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const text = markdownOf(atOnce + deltas * characters)
   for (let at = 0; at < atOnce; at += pieceCharacters) {
@@ -60,7 +64,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 function write(response: ServerResponse, delta: object, finish: string | null = null): void {
-  const chunk = { id: 'chat', object: 'chat.completion.chunk', created: 0, model: 'paced', choices: [{ index: 0, delta, finish_reason: finish }] }
+  const chunk = {
+    id: 'chat',
+    object: 'chat.completion.chunk',
+    created: 0,
+    model: 'paced',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  }
   response.write(`data: ${JSON.stringify(chunk)}\n\n`)
 }
 

@@ -9,7 +9,9 @@ describeInBrowser('a window of any width', ({ visit }) => {
   it.concurrent.each(widths)('D31: at %i px sessions, conversation and timeline are reached by keyboard, and nothing is cut off', (width) =>
     visit(
       async (tab) => {
-        expect(await tab.page.getByRole('heading', { name: 'A run that holds.' }).evaluate((heading) => heading.getBoundingClientRect().top)).toBeGreaterThan(0)
+        expect(
+          await tab.page.getByRole('heading', { name: 'A run that holds.' }).evaluate((heading) => heading.getBoundingClientRect().top),
+        ).toBeGreaterThan(0)
         await tab.say('what is the weather in Oslo and Lima')
         await tab.reaches('completed')
         expect(await sidewaysScroll(tab)).toBe(0)
@@ -20,11 +22,18 @@ describeInBrowser('a window of any width', ({ visit }) => {
         await tab.page.keyboard.press('Enter')
         await tab.reaches('completed')
         await show(tab, 'Timeline')
-        await tab.page.getByRole('region', { name: 'Timeline' }).getByRole('button', { name: /^Model call/ }).first().waitFor()
+        await tab.page
+          .getByRole('region', { name: 'Timeline' })
+          .getByRole('button', { name: /^Model call/ })
+          .first()
+          .waitFor()
         expect(await sidewaysScroll(tab)).toBe(0)
         await tab.page.reload()
         await show(tab, 'Sessions')
-        await tab.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: new RegExp(`^what is the ${title}`) }).press('Enter')
+        await tab.page
+          .getByRole('navigation', { name: 'Sessions' })
+          .getByRole('button', { name: new RegExp(`^what is the ${title}`) })
+          .press('Enter')
         await tab.main.getByText(title).waitFor()
         await tab.equalsServer()
       },

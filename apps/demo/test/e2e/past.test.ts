@@ -21,7 +21,10 @@ describeInBrowser('time travel', ({ visit }) => {
       expect(await tab.main.textContent()).not.toContain('is warmer than')
       expect(await tab.message.count()).toBe(0)
       await page.keyboard.press(']')
-      await page.getByTestId('past').getByText(`as of event ${started + 1}`).waitFor()
+      await page
+        .getByTestId('past')
+        .getByText(`as of event ${started + 1}`)
+        .waitFor()
       await page.getByRole('button', { name: 'Jump' }).press('Enter')
       await page.getByRole('menuitem', { name: 'Next crash' }).waitFor()
       await page.getByRole('menuitem', { name: 'Next commit' }).click()
@@ -30,15 +33,17 @@ describeInBrowser('time travel', ({ visit }) => {
       await tab.main.getByText('is warmer than').waitFor()
       await page.getByRole('region', { name: 'Open questions' }).getByText('Result of Get location').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D55: an event is shown in full with its commit, its claim and its process, and the call with the request to the model', () =>
     visit(async (tab) => {
       await tab.say('what is the weather in Oslo and Lima')
       await tab.reaches('completed')
       const { page } = tab
-      await page.getByRole('button', { name: /^Model call/ }).last().click()
+      await page
+        .getByRole('button', { name: /^Model call/ })
+        .last()
+        .click()
       await page.getByRole('tab', { name: 'Event' }).click()
       await page.getByLabel('Event', { exact: true }).getByText('"type": "message-start"').waitFor()
       expect(await page.getByTestId('event-epoch').textContent()).toContain('1')
@@ -50,8 +55,7 @@ describeInBrowser('time travel', ({ visit }) => {
       await request.getByText('get_weather', { exact: true }).first().waitFor()
       await request.getByRole('button', { name: 'Side by side' }).click()
       await page.getByRole('dialog').getByText('The call before').waitFor()
-    }),
-  )
+    }))
 
   it.concurrent('D56, D19: a fork begins at the shown event, runs nothing again, and appears in the tree', () =>
     visit(async (tab) => {
@@ -76,8 +80,7 @@ describeInBrowser('time travel', ({ visit }) => {
       expect((await tab.log()).filter(({ type }) => type.startsWith('tool-'))).toEqual([])
       await page.getByRole('tab', { name: 'Branches' }).click()
       await page.getByTestId('branch').first().waitFor()
-    }),
-  )
+    }))
 
   it.concurrent('D29: commands are found by typing, the keys are listed, and the focus returns', () =>
     visit(async (tab) => {
@@ -96,8 +99,7 @@ describeInBrowser('time travel', ({ visit }) => {
       await page.keyboard.press('Enter')
       await tab.main.getByText('The knot that remembered').waitFor()
       await tab.reaches('completed')
-    }),
-  )
+    }))
 
   it.concurrent('D28: the colours follow the setting of the reader, over a reload', () =>
     visit(async (tab) => {
@@ -108,8 +110,7 @@ describeInBrowser('time travel', ({ visit }) => {
       await tab.page.reload()
       await tab.page.getByRole('button', { name: 'Colours: dark' }).waitFor()
       expect(await scheme()).toBe('dark')
-    }),
-  )
+    }))
 
   it.concurrent('a session is found by its title and deleted after a confirmation', () =>
     visit(async (tab) => {
@@ -122,6 +123,5 @@ describeInBrowser('time travel', ({ visit }) => {
       await tab.page.getByRole('button', { name: 'Delete it' }).click()
       await row.waitFor({ state: 'detached' })
       await tab.reaches('new')
-    }),
-  )
+    }))
 })

@@ -14,8 +14,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       expect(await tab.page.locator('[data-testid=assistant] table tr').count()).toBe(5)
       expect(await tab.page.locator('[data-testid=assistant] pre code').textContent()).toContain('await session.send')
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38: "what is the weather in Oslo and Lima" shows two cards and the comparison', () =>
     visit(async (tab) => {
@@ -24,8 +23,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       expect(await tab.tool('get_weather', 'result').count()).toBe(2)
       await tab.main.getByText('is warmer than Oslo by 25 degrees').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38, D12: "index the docs" ends with the size of the index; its card opens by keyboard', () =>
     visit(async (tab) => {
@@ -37,8 +35,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.page.getByLabel('Arguments').getByText('"folder": "docs"').waitFor()
       await tab.page.getByLabel('Output').getByText('"files": 18').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38: "where am I" waits for the browser and continues with its answer', () =>
     visit(async (tab) => {
@@ -50,8 +47,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       await tab.main.getByText('Mind the tide.').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38: "pay the invoice" shows the receipt', () =>
     visit(async (tab) => {
@@ -59,8 +55,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       await tab.main.getByText('R-2041', { exact: true }).waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38, D15: "delete the report" is approved by key with other arguments, which the schema checks', () =>
     visit(async (tab) => {
@@ -79,10 +74,9 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       await tab.main.getByText('q1-final').first().waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
-  it.concurrent('D15: the key D denies the agent\'s question, but not while the focus is in a field', () =>
+  it.concurrent("D15: the key D denies the agent's question, but not while the focus is in a field", () =>
     visit(async (tab) => {
       await tab.say('delete the report')
       await tab.reaches('waiting-for-user')
@@ -94,8 +88,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       await tab.tool('delete_report', 'denied').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D15: a message typed instead of a decision interrupts the run', () =>
     visit(async (tab) => {
@@ -107,8 +100,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       expect(await tab.page.getByTestId('approval').count()).toBe(0)
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38, D16: "research knots" has a card for its child, whose conversation opens and reports its findings', () =>
     visit(async (tab) => {
@@ -124,8 +116,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.tool('search_library', 'result').waitFor()
       expect(tab.sessionId).toMatch(new RegExp(`^${parent}~researcher~`))
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38: "ask the worker" shows the agent that got the work, and its answer', () =>
     visit(async (tab) => {
@@ -134,8 +125,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       await tab.page.getByTestId('child-card').getByText('needs about 72 cm').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38, D21: "make a plan" shows its steps as a track, with the tools of the active step', () =>
     visit(async (tab) => {
@@ -148,8 +138,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       expect(await plan.locator('[aria-current=step]').allTextContents()).toEqual(['free'])
       await plan.getByText('plan_start').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38, D20: "long talk" ends with a compaction that can be expanded, and the messages before it stay', () =>
     visit(async (tab) => {
@@ -160,8 +149,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await note.getByText('The model is shown this summary').waitFor()
       expect(await tab.tool('read_logbook', 'result').count()).toBe(3)
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38, D22: "fail" shows two retries and the fallback model; the cost of discarded attempts is an estimate', () =>
     visit(async (tab) => {
@@ -172,8 +160,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       expect(await tab.page.getByTestId('spent-run').textContent()).toContain('~$')
       expect(await tab.page.getByTestId('session-spending').textContent()).toContain('made-up prices')
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D38: "be slow" answers in the end', () =>
     visit(async (tab) => {
@@ -181,8 +168,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.main.getByText('I take my time').waitFor()
       await tab.reaches('completed')
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D6, D8: any other text is answered with the list of known phrases; every phrase is a chip; the header says offline', () =>
     visit(async (tab) => {
@@ -195,8 +181,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       expect(await chips.allTextContents()).toEqual(phrases.map(({ say }) => say))
       for (const { say } of phrases) await tab.page.locator('[data-testid=assistant]').getByText(say).waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('D14: refusing to share the location is an answer too', () =>
     visit(async (tab) => {
@@ -206,8 +191,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.tool('get_location', 'error').waitFor()
       await tab.main.getByText('keeps the place to itself').waitFor()
       await tab.equalsServer()
-    }),
-  )
+    }))
 
   it.concurrent('reports a message over the limit with its code, gives the text back, and the session stays usable', () =>
     visit(async (tab) => {
@@ -223,8 +207,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.equalsServer()
       // The browser itself reports the refusal of the server.
       expect(tab.complaints.splice(0)).toEqual([expect.stringContaining('413')])
-    }),
-  )
+    }))
 
   it.concurrent('lists the sessions and switches between them by address, and back to the first page', () =>
     visit(async (tab) => {
@@ -240,22 +223,27 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.say('pay the invoice')
       await tab.reaches('completed')
       expect(tab.page.url()).not.toBe(first)
-      await tab.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /tell me a story/ }).first().click()
+      await tab.page
+        .getByRole('navigation', { name: 'Sessions' })
+        .getByRole('button', { name: /tell me a story/ })
+        .first()
+        .click()
       await tab.main.getByText('The knot that remembered').waitFor()
-    }),
-  )
+    }))
 
   it.concurrent('D34: the first load is at most 250 kB over the wire', () =>
-    visit(async (tab) => {
-      const sizes = await tab.page.evaluate(() =>
-        (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
-          .filter(({ name }) => name.includes('/assets/'))
-          .map(({ encodedBodySize }) => encodedBodySize),
-      )
-      expect(sizes.length).toBeGreaterThan(1)
-      expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000)
-    }, { fresh: true }),
-  )
+    visit(
+      async (tab) => {
+        const sizes = await tab.page.evaluate(() =>
+          (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+            .filter(({ name }) => name.includes('/assets/'))
+            .map(({ encodedBodySize }) => encodedBodySize),
+        )
+        expect(sizes.length).toBeGreaterThan(1)
+        expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000)
+      },
+      { fresh: true },
+    ))
 
   it.concurrent('D24: the kill can be delayed, and cancelled', () =>
     visit(async (tab) => {
@@ -265,6 +253,5 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       // The dialog returns the focus after it has closed.
       await eventually(async () => expect(await tab.page.evaluate(() => document.activeElement?.textContent)).toBe('Kill the server'))
       expect(await tab.page.evaluate(async () => (await fetch('/healthz')).status)).toBe(200)
-    }),
-  )
+    }))
 })

@@ -95,5 +95,8 @@ export async function readLog(page: Page, sessionId: string): Promise<readonly L
 }
 
 function letters(text: string): string {
-  return text.replace(/```\w*/g, '').replace(/^\s*\d+\.\s/gm, '').replace(/[^\p{L}\p{N}]+/gu, '')
+  return text
+    .replace(/```\w*/g, '')
+    .replace(/^\s*\d+\.\s/gm, '')
+    .replace(/[^\p{L}\p{N}]+/gu, '')
 }

@@ -50,7 +50,12 @@ describeWithServer('a page with two servers', heldModelOnPostgres, (stage) => {
         await page.getByRole('button', { name: 'Kill a server', exact: true }).waitFor()
         expect(await page.evaluate(() => 'stays' in window)).toBe(true)
         const types = (await tab.log()).map(({ type }) => type)
-        expect(types.filter((type) => ['message-start', 'message-discarded', 'message-end'].includes(type))).toEqual(['message-start', 'message-discarded', 'message-start', 'message-end'])
+        expect(types.filter((type) => ['message-start', 'message-discarded', 'message-end'].includes(type))).toEqual([
+          'message-start',
+          'message-discarded',
+          'message-start',
+          'message-end',
+        ])
         await tab.equalsServer()
       },
       { killed: true },

@@ -17,7 +17,12 @@ import { stageAt } from './browser.ts'
 import { eventually } from './eventually.ts'
 
 const read = ['agents:read', 'sessions:read'] as const
-const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = { reader: read, writer: [...read, 'sessions:write', 'approvals', 'requests:read'], sender: [...read, 'sessions:write'], decider: [...read, 'approvals'] }
+const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = {
+  reader: read,
+  writer: [...read, 'sessions:write', 'approvals', 'requests:read'],
+  sender: [...read, 'sessions:write'],
+  decider: [...read, 'approvals'],
+}
 
 describe.skipIf(isChromiumMissing)(titleInBrowser('the studio with a server elsewhere'), () => {
   let dataFolder: string
@@ -114,7 +119,9 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio with a server else
 
   it('D57: offers the agents of the server for a new session, and the session keeps its own', async () => {
     const model = () => scriptedModel(({ prompt }) => ({ text: `I am ${prompt[0]?.role === 'system' ? prompt[0].content : 'nobody'}.` }))
-    const agents = ['first', 'second'].map((name) => defineAgent({ name, description: `It is the ${name}.`, instructions: `the ${name} one`, model: model() }))
+    const agents = ['first', 'second'].map((name) =>
+      defineAgent({ name, description: `It is the ${name}.`, instructions: `the ${name} one`, model: model() }),
+    )
     const runtime = createRuntime({ agents })
     const several = await serve(createServer({ runtime, auth: 'none', agents: { first: {}, second: {} } }), { port: 0 })
     closing.push(() => void several.close())

@@ -28,8 +28,7 @@ describeInBrowser('marks and branches', ({ visit }) => {
       expect(await lit.textContent()).toContain('is warmer than Oslo')
       await tab.message.hover()
       expect(await lit.count()).toBe(0)
-    }),
-  )
+    }))
 
   it.concurrent('D19: the tree shows the branches with the active one, and switches between them, over a reload', () =>
     visit(async (tab) => {
@@ -37,14 +36,22 @@ describeInBrowser('marks and branches', ({ visit }) => {
       await tab.say('hello there')
       await tab.reaches('completed')
       const first = await tab.conversation()
-      const leaf = await page.evaluate(async (id) => ((await (await fetch(`/api/agent/session/${id}`)).json()) as { messages: { id: string }[] }).messages.at(-1)?.id, tab.sessionId)
+      const leaf = await page.evaluate(
+        async (id) => ((await (await fetch(`/api/agent/session/${id}`)).json()) as { messages: { id: string }[] }).messages.at(-1)?.id,
+        tab.sessionId,
+      )
       await tab.say('pay the invoice')
       await tab.main.getByText('R-2041', { exact: true }).waitFor()
       await tab.reaches('completed')
       const paid = await tab.conversation()
       // Creates another branch after the first answer.
       await page.evaluate(
-        ([id, entryId]) => fetch(`/api/agent/session/${id}/switch`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ entryId }) }),
+        ([id, entryId]) =>
+          fetch(`/api/agent/session/${id}/switch`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ entryId }),
+          }),
         [tab.sessionId, leaf] as const,
       )
       await eventually(async () => expect(await tab.conversation()).toEqual(first))
@@ -60,14 +67,18 @@ describeInBrowser('marks and branches', ({ visit }) => {
       await page.getByRole('button', { name: 'Switch to it' }).press('Enter')
       await eventually(async () => expect(await tab.conversation()).toEqual(told))
       await tab.equalsServer()
-    }),
-  )
+    }))
 })
 
 /** Opens the tree and expects this number of branches, one of them active. */
 async function branches({ page }: DemoPage, count: number): Promise<void> {
   await page.getByRole('tab', { name: 'Branches' }).click()
   const all = page.getByTestId('branch')
-  await eventually(async () => expect(await all.evaluateAll((list) => list.map((branch) => (branch as HTMLElement).dataset.active).toSorted())).toEqual([...Array.from({ length: count - 1 }, () => 'false'), 'true']))
+  await eventually(async () =>
+    expect(await all.evaluateAll((list) => list.map((branch) => (branch as HTMLElement).dataset.active).toSorted())).toEqual([
+      ...Array.from({ length: count - 1 }, () => 'false'),
+      'true',
+    ]),
+  )
   expect(await page.locator('.tree-node-active').count()).toBe(1)
 }

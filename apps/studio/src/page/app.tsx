@@ -56,7 +56,11 @@ export function App() {
   const { info, waiting } = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
   const access = useAccess(word === 'resumed' ? 'resumed' : 'start')
   const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}/${restedAt(log)}`)
-  const stored = useSessionView(pageClient, sessionId, past.moment.plan.length > 0 ? `${past.moment.plan.length}/${view.status}` : undefined)
+  const stored = useSessionView(
+    pageClient,
+    sessionId,
+    past.moment.plan.length > 0 ? `${past.moment.plan.length}/${view.status}` : undefined,
+  )
   const findChild = useChildren(pageClient, sessionId, view.children)
   const { theme, next: nextTheme } = useTheme()
   const [menu, setMenu] = useState(false)
@@ -68,7 +72,8 @@ export function App() {
     const forked = await session.fork({ ...(entryId !== undefined && { entryId }) })
     if (forked) pick(forked.id)
   }
-  const tell = (error: unknown): void => setFault(error instanceof ClientError ? adviceFor(error.code, error.message) : adviceFor('unknown', String(error)))
+  const tell = (error: unknown): void =>
+    setFault(error instanceof ClientError ? adviceFor(error.code, error.message) : adviceFor('unknown', String(error)))
   const remove = async (id: string): Promise<void> => {
     try {
       await pageClient.session(id).delete()
@@ -99,18 +104,30 @@ export function App() {
     onDecide: (approvalId, { decision, inputHash, input }) =>
       decision === 'deny'
         ? session.deny(approvalId, { inputHash })
-        : session.approve(approvalId, { inputHash, ...(input !== undefined && { input: input as NonNullable<Parameters<typeof session.approve>[1]>['input'] & {} }) }),
+        : session.approve(approvalId, {
+            inputHash,
+            ...(input !== undefined && { input: input as NonNullable<Parameters<typeof session.approve>[1]>['input'] & {} }),
+          }),
     onFork: (entryId) => void fork(entryId),
   })
   const actions = useMemo<ConversationActions | undefined>(
     () =>
       access && !isChild
-        ? { ...handlers, denied: { ...(!access.write && { write: needsScope('sessions:write') }), ...(!access.decide && { decide: needsScope('approvals') }) } }
+        ? {
+            ...handlers,
+            denied: {
+              ...(!access.write && { write: needsScope('sessions:write') }),
+              ...(!access.decide && { decide: needsScope('approvals') }),
+            },
+          }
         : undefined,
     [handlers, access, isChild],
   )
   const steady = useSteady({
-    ...{ pick, startNew, remove, nextTheme },
+    pick,
+    startNew,
+    remove,
+    nextTheme,
     crash: () => void crash(),
     openMenu: () => setMenu(true),
     reconnect: () => session.reconnect(),
@@ -118,7 +135,11 @@ export function App() {
     leavePast: () => show(undefined),
     forkHere: () => void fork(lastEntry(past.moment)),
     showEvent: (seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined),
-    stopChild: (runId: string) => pageClient.session(sessionId).stop({ runId }).then(() => setFault(undefined), tell),
+    stopChild: (runId: string) =>
+      pageClient
+        .session(sessionId)
+        .stop({ runId })
+        .then(() => setFault(undefined), tell),
     switchTo: (leaf: string) => session.switchTo(leaf),
   })
   const childActions = useCallback(
@@ -138,10 +159,24 @@ export function App() {
     { name: 'Show the keys', keys: '?', run: () => setKeys(true) },
     { name: 'Back to now', keys: 'Escape', run: () => show(undefined) },
     { name: 'Go to the first event', run: () => show(1) },
-    ...(mayWrite ? [{ name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) }, ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void send(say, 'start') }))] : []),
-    ...sessions.list.slice(0, 20).map(({ sessionId: id, metadata }) => ({ name: `Open: ${typeof metadata['title'] === 'string' ? metadata['title'] : id} (${id.slice(-6)})`, run: () => pick(id) })),
+    ...(mayWrite
+      ? [
+          { name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) },
+          ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void send(say, 'start') })),
+        ]
+      : []),
+    ...sessions.list.slice(0, 20).map(({ sessionId: id, metadata }) => ({
+      name: `Open: ${typeof metadata['title'] === 'string' ? metadata['title'] : id} (${id.slice(-6)})`,
+      run: () => pick(id),
+    })),
   ]
-  useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
+  useKeys({
+    'Ctrl+k': () => setMenu(true),
+    '?': () => setKeys(true),
+    '[': () => step(-1),
+    ']': () => step(1),
+    Escape: () => show(undefined),
+  })
   const { runs } = past.moment.spending
   const total = useMemo(() => sumSpent(runs), [runs])
   // The error of a turn is shown below its last message.
@@ -150,16 +185,30 @@ export function App() {
     <>
       <PageShell
         header={{
-          ...{ info, theme, connection: waiting && word === 'idle' ? 'waiting' : word, onTheme: steady.nextTheme, onCommands: steady.openMenu, onReconnect: steady.reconnect },
-          spent: total.currency === undefined || total.cost === undefined ? undefined : `${total.estimated ? '~' : ''}${formatCost(total.cost, total.currency)}`,
+          info,
+          theme,
+          connection: waiting && word === 'idle' ? 'waiting' : word,
+          onTheme: steady.nextTheme,
+          onCommands: steady.openMenu,
+          onReconnect: steady.reconnect,
+          spent:
+            total.currency === undefined || total.cost === undefined
+              ? undefined
+              : `${total.estimated ? '~' : ''}${formatCost(total.cost, total.currency)}`,
           onKill: steady.kill,
         }}
         sessions={{
-          ...{ sessions: sessions.list, current: sessionId, onPick: steady.pick, onNew: steady.startNew },
+          sessions: sessions.list,
+          current: sessionId,
+          onPick: steady.pick,
+          onNew: steady.startNew,
           onDelete: access?.delete ? steady.remove : undefined,
         }}
         conversation={{
-          ...{ sessionId, timeline, isChild, actions },
+          sessionId,
+          timeline,
+          isChild,
+          actions,
           readOnly: access?.write === false,
           moment: past.moment,
           live: past.live,
@@ -179,11 +228,21 @@ export function App() {
           onCrash: info?.canKill ? steady.crash : undefined,
           childActions,
         }}
-        announcer={{ view: past.moment.view, margins: past.moment.margins, loading: session.status === 'loading' || past.shown !== undefined }}
+        announcer={{
+          view: past.moment.view,
+          margins: past.moment.margins,
+          loading: session.status === 'loading' || past.shown !== undefined,
+        }}
         timeline={{ timeline, shownAt: past.shown === undefined ? undefined : past.event?.at, onGo: steady.showEvent }}
         scrubber={{ log, shown: past.shown, onShow: show, onFork: mayWrite ? steady.forkHere : undefined }}
         inspector={{
-          ...{ sessionId, log, moment: past.moment, event: past.event, servers: info?.servers, onShow: show, onPick: steady.pick },
+          sessionId,
+          log,
+          moment: past.moment,
+          event: past.event,
+          servers: info?.servers,
+          onShow: show,
+          onPick: steady.pick,
           onSwitch: mayWrite ? steady.switchTo : undefined,
         }}
       />
@@ -205,5 +264,7 @@ function restedAt(log: readonly DurableEvent[]): number | undefined {
 
 /** Returns the id of the newest message after which a branch may begin: not between a call and its result. */
 function lastEntry({ view }: Moment): string | undefined {
-  return view.messages.findLast((message) => message.role === 'user' || (message.role === 'assistant' && message.content.every((part) => part.type !== 'tool-call')))?.id
+  return view.messages.findLast(
+    (message) => message.role === 'user' || (message.role === 'assistant' && message.content.every((part) => part.type !== 'tool-call')),
+  )?.id
 }

@@ -31,10 +31,12 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
   const [panel, setPanel] = useState<PanelName>('conversation')
   const { onPick, onNew } = sessions
   const { sessionId } = conversation
-  const andShow = <Args extends readonly unknown[]>(action: (...args: Args) => void) => (...args: Args): void => {
-    action(...args)
-    setPanel('conversation')
-  }
+  const andShow =
+    <Args extends readonly unknown[]>(action: (...args: Args) => void) =>
+    (...args: Args): void => {
+      action(...args)
+      setPanel('conversation')
+    }
   const steady = useSteady({ pick: andShow(onPick), startNew: andShow(onNew), pickInspected: andShow(inspector.onPick) })
   const where = (name: PanelName, from: string): string => (panel === name ? 'grid' : `hidden ${from}`)
   return (
@@ -47,7 +49,9 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
             <SessionsPanel {...sessions} onPick={steady.pick} onNew={steady.startNew} />
           </Guarded>
         </div>
-        <div className={`min-h-0 min-w-0 grid-cols-1 ${panel === 'conversation' ? 'grid' : panel === 'sessions' ? 'hidden md:grid' : 'hidden xl:grid'}`}>
+        <div
+          className={`min-h-0 min-w-0 grid-cols-1 ${panel === 'conversation' ? 'grid' : panel === 'sessions' ? 'hidden md:grid' : 'hidden xl:grid'}`}
+        >
           <Guarded name="conversation" key={sessionId}>
             <ConversationPanel {...conversation} />
           </Guarded>

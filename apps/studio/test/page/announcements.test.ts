@@ -13,14 +13,16 @@ function heard(events: readonly AgentEvent[]) {
 const [asked, ...rest] = opening
 const begun = [{ ...asked!, message: { role: 'user', id: 'u1', content: 'hi' } }, ...rest]
 const answer = (text: string, stopReason: string) => ({
-  ...{ type: 'message-end', messageId: 'm1' } as const,
+  ...({ type: 'message-end', messageId: 'm1' } as const),
   message: { role: 'assistant', id: 'm1', content: [{ type: 'text', text }], stopReason, usage: {} },
 })
 
 it('D30: announces nothing for a delta and the whole answer at its end', () => {
   const events = log().commit(0, ...begun)
   const start = heard(events.events)
-  events.delta(1, { type: 'text-start', messageId: 'm1', index: 0 }).delta(1, { type: 'text-delta', messageId: 'm1', index: 0, delta: 'Hi' })
+  events
+    .delta(1, { type: 'text-start', messageId: 'm1', index: 0 })
+    .delta(1, { type: 'text-delta', messageId: 'm1', index: 0, delta: 'Hi' })
   const middle = heard(events.events)
   expect(announcementsBetween(start, middle)).toEqual([])
   const end = heard(events.commit(1, answer('**Hi** there', 'stop'), { type: 'turn-end', status: 'completed', usage: {} }).events)
@@ -30,7 +32,9 @@ it('D30: announces nothing for a delta and the whole answer at its end', () => {
 
 it('D30: announces nothing that was there when the page loaded, except questions for the reader', () => {
   const waiting = [{ toolCallId: 'a', toolName: 'pay_invoice', input: {}, unknown: true }]
-  const events = log().commit(0, ...begun).commit(1, answer('I pay.', 'tool-calls'))
+  const events = log()
+    .commit(0, ...begun)
+    .commit(1, answer('I pay.', 'tool-calls'))
   expect(announcementsBetween(undefined, heard(events.events))).toEqual([])
   const now = heard(events.events)
   const asked = { ...now, view: { ...now.view, pendingToolCalls: waiting as never } }
@@ -48,7 +52,9 @@ it('D30: an answer that failed or was stopped is not announced as an answer', ()
 })
 
 it('reads Markdown without its marks', () => {
-  expect(speakable('## Title\n\n- one **two** `get_weather`\n\n| a | b |\n| --- | :-: |\n| 1 | -2 °C |\n\n```ts\nconst x = 1\n```\n> [here](https://x.example) it is')).toBe(
-    'Title one two get_weather a b 1 -2 °C const x = 1 here it is',
-  )
+  expect(
+    speakable(
+      '## Title\n\n- one **two** `get_weather`\n\n| a | b |\n| --- | :-: |\n| 1 | -2 °C |\n\n```ts\nconst x = 1\n```\n> [here](https://x.example) it is',
+    ),
+  ).toBe('Title one two get_weather a b 1 -2 °C const x = 1 here it is')
 })

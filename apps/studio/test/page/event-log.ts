@@ -11,7 +11,8 @@ export function log() {
     events,
     commit(afterMs: number, ...facts: readonly Facts[]) {
       at += afterMs
-      for (const [place, fact] of facts.entries()) events.push({ ...run, ...fact, at, seq: ++seq, ...(place === 0 && { commit: { owner: 'rt_1', epoch: 1 } }) } as AgentEvent)
+      for (const [place, fact] of facts.entries())
+        events.push({ ...run, ...fact, at, seq: ++seq, ...(place === 0 && { commit: { owner: 'rt_1', epoch: 1 } }) } as AgentEvent)
       return this
     },
     delta(afterMs: number, fact: Facts) {

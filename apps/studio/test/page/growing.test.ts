@@ -11,6 +11,11 @@ it('D32: a new entry copies at most one part, and earlier entries stay unchanged
     expect(Object.keys(record.at(-1) ?? {}).length).toBeLessThanOrEqual(64)
   }
   const changed = withEntry(record, 'key-3', -3)
-  expect([entryOf(changed, 'key-3'), entryOf(record, 'key-3'), entryOf(record, 'key-999'), entryOf(record, 'none')]).toEqual([-3, 3, 999, undefined])
+  expect([entryOf(changed, 'key-3'), entryOf(record, 'key-3'), entryOf(record, 'key-999'), entryOf(record, 'none')]).toEqual([
+    -3,
+    3,
+    999,
+    undefined,
+  ])
   expect(changed.filter((part, place) => part !== record[place])).toHaveLength(1)
 })

@@ -8,21 +8,51 @@ import { claimOf, damageOf } from '../../src/page/story/crashes.ts'
 import { log, opening } from './event-log.ts'
 import type { Facts } from './event-log.ts'
 
-const user = (id: string): Facts => ({ type: 'user-message', messageId: id, source: 'user', message: { role: 'user', id, content: id, at: 0 } })
+const user = (id: string): Facts => ({
+  type: 'user-message',
+  messageId: id,
+  source: 'user',
+  message: { role: 'user', id, content: id, at: 0 },
+})
 const answer = (id: string, content: readonly object[] = []): Facts => ({
   type: 'message-end',
   messageId: id,
   attempt: 1,
-  message: { role: 'assistant', id, content, stopReason: content.length > 0 ? 'tool-calls' : 'stop', usage: { inputTokens: 2, outputTokens: 1 }, at: 0 },
+  message: {
+    role: 'assistant',
+    id,
+    content,
+    stopReason: content.length > 0 ? 'tool-calls' : 'stop',
+    usage: { inputTokens: 2, outputTokens: 1 },
+    at: 0,
+  },
 })
 const call = (toolCallId: string) => ({ type: 'tool-call', toolCallId, toolName: 'get_weather', input: { city: 'Oslo' } })
-const started = (toolCallId: string, attempt = 1): Facts => ({ type: 'tool-execution-start', toolCallId, toolName: 'get_weather', label: 'Weather', input: { city: toolCallId }, attempt, idempotencyKey: `key/${toolCallId}`, effect: 'pure' })
+const started = (toolCallId: string, attempt = 1): Facts => ({
+  type: 'tool-execution-start',
+  toolCallId,
+  toolName: 'get_weather',
+  label: 'Weather',
+  input: { city: toolCallId },
+  attempt,
+  idempotencyKey: `key/${toolCallId}`,
+  effect: 'pure',
+})
 const ended = (toolCallId: string, status = 'result'): Facts => ({
   type: 'tool-execution-end',
   toolCallId,
   executed: 'here',
   durationMs: 1,
-  message: { role: 'tool-result', id: `r/${toolCallId}`, toolCallId, toolName: 'get_weather', output: { type: 'text', value: 'x' }, status, index: 0, at: 0 },
+  message: {
+    role: 'tool-result',
+    id: `r/${toolCallId}`,
+    toolCallId,
+    toolName: 'get_weather',
+    output: { type: 'text', value: 'x' },
+    status,
+    index: 0,
+    at: 0,
+  },
 })
 const takeover: Facts = { type: 'turn-start', resumed: true, attempt: 2, cause: 'takeover' }
 
@@ -30,15 +60,20 @@ function durable(build: ReturnType<typeof log>): readonly DurableEvent[] {
   return build.events as readonly DurableEvent[]
 }
 
-const idsAt = (events: readonly DurableEvent[], count = events.length): readonly (string | undefined)[] => createHistory().at(events, count).view.messages.map(({ id }) => id)
+const idsAt = (events: readonly DurableEvent[], count = events.length): readonly (string | undefined)[] =>
+  createHistory()
+    .at(events, count)
+    .view.messages.map(({ id }) => id)
 
 describe('the past', () => {
   it('D54: a thousand events are shown in any order, each as by a fresh fold', () => {
     const build = log().commit(0, ...opening)
-    for (let turn = 0; turn < 250; turn++) build.commit(1, user(`u${turn}`), answer(`m${turn}`)).commit(1, { type: 'settled' }, { type: 'save-point' })
+    for (let turn = 0; turn < 250; turn++)
+      build.commit(1, user(`u${turn}`), answer(`m${turn}`)).commit(1, { type: 'settled' }, { type: 'save-point' })
     const events = durable(build)
     const history = createHistory()
-    for (const count of [1000, 3, 999, 500, 501, 499, 100, 101, 0, 1003]) expect(history.at(events, count)).toEqual(events.slice(0, count).reduce(foldMoment, momentBefore()))
+    for (const count of [1000, 3, 999, 500, 501, 499, 100, 101, 0, 1003])
+      expect(history.at(events, count)).toEqual(events.slice(0, count).reduce(foldMoment, momentBefore()))
   })
 
   it('D56: follows a switch to a branch, back again, and to the root', () => {
@@ -58,14 +93,23 @@ describe('the past', () => {
   })
 
   it('D54: a log whose beginning is not loaded is no gap', () => {
-    const events = durable(log().commit(0, ...opening, answer('m1')).commit(1, user('a'), answer('b'))).slice(4)
+    const events = durable(
+      log()
+        .commit(0, ...opening, answer('m1'))
+        .commit(1, user('a'), answer('b')),
+    ).slice(4)
     expect(createHistory().at(events, 2).view).toMatchObject({ gap: false, messages: [{ id: 'a' }, { id: 'b' }] })
   })
 
   it('D22: a part with unknown cost makes the sum unknown; an estimate stays marked', () => {
     const known = { inputTokens: 1, outputTokens: 1, cost: 0.5, currency: 'USD', estimated: false }
     expect(sumSpent([known, known])).toEqual({ inputTokens: 2, outputTokens: 2, cost: 1, currency: 'USD', estimated: false })
-    expect(sumSpent([known, { inputTokens: 1, outputTokens: 1, estimated: true }, known])).toEqual({ inputTokens: 3, outputTokens: 3, currency: 'USD', estimated: true })
+    expect(sumSpent([known, { inputTokens: 1, outputTokens: 1, estimated: true }, known])).toEqual({
+      inputTokens: 3,
+      outputTokens: 3,
+      currency: 'USD',
+      estimated: true,
+    })
     expect(sumSpent([known, { ...known, currency: 'EUR' }]).cost).toBeUndefined()
   })
 })
@@ -131,9 +175,15 @@ describe('a crash', () => {
       .commit(9, takeover)
       .commit(1, { type: 'message-discarded', messageId: 'm1', reason: 'crash' }, answer('m2', [call('pay')]), started('pay'))
       .commit(9, takeover)
-      .commit(1, { type: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'pay', toolName: 'get_weather', input: {}, path: [], agent: [], unknown: true }] })
+      .commit(1, {
+        type: 'awaiting-tools',
+        pendingToolCalls: [{ toolCallId: 'pay', toolName: 'get_weather', input: {}, path: [], agent: [], unknown: true }],
+      })
     const { byMessage } = createHistory().at(durable(build), build.events.length).crashes
-    expect(byMessage).toMatchObject({ u: [{ askedAgain: true, kept: [], again: [] }], m2: [{ askedAgain: false, again: [], unsure: [{ toolCallId: 'pay', name: 'Weather' }] }] })
+    expect(byMessage).toMatchObject({
+      u: [{ askedAgain: true, kept: [], again: [] }],
+      m2: [{ askedAgain: false, again: [], unsure: [{ toolCallId: 'pay', name: 'Weather' }] }],
+    })
   })
 
   it.each([

@@ -76,7 +76,8 @@ describe('sections of Markdown', () => {
 
   it('D11: the next rows of a long table get its head, and other text is cut between two lines', () => {
     const rows = Array.from({ length: 2000 }, (_, number) => `| ${number} | knot |\n`).join('')
-    for (const section of atOnce(`| a | b |\n| --- | --- |\n${rows}`)) expect(section).toMatch(/^\| a \| b \|\n\| --- \| --- \|\n(\| \d+ \| knot \|\n)+$/)
+    for (const section of atOnce(`| a | b |\n| --- | --- |\n${rows}`))
+      expect(section).toMatch(/^\| a \| b \|\n\| --- \| --- \|\n(\| \d+ \| knot \|\n)+$/)
     const text = Array.from({ length: 2000 }, (_, number) => `a line of one paragraph, ${number}\n`).join('')
     const parts = atOnce(text)
     expect(parts.join('')).toBe(text)

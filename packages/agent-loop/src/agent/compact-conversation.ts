@@ -25,7 +25,11 @@ const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window
 export function compactConversation(agent: AgentDefinition, options: CompactOptions, spawnChild: Spawn): Promise<CompactionResult> {
   checkRequired('compact.options', options, 'an object', isRecord)
   checkFields<CompactOptions>('compact.options', options, {
-    ...{ instructions: checkText, runId: checkText, sessionKey: checkText, journal: checkJournal, abortSignal: checkSignal },
+    instructions: checkText,
+    runId: checkText,
+    sessionKey: checkText,
+    journal: checkJournal,
+    abortSignal: checkSignal,
     trigger: (path, value) => checkOneOf(path, value, triggers),
     clock: (path, value) => checkMethods(path, value, ['now', 'setTimer']),
     ids: (path, value) => checkMethods(path, value, ['next']),
@@ -39,8 +43,18 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   takeJournal(journal, 'compaction')
   return compactJournal({
-    ...{ journal, clock, ids, runId, trigger, instructions, abortSignal, budget, price: summarising.info.price, setting: agent.compaction },
-    ...{ model: model.name, contextWindow: model.info.contextWindow },
+    journal,
+    clock,
+    ids,
+    runId,
+    trigger,
+    instructions,
+    abortSignal,
+    budget,
+    price: summarising.info.price,
+    setting: agent.compaction,
+    model: model.name,
+    contextWindow: model.info.contextWindow,
     summaryModel: (policy) => summaryModelFor(agent, model, clock, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
     watch: (compaction) => watchCompaction(agent, compaction, { ended, spawnChild, sessionKey }),
@@ -67,7 +81,9 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
   const contexts = new Map<Extension, ExtensionContext>()
   let prompt = ''
   const calls = new HandlerCalls({
-    ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
+    extensions: agent.extensions,
+    clock,
+    abortSignal: stop.signal,
     // There is no turn that a failure could end.
     hasEnded: () => true,
     contextOf(extension) {
@@ -97,10 +113,18 @@ async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, st
   return built?.text ?? ''
 }
 
-function contextParts({ journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction, { ended, prompt, ...outside }: Outside & { readonly prompt: () => string }): OutsideTurn {
+function contextParts(
+  { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,
+  { ended, prompt, ...outside }: Outside & { readonly prompt: () => string },
+): OutsideTurn {
   return {
     ...outside,
-    ...{ runId, turn, model, stop, contextUsage, instructions: prompt },
+    runId,
+    turn,
+    model,
+    stop,
+    contextUsage,
+    instructions: prompt,
     journal: () => phaseOf(journal),
     followUp: async (input) => journal.enqueue?.(userMessageFor(input)) ?? refusedInput,
     waitForIdle: () => ended,

@@ -19,7 +19,11 @@ export interface OutsideTurn extends Pick<ExtensionContext, Given> {
 export function contextWithoutTurn(agent: AgentDefinition, { stop, sessionKey, journal, ...given }: OutsideTurn): ExtensionContext {
   return Object.freeze({
     ...given,
-    ...{ step: 0, agent: Object.freeze([]), abortSignal: stop.signal, usage: Object.freeze({}), state: {} },
+    step: 0,
+    agent: Object.freeze([]),
+    abortSignal: stop.signal,
+    usage: Object.freeze({}),
+    state: {},
     ...(agent.models && { models: agent.models }),
     ...(sessionKey !== undefined && { sessionKey }),
     get journal() {

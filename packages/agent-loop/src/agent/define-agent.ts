@@ -1,7 +1,16 @@
 import { systemClock } from '@bowline/llm'
 import { describeValue } from '@bowline/llm/arguments'
 import { checkKeys, checkList, checkName, checkRequired, checkText, refuseConfig } from '../base/checks.ts'
-import type { Agent, AgentFingerprint, AgentTools, CompactOptions, InferOutput, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
+import type {
+  Agent,
+  AgentFingerprint,
+  AgentTools,
+  CompactOptions,
+  InferOutput,
+  RunOptions,
+  SpawnChildOptions,
+  Tool,
+} from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { AgentOptions, CacheSetting } from '../contract/options.ts'
@@ -74,7 +83,8 @@ async function fingerprintOf(definition: AgentDefinition): Promise<AgentFingerpr
   const { name } = modelTarget(model, models, runtimeParams)
   const { channel, sessionKey, clock = systemClock } = runDefaults
   const fingerprint = await fingerprints.of(name, {
-    ...{ tools: toolNames, now: clock.now() },
+    tools: toolNames,
+    now: clock.now(),
     ...(channel !== undefined && { channel }),
     ...(sessionKey !== undefined && { sessionKey }),
   })
@@ -95,7 +105,8 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
   checkText('sessionKey', sessionKey)
   const unknown = tools.find((name) => !mayRun(parent, name))
   if (unknown !== undefined) refuseConfig(`tools: the parent does not have the tool "${unknown}", or may not run it; leave it out`)
-  const pluginList = () => parent.pluginList().filter(({ name }) => name !== 'extensions' && name !== 'compaction' && !name.startsWith('output'))
+  const pluginList = () =>
+    parent.pluginList().filter(({ name }) => name !== 'extensions' && name !== 'compaction' && !name.startsWith('output'))
   return agentOf({
     ...parent,
     allowed: new Set(tools),

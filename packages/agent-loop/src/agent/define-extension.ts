@@ -56,7 +56,11 @@ function makeExtension(path: string, options: Extension): Extension {
   const extension = Object.freeze({
     ...options,
     ...(tools && { tools: copyOf(tools) }),
-    ...(guardrails && { guardrails: Object.freeze(guardrails.map((guardrail, index) => makeGuardrail(`the extension ${name}: guardrails[${index}]`, guardrail))) }),
+    ...(guardrails && {
+      guardrails: Object.freeze(
+        guardrails.map((guardrail, index) => makeGuardrail(`the extension ${name}: guardrails[${index}]`, guardrail)),
+      ),
+    }),
     hooks: hooksOf(name, options.hooks),
   })
   defined.add(extension)

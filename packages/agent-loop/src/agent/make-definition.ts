@@ -62,19 +62,40 @@ export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinitio
   checkOptions(options)
   const extensions = defineExtensions(options.extensions ?? [])
   const { tools, declarations, diagnostics } = allTools(options, extensions)
-  const sections = mergeSections(sectionsOf(options.instructions), extensions.map(({ promptSections }) => promptSections))
+  const sections = mergeSections(
+    sectionsOf(options.instructions),
+    extensions.map(({ promptSections }) => promptSections),
+  )
   const promptCache = new PromptCache(sections)
   const fingerprints = new Fingerprints([...tools.values()], promptCache, declarations.filter(isProviderTool))
   const guards = new LoadedGuardrails(options.guardrails ?? [], extensions)
   const compaction = compactionPolicyOf(options.compaction)
-  const features: Features = { options, extensions, compaction, promptCache, asksUser: hasFunctions(sections), retry: retryPolicyOf(options.retry) }
+  const features: Features = {
+    options,
+    extensions,
+    compaction,
+    promptCache,
+    asksUser: hasFunctions(sections),
+    retry: retryPolicyOf(options.retry),
+  }
   const plugged = new PluggedIn(() => pluginsOf(features, guards.all, fingerprints))
   return {
-    ...{ name: options.name, description: options.description, model: options.model, models: options.models },
+    name: options.name,
+    description: options.description,
+    model: options.model,
+    models: options.models,
     runtimeParams: mergeRuntimeParams(options.runtimeParams),
     toolChoice: options.toolChoice,
-    ...{ extensions, promptCache, fingerprints, pinnedPrompt: undefined, cache: 'auto' as const, ownCache: options.cache },
-    ...{ tools, declarations, toolNames: declarations.map(({ name }) => name), allowed: undefined },
+    extensions,
+    promptCache,
+    fingerprints,
+    pinnedPrompt: undefined,
+    cache: 'auto' as const,
+    ownCache: options.cache,
+    tools,
+    declarations,
+    toolNames: declarations.map(({ name }) => name),
+    allowed: undefined,
     toolConcurrency: options.toolConcurrency ?? 8,
     fallback: options.fallback ?? [],
     compaction,
@@ -86,7 +107,15 @@ export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinitio
     pluginList: () => plugged.list,
     plugins: () => plugged.compiled,
     spawnChild,
-    extend: (more, extendAgent) => makeDefinition({ ...options, extensions: [...(options.extensions ?? []), ...more], subagents: (options.subagents ?? []).map((agent) => extendAgent(agent, more)) }, spawnChild),
+    extend: (more, extendAgent) =>
+      makeDefinition(
+        {
+          ...options,
+          extensions: [...(options.extensions ?? []), ...more],
+          subagents: (options.subagents ?? []).map((agent) => extendAgent(agent, more)),
+        },
+        spawnChild,
+      ),
     diagnostics: () => [...diagnostics, ...guards.diagnostics, ...promptCache.diagnostics],
     async reload() {
       await Promise.all([guards.reload(), promptCache.reload()])
@@ -199,7 +228,8 @@ function allTools({ tools: given = [], subagents = [] }: AgentOptions, extension
   const own = toolSetOf(given)
   const tools = new Map<string, Tool>(own.tools)
   for (const tool of delegateTools(subagents)) {
-    if (tools.has(tool.name) || own.providerTools.has(tool.name)) refuseConfig(`the tool "${tool.name}" has the name of the tool of a subagent; rename one of them`)
+    if (tools.has(tool.name) || own.providerTools.has(tool.name))
+      refuseConfig(`the tool "${tool.name}" has the name of the tool of a subagent; rename one of them`)
     tools.set(tool.name, tool)
   }
   const added = extensionTools(extensions, [...tools.keys(), ...own.providerTools.keys()])

@@ -2,7 +2,17 @@ import { holdingClock, systemClock } from '@bowline/llm'
 import type { Clock, Cost, Message, SentRequest, Usage } from '@bowline/llm'
 import { describeValue, needed } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
-import { checkFunction, checkKeys, checkMethods, checkName, checkRequired, checkSignal, checkText, checkWhole, refuseConfig } from '../base/checks.ts'
+import {
+  checkFunction,
+  checkKeys,
+  checkMethods,
+  checkName,
+  checkRequired,
+  checkSignal,
+  checkText,
+  checkWhole,
+  refuseConfig,
+} from '../base/checks.ts'
 import type { Agent } from '../contract/agent.ts'
 import type { ExtensionContext } from '../contract/extension.ts'
 import type { ModelName } from '../events/turn-events.ts'
@@ -104,12 +114,22 @@ async function summarize(agent: AgentDefinition, options: SummarizeOptions, call
 }
 
 /** Returns undefined if no extension has an `onModelRequest` hook. */
-function requestListener(agent: AgentDefinition, { id, sessionKey, turn, onError }: SummaryHooks, { clock, stop, spawnChild, model }: Call & { readonly model: ModelName }) {
+function requestListener(
+  agent: AgentDefinition,
+  { id, sessionKey, turn, onError }: SummaryHooks,
+  { clock, stop, spawnChild, model }: Call & { readonly model: ModelName },
+) {
   const calls = new HandlerCalls({
-    ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
+    extensions: agent.extensions,
+    clock,
+    abortSignal: stop.signal,
     contextOf: () =>
       contextWithoutTurn(agent, {
-        ...{ runId: '', turn, sessionKey, model, stop },
+        runId: '',
+        turn,
+        sessionKey,
+        model,
+        stop,
         journal: () => 'idle',
         contextUsage: () => ({ tokens: 0 }),
         instructions: () => '',
@@ -125,5 +145,6 @@ function requestListener(agent: AgentDefinition, { id, sessionKey, turn, onError
     },
   })
   if (calls.listeners('onModelRequest').length === 0) return undefined
-  return (request: SentRequest): Promise<void> => calls.tell('onModelRequest', { id, purpose: 'branch-summary', attempt: 1, model, request })
+  return (request: SentRequest): Promise<void> =>
+    calls.tell('onModelRequest', { id, purpose: 'branch-summary', attempt: 1, model, request })
 }

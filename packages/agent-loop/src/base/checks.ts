@@ -7,7 +7,18 @@ import { isRecord } from './json.ts'
 const check = argumentChecks((message) => new AgentError('invalid-config', message))
 
 /** Each check throws `invalid-config` that names the option by its path and says what kind of value it received. */
-export const { checkBoolean, checkFields, checkFunction, checkKeys, checkList, checkMethods, checkName, checkNumber, checkObject, checkOneOf } = check
+export const {
+  checkBoolean,
+  checkFields,
+  checkFunction,
+  checkKeys,
+  checkList,
+  checkMethods,
+  checkName,
+  checkNumber,
+  checkObject,
+  checkOneOf,
+} = check
 export const { checkRequired, checkSignal, checkText, checkWhole } = check
 
 /** Throws `invalid-config` with this message. */

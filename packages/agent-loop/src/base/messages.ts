@@ -9,7 +9,9 @@ import { isRecord } from './json.ts'
 export function isContentPart(value: unknown): value is ContentPart {
   if (!isRecord(value) || !isOptions(value['providerOptions'])) return false
   if (value['type'] === 'text') return typeof value['text'] === 'string'
-  return value['type'] === 'file' && typeof value['mediaType'] === 'string' && isOptionalText(value['filename']) && isFileData(value['data'])
+  return (
+    value['type'] === 'file' && typeof value['mediaType'] === 'string' && isOptionalText(value['filename']) && isFileData(value['data'])
+  )
 }
 
 function isOptionalText(value: unknown): value is string | undefined {
@@ -148,7 +150,12 @@ export interface FoundOutput {
  */
 export function lookForOutput(messages: readonly Message[]): FoundOutput {
   checkInput.checkItems('messages', needed(messages), (path, message) => {
-    checkInput.checkRequired(path, message, 'a message: an object with role', (given) => isRecord(given) && typeof given['role'] === 'string')
+    checkInput.checkRequired(
+      path,
+      message,
+      'a message: an object with role',
+      (given) => isRecord(given) && typeof given['role'] === 'string',
+    )
   })
   return findOutput(messages)
 }
@@ -170,7 +177,8 @@ export function findOutput(messages: readonly Message[]): FoundOutput {
 
 function outputOf(message: Exclude<Message, { role: 'user' }>): JSONValue | undefined {
   if (message.role === 'assistant') return message.output
-  if (message.toolName !== outputToolName || !('status' in message) || message.status !== 'result' || !('details' in message)) return undefined
+  if (message.toolName !== outputToolName || !('status' in message) || message.status !== 'result' || !('details' in message))
+    return undefined
   return isRecord(message.details) ? (message.details['output'] as JSONValue) : undefined
 }
 

@@ -61,7 +61,10 @@ export interface Agent<Tools extends AgentTools = AgentTools, Output = unknown> 
    * Starts a turn. `undefined` resumes the open turn of the journal, or begins a turn with inputs that wait there. Throws `busy`,
    * `invalid-config`, `invalid-input` or `invalid-transcript`; every other failure is data in the events and in the result.
    */
-  run<Schema extends InputSchema = never>(input: AgentInput | undefined, options?: RunOptions<Schema>): AgentRun<RunTypesOf<ToolTypesOf<Tools>, InferOutput<Schema, Output>>>
+  run<Schema extends InputSchema = never>(
+    input: AgentInput | undefined,
+    options?: RunOptions<Schema>,
+  ): AgentRun<RunTypesOf<ToolTypesOf<Tools>, InferOutput<Schema, Output>>>
   /** Compacts the journal's conversation on request of the caller. Throws `busy`. If a turn is open, the outcome is `skipped`. */
   compact(options: CompactOptions): Promise<CompactionResult>
   /**
@@ -212,7 +215,12 @@ export interface ToolContext extends CallContext {
 }
 
 /** Defines a tool. With `execute` it runs in this process; without `execute` the caller submits the result. */
-export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never, Name extends string = string> extends ToolFacts<Name> {
+export interface ToolOptions<
+  Schema extends InputSchema,
+  Details extends JSONValue = JSONValue,
+  Output = never,
+  Name extends string = string,
+> extends ToolFacts<Name> {
   /**
    * Schema of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. The loop validates calls by
    * it.

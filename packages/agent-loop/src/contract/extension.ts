@@ -1,4 +1,16 @@
-import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, SentRequest, ToolChoice, ToolOutput, Usage, UserMessage } from '@bowline/llm'
+import type {
+  AssistantMessage,
+  Cost,
+  JSONValue,
+  Message,
+  Models,
+  RuntimeParams,
+  SentRequest,
+  ToolChoice,
+  ToolOutput,
+  Usage,
+  UserMessage,
+} from '@bowline/llm'
 import type { MaybePromise } from '../base/promises.ts'
 import type { AgentEvent } from '../events/agent-event.ts'
 import type { Compaction, CompactionTrigger, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
@@ -68,7 +80,10 @@ export interface ExtensionContext {
   readonly session?: SessionActions
 }
 
-/** The fields of an `orchestration-step` event: the step that begins (null: none), the one before, the reason, and its place in the sequence. */
+/**
+ * The fields of an `orchestration-step` event: the step that begins (null: none), the one before, the reason, and its place in the
+ * sequence.
+ */
 export interface StepFields {
   readonly name: string | null
   readonly previous?: string
@@ -113,7 +128,10 @@ export interface ResultPatch {
   readonly terminate?: boolean
 }
 
-/** The result of `beforeCompaction`: cancels the compaction, replaces the summary, or adds instructions for it. Undefined changes nothing. */
+/**
+ * The result of `beforeCompaction`: cancels the compaction, replaces the summary, or adds instructions for it. Undefined changes
+ * nothing.
+ */
 export type CompactionDecision =
   | { readonly cancel: true; readonly reason?: string }
   | { readonly compaction: { readonly summary: string; readonly firstKeptMessageId: string } }
@@ -174,7 +192,10 @@ export interface SentModelRequest {
  * handlers before it. Returning undefined changes nothing.
  */
 export interface Hooks {
-  onInput?(event: { readonly input: AgentInput; readonly source: string }, context: ExtensionContext): MaybePromise<InputDecision | undefined | void>
+  onInput?(
+    event: { readonly input: AgentInput; readonly source: string },
+    context: ExtensionContext,
+  ): MaybePromise<InputDecision | undefined | void>
   beforeAgentStart?(
     event: { readonly input: AgentInput | undefined; readonly instructions: string },
     context: ExtensionContext,
@@ -204,7 +225,10 @@ export interface Hooks {
    */
   onModelRequest?(event: SentModelRequest, context: ExtensionContext): MaybePromise<void>
   afterModelCall?(event: { readonly message: AssistantMessage; readonly usage: Usage }, context: ExtensionContext): MaybePromise<void>
-  onToolCall?(event: { readonly call: HookedCall; readonly input: JSONValue }, context: ExtensionContext): MaybePromise<CallDecision | undefined | void>
+  onToolCall?(
+    event: { readonly call: HookedCall; readonly input: JSONValue },
+    context: ExtensionContext,
+  ): MaybePromise<CallDecision | undefined | void>
   /** Called for every outcome, whatever its status. */
   onToolResult?(
     event: { readonly call: HookedCall; readonly result: HookedResult; readonly status: OutcomeStatus },
@@ -253,4 +277,3 @@ export interface Extension {
   /** Handlers that the loop calls, each within `timeoutMs`. */
   readonly hooks: Hooks
 }
-

@@ -46,11 +46,7 @@ export interface Guardrail {
   /** Called before a call runs. `warn` adds the reason to its output, `block` refuses it, `halt` ends the turn. */
   beforeCall?(call: GuardedCall, context: GuardrailContext): MaybePromise<Decision<'allow' | 'warn' | 'block' | 'halt'>>
   /** Called after each outcome. `warn` adds the reason to the output, `halt` ends the turn. */
-  afterCall?(
-    call: GuardedCall,
-    result: GuardedResult,
-    context: GuardrailContext,
-  ): MaybePromise<Decision<'allow' | 'warn' | 'halt'>>
+  afterCall?(call: GuardedCall, result: GuardedResult, context: GuardrailContext): MaybePromise<Decision<'allow' | 'warn' | 'halt'>>
 }
 
 /** The outcome of a call as a guardrail sees it. */

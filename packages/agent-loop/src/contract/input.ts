@@ -57,9 +57,7 @@ export interface ApprovalDecision {
  * Whether an input was accepted. `inputId` names it in `runtime-input` events. `queue-full`: the run already holds
  * `limits.maxQueuedInputs` inputs.
  */
-export type Accepted =
-  | { readonly ok: true; readonly inputId: string }
-  | { readonly ok: false; readonly reason: 'run-ended' | 'queue-full' }
+export type Accepted = { readonly ok: true; readonly inputId: string } | { readonly ok: false; readonly reason: 'run-ended' | 'queue-full' }
 
 /**
  * Changes the session of a run. Each action begins when the run is at rest: a hook that awaits one waits for itself. Actions are

@@ -1,7 +1,14 @@
 import type { AssistantMessage, Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
 import type { DeltaEvent, DurableEvent } from '../events/agent-event.ts'
 import type { Compaction, CompactionTrigger } from '../events/message-events.ts'
-import type { ApprovalRequest, ApprovalResolvedEvent, ChildUpdateEvent, PendingToolCall, ToolEffect, ToolResult } from '../events/tool-events.ts'
+import type {
+  ApprovalRequest,
+  ApprovalResolvedEvent,
+  ChildUpdateEvent,
+  PendingToolCall,
+  ToolEffect,
+  ToolResult,
+} from '../events/tool-events.ts'
 import type {
   AgentErrorData,
   CallReceipt,
@@ -133,18 +140,33 @@ export interface ChildRequest {
 }
 
 /** The decision on an approval that a subagent asked for. `agent` is the path that the subagent uses. */
-export type ChildDecision = Pick<ApprovalResolvedEvent, 'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'>
+export type ChildDecision = Pick<
+  ApprovalResolvedEvent,
+  'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'
+>
 
 /**
  * The state of a subagent: it ended, runs in the background (`launched`), waits for answers (`pending`), or was not started because
  * the signal was aborted. `decided` holds the decisions on approvals that the request listed in `asked`.
  */
 export type ChildOutcome = { readonly decided?: readonly ChildDecision[] } & (
-  | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
-      readonly usage: Usage; readonly cost?: Cost; readonly error?: ModelError | AgentErrorData }
+  | {
+      readonly kind: 'ended'
+      readonly childRunId: string
+      readonly status: TurnStatus
+      readonly text: string
+      readonly steps: number
+      readonly usage: Usage
+      readonly cost?: Cost
+      readonly error?: ModelError | AgentErrorData
+    }
   | { readonly kind: 'launched'; readonly childRunId: string; readonly taskId: string }
-  | { readonly kind: 'pending'; readonly childRunId: string; readonly pendingToolCalls: readonly PendingToolCall[]
-      readonly pendingApprovals: readonly ApprovalRequest[] }
+  | {
+      readonly kind: 'pending'
+      readonly childRunId: string
+      readonly pendingToolCalls: readonly PendingToolCall[]
+      readonly pendingApprovals: readonly ApprovalRequest[]
+    }
   | { readonly kind: 'not-started' }
 )
 
@@ -251,7 +273,10 @@ export interface CallApproval {
   readonly decision?: string
 }
 
-/** The state of a run as its last commit stored it. A later row replaces the earlier one. Times are in ms, `notBefore` is epoch milliseconds. */
+/**
+ * The state of a run as its last commit stored it. A later row replaces the earlier one. Times are in ms, `notBefore` is epoch
+ * milliseconds.
+ */
 export interface RunRow {
   readonly runId: string
   readonly state: 'running' | 'suspended' | 'ended'

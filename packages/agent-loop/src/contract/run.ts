@@ -171,7 +171,6 @@ export interface LocalBudget extends Budget {
   readonly granted: GrantedAmounts | undefined
 }
 
-
 /** A reservation on a budget of this process: it settles at once. */
 export interface LocalReservation extends Reservation {
   settle(actual: Spending): void

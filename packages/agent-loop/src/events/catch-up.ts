@@ -6,7 +6,10 @@ import type { TextDeltaEvent } from './message-events.ts'
  * `catchUp`. `had` holds how many characters of the block at each index the reader has had; absent: none. Returns an empty list for
  * other events.
  */
-export function missingDeltas(event: AgentEvent | null | undefined, had?: readonly (number | undefined)[] | null): readonly TextDeltaEvent[] {
+export function missingDeltas(
+  event: AgentEvent | null | undefined,
+  had?: readonly (number | undefined)[] | null,
+): readonly TextDeltaEvent[] {
   const missing: TextDeltaEvent[] = []
   if (event?.type !== 'message-end') return missing
   const { at, runId, turn, step, agent, messageId, message } = event

@@ -36,7 +36,13 @@ export function commitsOf(events: Iterable<AgentEvent>, before: readonly LogComm
 
 function begun(event: DurableEvent, seq: number): LogCommit {
   const { epoch, runId = 'runId' in event ? event.runId : undefined, ...rest } = event.commit ?? {}
-  return { firstSeq: seq, lastSeq: seq, at: event.at, ...rest, ...(epoch !== undefined && { epoch, ...(runId !== undefined && { runId }) }) }
+  return {
+    firstSeq: seq,
+    lastSeq: seq,
+    at: event.at,
+    ...rest,
+    ...(epoch !== undefined && { epoch, ...(runId !== undefined && { runId }) }),
+  }
 }
 
 function isIterable(value: unknown): value is Iterable<AgentEvent> {

@@ -31,7 +31,13 @@ export const folds: Folds = {
   error: unchanged,
   'run-queued': (view, { runId }) => (isOpen(view) && view.status !== 'queued' ? {} : { status: 'queued', outcome: undefined, runId }),
   'turn-start': (view, { runId, turn, resumed }) => ({
-    ...{ phase: 'turn', status: 'running', outcome: undefined, runId, turn, error: undefined, progress: {} },
+    phase: 'turn',
+    status: 'running',
+    outcome: undefined,
+    runId,
+    turn,
+    error: undefined,
+    progress: {},
     ...(resumed
       ? // Subagents resume too, and list again what they wait for.
         { pendingToolCalls: view.pendingToolCalls.filter(({ path, background }) => background || path.length === 0) }
@@ -41,7 +47,14 @@ export const folds: Folds = {
   'turn-end': (view, { runId, status, usage, cost, error }) => {
     if (runId !== view.runId && isOpen(view)) return {}
     return {
-      ...{ phase: view.phase === 'turn' ? 'idle' : view.phase, runId, status: statusOf(status), outcome: status, usage, cost, error, retry: undefined },
+      phase: view.phase === 'turn' ? 'idle' : view.phase,
+      runId,
+      status: statusOf(status),
+      outcome: status,
+      usage,
+      cost,
+      error,
+      retry: undefined,
       ...(!isSuspended(status) && questionsOfOthers(view)),
     }
   },
@@ -49,7 +62,11 @@ export const folds: Folds = {
   // Messages of the transcript, and their cost.
   'user-message': (view, { message }) => ({ messages: [...view.messages, message] }),
   'runtime-input': (view, { message }) => (message ? { messages: [...view.messages, message] } : {}),
-  'message-start': (_view, { messageId, step, attempt, model }) => ({ step, open: { messageId, step, attempt, model, blocks: [] }, output: undefined }),
+  'message-start': (_view, { messageId, step, attempt, model }) => ({
+    step,
+    open: { messageId, step, attempt, model, blocks: [] },
+    output: undefined,
+  }),
   'message-end': (view, event) => {
     const asked = askedFor(event)
     return {
@@ -72,7 +89,13 @@ export const folds: Folds = {
   },
   'tool-execution-end': endCall,
   'awaiting-tools': (view, { pendingToolCalls: listed, background }) => {
-    if (background) return { pendingToolCalls: [...view.pendingToolCalls.filter((call) => !isAskedBy(call, background)), ...listed.map((call) => ({ ...call, background }))] }
+    if (background)
+      return {
+        pendingToolCalls: [
+          ...view.pendingToolCalls.filter((call) => !isAskedBy(call, background)),
+          ...listed.map((call) => ({ ...call, background })),
+        ],
+      }
     const pendingToolCalls = [...listed, ...view.pendingToolCalls.filter((call) => call.background)]
     // Calls with a path belong to child runs, which have ids of their own.
     const own = listed.filter((call) => call.path.length === 0)
@@ -81,7 +104,9 @@ export const folds: Folds = {
     }, view.toolCalls)
     return { toolCalls, pendingToolCalls }
   },
-  'approval-requested': (view, event) => ({ pendingApprovals: [...otherApprovals(view, event), { agent: event.agent ?? [], ...factsOf(event) }] }),
+  'approval-requested': (view, event) => ({
+    pendingApprovals: [...otherApprovals(view, event), { agent: event.agent ?? [], ...factsOf(event) }],
+  }),
   'approval-resolved': (view, event) => ({ pendingApprovals: otherApprovals(view, event) }),
   'child-start': (view, event) => {
     const child: ChildView = { ...factsOf(event), step: 0, status: 'running', toolNames: [] }
@@ -103,7 +128,10 @@ export const folds: Folds = {
 
 /** Keeps the questions of runs in the background: they stay open when the turn ends. */
 function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pick<RunView, 'pendingToolCalls' | 'pendingApprovals'> {
-  return { pendingToolCalls: pendingToolCalls.filter((call) => call.background), pendingApprovals: pendingApprovals.filter((request) => request.background) }
+  return {
+    pendingToolCalls: pendingToolCalls.filter((call) => call.background),
+    pendingApprovals: pendingApprovals.filter((request) => request.background),
+  }
 }
 
 /**
@@ -152,7 +180,8 @@ function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEn
   const waits = (waiting: Waiting): boolean => waiting.background !== undefined || (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
   const toolCalls = withCall(view.toolCalls, { ...before, state: result.status, result, durationMs })
   return {
-    ...{ toolCalls, messages: withResults(view.messages, toolCalls) },
+    toolCalls,
+    messages: withResults(view.messages, toolCalls),
     output: (toolName === outputToolName && (result.details as { readonly output?: JSONValue } | undefined)?.output) || view.output,
     progress: without(view.progress, toolCallId),
     pendingToolCalls: view.pendingToolCalls.filter(waits),
@@ -184,8 +213,21 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
 /**
  * Returns the fields of an event that do not give its place in the log. The cursor, which readers of a log get, is left out too.
  */
-function factsOf<Event extends StepEventBase & { readonly type: string; readonly cursor?: string }>(event: Event): Omit<Event, keyof StepEventBase | 'type' | 'cursor'> {
-  const { type: _type, at: _at, seq: _seq, commit: _commit, cursor: _cursor, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
+function factsOf<Event extends StepEventBase & { readonly type: string; readonly cursor?: string }>(
+  event: Event,
+): Omit<Event, keyof StepEventBase | 'type' | 'cursor'> {
+  const {
+    type: _type,
+    at: _at,
+    seq: _seq,
+    commit: _commit,
+    cursor: _cursor,
+    runId: _runId,
+    turn: _turn,
+    step: _step,
+    agent: _agent,
+    ...facts
+  } = event
   return facts
 }
 

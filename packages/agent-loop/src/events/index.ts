@@ -8,16 +8,7 @@ export { reduceEvents } from './reduce.ts'
 export { isEnded, isSuspended, statuses, statusOf } from './status.ts'
 export type { RunStatus, Status } from './status.ts'
 export { emptyView, progressCharacters, toolCallOf } from './view.ts'
-export type {
-  ChildView,
-  OpenBlock,
-  OpenMessage,
-  OpenToolCall,
-  RetryView,
-  RunView,
-  ToolCallView,
-  ViewMessage,
-} from './view.ts'
+export type { ChildView, OpenBlock, OpenMessage, OpenToolCall, RetryView, RunView, ToolCallView, ViewMessage } from './view.ts'
 export type {
   AgentErrorCode,
   AgentErrorData,

@@ -51,7 +51,9 @@ function foldBlock(open: OpenMessage, event: BlockDelta): readonly OpenBlock[] |
   switch (event.type) {
     case 'text-start':
     case 'reasoning-start':
-      return block ? undefined : [...blocks, { type: event.type === 'text-start' ? 'text' : 'reasoning', index: event.index, text: '', closed: false }]
+      return block
+        ? undefined
+        : [...blocks, { type: event.type === 'text-start' ? 'text' : 'reasoning', index: event.index, text: '', closed: false }]
     case 'text-delta':
     case 'reasoning-delta':
       return isText(block) && !block.closed ? blocks.with(place, { ...block, text: block.text + event.delta }) : undefined
@@ -63,9 +65,7 @@ function foldBlock(open: OpenMessage, event: BlockDelta): readonly OpenBlock[] |
       return block ? undefined : [...blocks, { type: 'tool-call', index, toolCallId, toolName, inputText: '' }]
     }
     case 'tool-call-delta':
-      return isCall(block) && !block.toolCall
-        ? blocks.with(place, { ...block, inputText: block.inputText + event.delta })
-        : undefined
+      return isCall(block) && !block.toolCall ? blocks.with(place, { ...block, inputText: block.inputText + event.delta }) : undefined
     case 'tool-call-end':
       return isCall(block) ? blocks.with(place, { ...block, toolCall: event.toolCall }) : undefined
     case 'content-part': {

@@ -165,7 +165,10 @@ interface ChildEventBase extends RunEventBase {
   readonly subagent: string
 }
 
-/** A subagent starts to work for a tool call. For work delegated over a bridge, the ids are those of the request and of the remote agent. */
+/**
+ * A subagent starts to work for a tool call. For work delegated over a bridge, the ids are those of the request and of the remote
+ * agent.
+ */
 export interface ChildStartEvent extends ChildEventBase {
   readonly type: 'child-start'
   readonly step: number

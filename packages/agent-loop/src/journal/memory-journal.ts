@@ -67,7 +67,9 @@ interface Memory {
 export function createMemoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
   checkKeys('createMemoryJournal.options', options, ['messages', 'snapshot'])
   if (options.snapshot !== undefined) checkObject('snapshot', options.snapshot)
-  return journalOver(options.snapshot === undefined ? fresh(options.messages === undefined ? [] : options.messages) : restored(options.snapshot))
+  return journalOver(
+    options.snapshot === undefined ? fresh(options.messages === undefined ? [] : options.messages) : restored(options.snapshot),
+  )
 }
 
 function journalOver(memory: Memory): MemoryJournal {
@@ -93,13 +95,30 @@ function journalOver(memory: Memory): MemoryJournal {
 }
 
 function fresh(messages: readonly Message[]): Memory {
-  return { messages: [...earlierMessages(messages)], compaction: undefined, seq: 0, turns: 0, open: undefined, segments: 0, ended: undefined, answered: [], children: {} }
+  return {
+    messages: [...earlierMessages(messages)],
+    compaction: undefined,
+    seq: 0,
+    turns: 0,
+    open: undefined,
+    segments: 0,
+    ended: undefined,
+    answered: [],
+    children: {},
+  }
 }
 
 function restored(snapshot: JSONValue): Memory {
   const copy = copyJson(snapshot) as unknown as Partial<Memory>
   const { messages, seq, turns, open, segments, compaction, ended, answered, children } = copy
-  if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number' || !Array.isArray(answered) || !isRecord(children)) {
+  if (
+    !Array.isArray(messages) ||
+    typeof seq !== 'number' ||
+    typeof turns !== 'number' ||
+    typeof segments !== 'number' ||
+    !Array.isArray(answered) ||
+    !isRecord(children)
+  ) {
     throw new AgentError('invalid-config', 'snapshot is not from the snapshot() of a memory journal; give one unchanged')
   }
   return { messages, compaction, seq, turns, open, segments, ended, answered, children }

@@ -13,7 +13,8 @@ export function phaseOf(journal: Journal): Phase {
 
 /** Marks a journal as in use. Throws `busy` if it is in use already. */
 export function takeJournal(journal: Journal, phase: Exclude<Phase, 'idle'>): void {
-  if (phases.has(journal)) throw new AgentError('busy', `the journal is busy (phase: ${phaseOf(journal)}); wait for its turn to end, or steer it`)
+  if (phases.has(journal))
+    throw new AgentError('busy', `the journal is busy (phase: ${phaseOf(journal)}); wait for its turn to end, or steer it`)
   phases.set(journal, phase)
 }
 

@@ -17,7 +17,10 @@ type EventRecord = Extract<JournalRecord, { type: 'event' }>
 export type Note = Extract<EventFacts, { type: 'error' | 'orchestration-step' }>
 
 /** Fields of the run's row that do not tell the progress of the turn. */
-type RunEnding = Pick<RunRow, 'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue' | 'followed' | 'ending'>
+type RunEnding = Pick<
+  RunRow,
+  'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue' | 'followed' | 'ending'
+>
 
 /** The other fields of the row. */
 export type RunFacts = Omit<RunRow, 'state' | keyof RunEnding>

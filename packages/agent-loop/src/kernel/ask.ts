@@ -77,7 +77,10 @@ function beginStep(turn: Turn): void {
   turn.stepState = 'begun'
   turn.question = undefined
   turn.log.record({
-    ...{ type: 'step-start', step: turn.step, contextTokens: turn.contextTokens(), model: name },
+    type: 'step-start',
+    step: turn.step,
+    contextTokens: turn.contextTokens(),
+    model: name,
     ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
   })
   turn.log.writeRun('running')

@@ -82,7 +82,12 @@ export interface RoutedAnswers<Turn> {
   /** Answers for calls of this run, or for no call at all. */
   readonly own: GivenAnswers
   /** One entry per subagent, also if it has no answer. `call` is undefined if its call has ended. */
-  readonly below: readonly { readonly turn: Turn; readonly calls: readonly Call[]; readonly call: Call | undefined; readonly answers: GivenAnswers }[]
+  readonly below: readonly {
+    readonly turn: Turn
+    readonly calls: readonly Call[]
+    readonly call: Call | undefined
+    readonly answers: GivenAnswers
+  }[]
 }
 
 /** Answers calls by runs of other agents. */
@@ -119,12 +124,31 @@ export function callsOf(
   return parts.map((part, index) => callOf(tools.get(part.toolName), base, part, index, byId?.get(part.toolCallId)))
 }
 
-function callOf(tool: Tool | undefined, { runId, step }: { readonly runId: string; readonly step: number }, part: ToolCallPart, index: number, row: CallRow | undefined): Call {
+function callOf(
+  tool: Tool | undefined,
+  { runId, step }: { readonly runId: string; readonly step: number },
+  part: ToolCallPart,
+  index: number,
+  row: CallRow | undefined,
+): Call {
   const { toolCallId, toolName, input } = part
   return {
-    ...{ part, tool, input: row?.input ?? input, running: false, entering: false, written: row, below: undefined },
+    part,
+    tool,
+    input: row?.input ?? input,
+    running: false,
+    entering: false,
+    written: row,
+    below: undefined,
     row: row ?? {
-      ...{ runId, step, toolCallId, toolName, index, state: 'pending', effect: tool?.effect ?? 'once', attempt: 0 },
+      runId,
+      step,
+      toolCallId,
+      toolName,
+      index,
+      state: 'pending',
+      effect: tool?.effect ?? 'once',
+      attempt: 0,
       idempotencyKey: `${runId}/${step}/${toolCallId}`,
       inputHash: hashJson(input),
     },
@@ -174,7 +198,11 @@ export function pendingToolCalls(calls: readonly Call[]): readonly PendingToolCa
     const { state, deadlineAt, toolCallId, toolName } = call.row
     if (state !== 'remote' && !isUnknown(call)) return []
     return {
-      ...{ toolCallId, toolName, input: call.row.input ?? call.part.input, path: [], agent: [] },
+      toolCallId,
+      toolName,
+      input: call.row.input ?? call.part.input,
+      path: [],
+      agent: [],
       ...(state === 'remote' && deadlineAt !== undefined && { deadlineAt }),
       ...(state === 'started' && { unknown: true as const }),
     }
@@ -195,7 +223,13 @@ export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
   if (!approval) return undefined
   const { approvalId, input, inputHash, replaces } = approval
   return {
-    ...{ approvalId, toolCallId, toolName, input, inputHash, path: [], agent: [] },
+    approvalId,
+    toolCallId,
+    toolName,
+    input,
+    inputHash,
+    path: [],
+    agent: [],
     ...(replaces !== undefined && { replaces }),
     ...(about !== undefined && { about }),
     ...(deadlineAt !== undefined && { deadlineAt }),

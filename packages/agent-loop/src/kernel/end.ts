@@ -52,14 +52,20 @@ function draftEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[])
   const told = { overlaysExpired: 0 }
   if (!waits) for (const add of turn.plugins.ending.asks) add(turn, told)
   turn.log.record({
-    ...{ type: 'turn-end', status, reason, usage, steps, ...told },
+    type: 'turn-end',
+    status,
+    reason,
+    usage,
+    steps,
+    ...told,
     ...(cost && { cost }),
     ...(error && { error }),
     ...(receipt && { receipt }),
   })
   turn.log.record({ type: 'save-point' })
   turn.log.writeRun(waits ? 'suspended' : 'ended', {
-    ...{ status, reason },
+    status,
+    reason,
     ...(waits && { pendingToolCalls, pendingApprovals }),
     ...(error && { error: { ...error } as unknown as JSONValue }),
     ...after.find(({ row }) => row)?.row,
@@ -69,7 +75,9 @@ function draftEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[])
 
 /** Returns whether this run may store more after the end. */
 function isFollowed(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[]): boolean {
-  return after.some(({ work }) => work !== undefined) || hasWatchers(turn) || hasNextTurn(turn, outcome) || turn.plugins.onEvent.asks.length > 0
+  return (
+    after.some(({ work }) => work !== undefined) || hasWatchers(turn) || hasNextTurn(turn, outcome) || turn.plugins.onEvent.asks.length > 0
+  )
 }
 
 /** Returns whether the run has another turn to begin. */
@@ -115,8 +123,17 @@ export function resultOf(turn: Turn, outcome: TurnOutcome, { receipt, unusedInpu
   const output = turn.agent.output && status === 'completed' ? findOutput(turn.transcript.messages.slice(turn.beginsAt)).output : undefined
   const text = output === undefined ? (answer ? textOf(answer) : turn.reply) : JSON.stringify(output)
   return Object.freeze({
-    ...{ runId: turn.runId, status, reason, messages: [...earlier, ...messages], text, ...(output !== undefined && { output }) },
-    ...{ pendingToolCalls, pendingApprovals, unusedInputs, usage: turn.usage, steps: turn.step },
+    runId: turn.runId,
+    status,
+    reason,
+    messages: [...earlier, ...messages],
+    text,
+    ...(output !== undefined && { output }),
+    pendingToolCalls,
+    pendingApprovals,
+    unusedInputs,
+    usage: turn.usage,
+    steps: turn.step,
     ...(turn.cost && { cost: turn.cost }),
     ...(error && { error }),
     ...(receipt && { submission: receipt }),
@@ -127,8 +144,17 @@ export function resultOf(turn: Turn, outcome: TurnOutcome, { receipt, unusedInpu
 export function emptyResult(runId: string, outcome: TurnOutcome, unusedInputs: readonly AgentInput[] = []): AgentResult {
   const { status, reason, error } = outcome
   return Object.freeze({
-    ...{ runId, status, reason, messages: [], text: '', pendingToolCalls: [], pendingApprovals: [], unusedInputs },
-    ...{ usage: {}, steps: 0, ...(error && { error }) },
+    runId,
+    status,
+    reason,
+    messages: [],
+    text: '',
+    pendingToolCalls: [],
+    pendingApprovals: [],
+    unusedInputs,
+    usage: {},
+    steps: 0,
+    ...(error && { error }),
   })
 }
 

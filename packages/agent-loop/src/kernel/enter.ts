@@ -86,7 +86,9 @@ async function reopenTurn(turn: Turn, { kind, open, calls, answer }: OpenedTurn)
   const { cause = 'recovery', attempt = 2, definitionDiff } = open.resume ?? {}
   const fingerprint = await consult(turn, 'fingerprint', undefined)
   turn.log.begin({
-    ...{ resumed: true, attempt, cause: answer ? 'answers' : cause },
+    resumed: true,
+    attempt,
+    cause: answer ? 'answers' : cause,
     ...(fingerprint !== undefined && { fingerprint }),
     ...(definitionDiff !== undefined && { definitionDiff }),
   })
@@ -175,7 +177,9 @@ function acceptInput(turn: Turn, entry: NewTurn): MaybePromise<boolean> {
   if (!message || input === undefined) return false
   const source = logged?.source ?? turn.run.source
   const asked = consult(turn, 'input', { input, source })
-  return asked instanceof Promise ? asked.then((verdict) => takeInput(turn, entry, message, verdict)) : takeInput(turn, entry, message, asked)
+  return asked instanceof Promise
+    ? asked.then((verdict) => takeInput(turn, entry, message, verdict))
+    : takeInput(turn, entry, message, asked)
 }
 
 function takeInput(turn: Turn, { inputId, logged }: NewTurn, message: UserMessage, verdict: InputVerdict | undefined): boolean {
@@ -195,7 +199,11 @@ function takeInput(turn: Turn, { inputId, logged }: NewTurn, message: UserMessag
   return false
 }
 
-function appendInput(turn: Turn, message: UserMessage, { inputId, logged }: Pick<NewTurn, 'logged'> & { readonly inputId: string | undefined }): void {
+function appendInput(
+  turn: Turn,
+  message: UserMessage,
+  { inputId, logged }: Pick<NewTurn, 'logged'> & { readonly inputId: string | undefined },
+): void {
   const source = logged?.source ?? turn.run.source
   const id = freeIdOf(turn, message, logged) ?? turn.ids.next('msg')
   const stored: StoredMessage & { role: 'user' } = deepFreeze({ ...message, id, at: message.at ?? turn.clock.now() })

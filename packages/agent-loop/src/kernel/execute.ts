@@ -85,9 +85,10 @@ function toolContext(turn: Turn, call: Call, { abortSignal, reporter }: Wires, e
     overlay: (input) => inbox.offer('overlay', input),
     compactAfterTurn: () => void turn.wishes.add('compaction'),
     spawnChild: (options) => turn.run.spawnChild(promptFor(turn.prompt, turn.instructions), options),
-    reportChild: (report) => reporter.tell(() => {
-      for (const take of turn.plugins.report.asks) take(turn, { call, report })
-    }),
+    reportChild: (report) =>
+      reporter.tell(() => {
+        for (const take of turn.plugins.report.asks) take(turn, { call, report })
+      }),
   }
 }
 
@@ -96,7 +97,14 @@ export function callContext(turn: Turn, call: Call, abortSignal: AbortSignal): C
   const { runId, number, step, run } = turn
   const { sessionKey, context } = run
   return {
-    ...{ toolCallId, toolName, idempotencyKey, attempt, runId, turn: number, step, abortSignal },
+    toolCallId,
+    toolName,
+    idempotencyKey,
+    attempt,
+    runId,
+    turn: number,
+    step,
+    abortSignal,
     ...(sessionKey !== undefined && { sessionKey }),
     ...(context !== undefined && { context }),
   }

@@ -50,7 +50,12 @@ function draft(turn: Turn, call: Call, outcome: Outcome, end: ChildReport | unde
   const message = resultOf(turn, call, outcome, at)
   for (const tell of turn.plugins.settling.asks) tell(turn, call)
   turn.log.record({
-    ...{ type: 'tool-execution-end', step: turn.step, toolCallId: call.row.toolCallId, executed, message, durationMs },
+    type: 'tool-execution-end',
+    step: turn.step,
+    toolCallId: call.row.toolCallId,
+    executed,
+    message,
+    durationMs,
     ...(terminate && { terminate }),
   })
   call.row = { ...call.row, state: outcome.status, outcome: message, ...(terminate && { terminate }) }
@@ -62,7 +67,13 @@ function draft(turn: Turn, call: Call, outcome: Outcome, end: ChildReport | unde
 function resultOf(turn: Turn, { row, tool }: Call, { status, output, details }: Outcome, at: number): ToolResult {
   const { toolCallId, toolName, index } = row
   return {
-    ...{ role: 'tool-result', id: turn.ids.next('msg'), toolCallId, toolName, at, status, index },
+    role: 'tool-result',
+    id: turn.ids.next('msg'),
+    toolCallId,
+    toolName,
+    at,
+    status,
+    index,
     output: capOutput(output, tool?.maxOutputCharacters ?? submittedOutputCharacters),
     ...(details !== undefined && { details }),
   }
@@ -119,7 +130,8 @@ export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promi
   const open = calls.filter((call) => !isSettled(call) && !call.running)
   const closed = await Promise.all(open.map((call) => turn.plugins.delegation?.close(turn, call) ?? Promise.resolve(undefined)))
   for (const [place, call] of open.entries()) {
-    const { outcome = call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'), end } = closed[place] ?? {}
+    const { outcome = call.row.state === 'started' ? stoppedOutcome(call) : cancelledOutcome('the run was stopped', 'no'), end } =
+      closed[place] ?? {}
     await finish(turn, call, outcome, end)
   }
 }

@@ -55,8 +55,17 @@ async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelA
   const prefix = prefixOf(turn, request)
   const { cache, miss } = prefix instanceof Promise ? await prefix : prefix
   const stream = streamMessage({
-    ...{ model: target.model, messages, tools, runtimeParams, abortSignal: turn.stop.signal, messageId: turn.messageId, clock: turn.clock, cache },
-    ...(miss && { telemetry: { metadata: { cache_miss: miss.part === 'message' ? `message ${miss.index}` : `${miss.part} ${miss.name}` } } }),
+    model: target.model,
+    messages,
+    tools,
+    runtimeParams,
+    abortSignal: turn.stop.signal,
+    messageId: turn.messageId,
+    clock: turn.clock,
+    cache,
+    ...(miss && {
+      telemetry: { metadata: { cache_miss: miss.part === 'message' ? `message ${miss.index}` : `${miss.part} ${miss.name}` } },
+    }),
     ...(models && { models }),
     ...(instructions !== '' && { instructions }),
     ...(toolChoice !== undefined && { toolChoice }),
@@ -231,8 +240,13 @@ const noUsage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
 export function failedAnswer(turn: Turn, error: unknown): ModelAnswer {
   const { name } = turn.model
   const base = {
-    ...{ role: 'assistant' as const, id: turn.messageId, content: [], ...name },
-    ...{ usage: {}, at: turn.clock.now(), timing: { totalMs: 0 } },
+    role: 'assistant' as const,
+    id: turn.messageId,
+    content: [],
+    ...name,
+    usage: {},
+    at: turn.clock.now(),
+    timing: { totalMs: 0 },
   }
   const message: AssistantMessage = turn.stop.requested
     ? { ...base, stopReason: 'aborted', usage: noUsage, ...abortReasonOf(turn) }

@@ -13,11 +13,57 @@ export interface Plugin {
 }
 
 const hookNames = Object.keys({
-  ...{ open: 0, fingerprint: 0, input: 0, prompt: 0, begin: 0, instruct: 0, drain: 0, plan: 0, beforeStep: 0, beforeAttempt: 0, decide: 0, context: 0, request: 0, sent: 0, model: 0, count: 0, answer: 0 },
-  ...{ nextAttempt: 0, attemptEnd: 0, asked: 0, refuse: 0, reenter: 0, beforeCall: 0, beside: 0, report: 0, outcome: 0 },
-  ...{ settling: 0, results: 0, afterStep: 0, afterTurn: 0, discarding: 0, failing: 0, withdrawable: 0, beforeCompaction: 0, afterCompaction: 0, row: 0, ending: 0, changed: 0 },
-  ...{ onTurnStart: 0, onStepStart: 0, onAnswer: 0, onRetryStart: 0, onRetryEnd: 0, onCallSettled: 0, onStepEnd: 0 },
-  ...{ close: 0, onTurnEnd: 0, onSavePoint: 0, onSettled: 0, onEvent: 0, onDelta: 0 },
+  open: 0,
+  fingerprint: 0,
+  input: 0,
+  prompt: 0,
+  begin: 0,
+  instruct: 0,
+  drain: 0,
+  plan: 0,
+  beforeStep: 0,
+  beforeAttempt: 0,
+  decide: 0,
+  context: 0,
+  request: 0,
+  sent: 0,
+  model: 0,
+  count: 0,
+  answer: 0,
+  nextAttempt: 0,
+  attemptEnd: 0,
+  asked: 0,
+  refuse: 0,
+  reenter: 0,
+  beforeCall: 0,
+  beside: 0,
+  report: 0,
+  outcome: 0,
+  settling: 0,
+  results: 0,
+  afterStep: 0,
+  afterTurn: 0,
+  discarding: 0,
+  failing: 0,
+  withdrawable: 0,
+  beforeCompaction: 0,
+  afterCompaction: 0,
+  row: 0,
+  ending: 0,
+  changed: 0,
+  onTurnStart: 0,
+  onStepStart: 0,
+  onAnswer: 0,
+  onRetryStart: 0,
+  onRetryEnd: 0,
+  onCallSettled: 0,
+  onStepEnd: 0,
+  close: 0,
+  onTurnEnd: 0,
+  onSavePoint: 0,
+  onSettled: 0,
+  onEvent: 0,
+  onDelta: 0,
 } satisfies Record<HookName, 0>) as readonly HookName[]
 
 /**
@@ -30,7 +76,8 @@ export function compile(plugins: readonly Plugin[]): Plugins {
   if (twice !== undefined) refuseConfig(`plugins has two plug-ins named "${twice}": rename one of them or leave it out`)
   const asked = new Map<HookName, Plugin[]>()
   for (const plugin of plugins) {
-    for (const name of Object.keys(plugin.hooks) as HookName[]) if (plugin.hooks[name]) asked.set(name, [...(asked.get(name) ?? []), plugin])
+    for (const name of Object.keys(plugin.hooks) as HookName[])
+      if (plugin.hooks[name]) asked.set(name, [...(asked.get(name) ?? []), plugin])
   }
   const lists = Object.fromEntries(hookNames.map((name) => [name, listOf(asked.get(name), name)]))
   return { ...(lists as unknown as Plugins), delegation: plugins.find(({ delegation }) => delegation)?.delegation }
@@ -41,12 +88,19 @@ const noHooks = { asks: [], foreign: undefined }
 function listOf<Name extends HookName>(asked: readonly Plugin[] | undefined, name: Name): HookList<Name> {
   if (!asked) return noHooks
   const foreign = asked.map((plugin) => plugin.foreign?.[name] ?? false) as HookList<Name>['foreign']
-  return { asks: asked.map(({ hooks }) => hooks[name] as Hooks[Name]), foreign: foreign?.some((each) => each !== false) ? foreign : undefined }
+  return {
+    asks: asked.map(({ hooks }) => hooks[name] as Hooks[Name]),
+    foreign: foreign?.some((each) => each !== false) ? foreign : undefined,
+  }
 }
 
 /** Hooks that may return a value or a promise. */
 type Asked = {
-  [Name in HookName]: Hooks[Name] extends (turn: Turn, subject: never) => infer Said ? (Said extends undefined | void ? never : Name) : never
+  [Name in HookName]: Hooks[Name] extends (turn: Turn, subject: never) => infer Said
+    ? Said extends undefined | void
+      ? never
+      : Name
+    : never
 }[HookName]
 type Said<Name extends HookName> = Exclude<Awaited<ReturnType<Hooks[Name]>>, void>
 
@@ -60,7 +114,12 @@ interface AnyList<Answer> {
  * Asks plug-ins until one answers. Stores the draft before it asks the user's code, so that a process that dies in that code loses
  * nothing of the turn. `isStored`: the caller has stored it.
  */
-export function consult<Name extends Asked>(turn: Turn, name: Name, subject: SubjectOf<Name>, isStored = false): MaybePromise<Said<Name> | undefined> {
+export function consult<Name extends Asked>(
+  turn: Turn,
+  name: Name,
+  subject: SubjectOf<Name>,
+  isStored = false,
+): MaybePromise<Said<Name> | undefined> {
   const list = turn.plugins[name] as unknown as AnyList<Said<Name>>
   const { asks, foreign } = list
   if (foreign && !isStored) return askFrom(turn, list, subject, { place: 0, isStored })

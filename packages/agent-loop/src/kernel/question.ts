@@ -11,12 +11,21 @@ const questionName = 'budget'
 
 const amounts: JSONSchema7 = { type: 'object', properties: { tokens: { type: 'number' }, cost: { type: 'number' } } }
 
-/** The JSON Schema of the input of an approval request about a budget: the amounts to grant. Its default is the amount that the call needs. */
+/**
+ * The JSON Schema of the input of an approval request about a budget: the amounts to grant. Its default is the amount that the
+ * call needs.
+ */
 export const grantSchema: JSONSchema7 = {
   type: 'object',
   properties: {
     tokens: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Input and output together.' },
-    cost: { anyOf: [{ type: 'string', pattern: '^\\d{1,12}(\\.\\d{1,15})?$' }, { type: 'number', minimum: 0, maximum: 1e12 }], description: 'In the currency of the prices.' },
+    cost: {
+      anyOf: [
+        { type: 'string', pattern: '^\\d{1,12}(\\.\\d{1,15})?$' },
+        { type: 'number', minimum: 0, maximum: 1e12 },
+      ],
+      description: 'In the currency of the prices.',
+    },
     budgets: {
       type: 'array',
       description: 'Where each budget of the run stands. It says why this is asked, and grants nothing.',
@@ -26,7 +35,11 @@ export const grantSchema: JSONSchema7 = {
   additionalProperties: false,
 }
 
-const questionTool = buildTool({ name: questionName, description: 'More for the budgets of the run. Granting nothing tries again.', inputSchema: grantSchema })
+const questionTool = buildTool({
+  name: questionName,
+  description: 'More for the budgets of the run. Granting nothing tries again.',
+  inputSchema: grantSchema,
+})
 
 /** The state of one budget, as the question shows it. */
 export interface Standing {
@@ -57,11 +70,24 @@ export function askForMore({ runId, step, ids, question }: Place, { tokens, cost
   const inputHash = hashJson(input)
   const approvalId = ids.next('approval')
   const toolCallId = `${questionName}-${approvalId}`
-  return callOf({
-    ...{ runId, step, toolCallId, toolName: questionName, about: 'budget', index: (question?.row.index ?? -1) + 1, state: 'pending', effect: 'pure', attempt: 0 },
-    ...{ idempotencyKey: `${runId}/${step}/${toolCallId}`, inputHash, input },
-    approval: { approvalId, state: 'requested', input, inputHash },
-  }, undefined)
+  return callOf(
+    {
+      runId,
+      step,
+      toolCallId,
+      toolName: questionName,
+      about: 'budget',
+      index: (question?.row.index ?? -1) + 1,
+      state: 'pending',
+      effect: 'pure',
+      attempt: 0,
+      idempotencyKey: `${runId}/${step}/${toolCallId}`,
+      inputHash,
+      input,
+      approval: { approvalId, state: 'requested', input, inputHash },
+    },
+    undefined,
+  )
 }
 
 /** Returns the latest question about the budget of the open step, unless it was granted and has had its effect. */
@@ -72,7 +98,16 @@ export function openQuestion(open: OpenTurn): Call | undefined {
 
 function callOf(row: CallRow, written: CallRow | undefined): Call {
   const { toolCallId, toolName, input = {} } = row
-  return { part: { type: 'tool-call', toolCallId, toolName, input }, tool: questionTool, row, written, input, running: false, entering: false, below: undefined }
+  return {
+    part: { type: 'tool-call', toolCallId, toolName, input },
+    tool: questionTool,
+    row,
+    written,
+    input,
+    running: false,
+    entering: false,
+    below: undefined,
+  }
 }
 
 export function isOpen(question: Call | undefined): question is Call {

@@ -46,7 +46,11 @@ export function prefixOf(turn: Turn, request: RequestDraft): MaybePromise<Reques
   return tools instanceof Promise ? tools.then((known) => compared(turn, request, known)) : compared(turn, request, tools)
 }
 
-function compared(turn: Turn, { instructions, messages, lasting = messages }: RequestDraft, tools: readonly Part[] | undefined): RequestPrefix {
+function compared(
+  turn: Turn,
+  { instructions, messages, lasting = messages }: RequestDraft,
+  tools: readonly Part[] | undefined,
+): RequestPrefix {
   const state = stateOf(turn)
   const prompt = state.prompt?.text === instructions ? state.prompt : promptFor(turn.prompt, instructions)
   state.prompt = prompt

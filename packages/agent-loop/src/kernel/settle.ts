@@ -169,9 +169,15 @@ function start(turn: Turn, call: Call): void {
   const { toolCallId, toolName, idempotencyKey, effect, input = call.part.input } = call.row
   const label = call.tool?.label
   turn.log.record({
-    ...{ type: 'tool-execution-start', step: turn.step, toolCallId, toolName, input },
+    type: 'tool-execution-start',
+    step: turn.step,
+    toolCallId,
+    toolName,
+    input,
     ...(label !== undefined && { label }),
-    ...{ attempt, idempotencyKey, effect },
+    attempt,
+    idempotencyKey,
+    effect,
   })
 }
 
@@ -195,7 +201,8 @@ export function startable(calls: readonly Call[], toolConcurrency: number): read
     if (chosen.length >= places) break
     if (isSettled(call) || call.row.state === 'remote') continue
     const { tool, row } = call
-    if (call.entering && call.below?.pendingApprovals.some(({ about }) => about === 'budget') && (busy.size > 0 || chosen.length > 0)) continue
+    if (call.entering && call.below?.pendingApprovals.some(({ about }) => about === 'budget') && (busy.size > 0 || chosen.length > 0))
+      continue
     if (row.state === 'pending' || call.entering) {
       if (tool?.sequential && openBefore) break
       if (!awaitsApproval(call) && (busy.get(tool) ?? 0) < (tool?.concurrency ?? Infinity)) {
@@ -278,7 +285,14 @@ export function tellQuestion(turn: Turn, call: Call): void {
   if (!approval) return
   const { approvalId, input, inputHash, replaces } = approval
   turn.log.record({
-    ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
+    type: 'approval-requested',
+    step: turn.step,
+    approvalId,
+    toolCallId,
+    toolName,
+    input,
+    inputHash,
+    path: [],
     ...(replaces !== undefined && { replaces }),
     ...(about !== undefined && { about }),
     ...(deadlineAt !== undefined && { deadlineAt }),

@@ -78,7 +78,10 @@ async function reservedLater(turn: Turn, answer: PromiseLike<Reservation | undef
     checkedAnswer('budget.reserve', settled.value, checkReservation)
     return settled.value
   }
-  if (settled.kind !== 'failed') void Promise.resolve(answer).then((late) => late?.settle({ usage: {} })).catch(() => undefined)
+  if (settled.kind !== 'failed')
+    void Promise.resolve(answer)
+      .then((late) => late?.settle({ usage: {} }))
+      .catch(() => undefined)
   // The caller sees that the run is stopped, and makes no call.
   if (settled.kind === 'stopped') return { settle: () => undefined }
   throw named('budget.reserve', settled.kind === 'failed' ? settled.error : new Error(`no answer within ${budgetTimeoutMs} ms`))
@@ -156,7 +159,10 @@ function named(name: string, error: unknown): AgentError {
 export function checkPrices(budgets: readonly Budget[], models: readonly ModelTarget[], limits?: Limits): void {
   if (limits?.maxCost === undefined && budgets.every((budget) => leftOf(budget).cost === undefined)) return
   const currencies = models.map(({ name, info }) => {
-    if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: name the model and set models to a registry with its price`)
+    if (info.price === undefined)
+      refuseConfig(
+        `maxCost needs the price of ${name.provider}:${name.modelId}: name the model and set models to a registry with its price`,
+      )
     return info.price.currency ?? 'USD'
   })
   if (new Set(currencies).size > 1) refuseConfig(`maxCost needs prices in one currency; received ${[...new Set(currencies)].join(' and ')}`)
@@ -173,7 +179,11 @@ export function budgetLeft({ budgets }: Turn): Budget['left'] {
 
 /** Returns what a budget has left. Throws if the budget fails to say it. */
 export function leftOf(budget: Budget): Budget['left'] {
-  return askBudget('budget.left', () => checkedLeft(budget.left), () => undefined)
+  return askBudget(
+    'budget.left',
+    () => checkedLeft(budget.left),
+    () => undefined,
+  )
 }
 
 function checkedLeft(left: Budget['left']): Budget['left'] {

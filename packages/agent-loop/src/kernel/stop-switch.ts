@@ -88,10 +88,12 @@ export class StopSwitch {
       const leave = (): void => reject(this.signal.reason as Error)
       const forget = this.onStop(leave)
       if (this.requested) leave()
-      const behind = <Result>(settle: (result: Result) => void) => (result: Result): void => {
-        forget()
-        settle(result)
-      }
+      const behind =
+        <Result>(settle: (result: Result) => void) =>
+        (result: Result): void => {
+          forget()
+          settle(result)
+        }
       Promise.resolve(asked).then(behind(resolve), behind(reject))
     })
   }
@@ -106,7 +108,11 @@ export class StopSwitch {
 
   /** Follows the run above: if nothing of that run can be stored any more, nothing of this one can. */
   followLoss(above: StopSwitch | undefined): void {
-    if (above) this.#followed.set(above, above.onLost(() => this.stop({ kind: 'fenced' })))
+    if (above)
+      this.#followed.set(
+        above,
+        above.onLost(() => this.stop({ kind: 'fenced' })),
+      )
   }
 
   /** Stops following signals and switches. */

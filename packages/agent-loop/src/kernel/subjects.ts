@@ -17,7 +17,9 @@ export interface GivenInput {
 }
 
 /** Verdict on a new input: another message replaces it, or it is handled without a model. */
-export type InputVerdict = { readonly action: 'transform'; readonly input: UserMessage } | { readonly action: 'handled'; readonly reply?: string }
+export type InputVerdict =
+  | { readonly action: 'transform'; readonly input: UserMessage }
+  | { readonly action: 'handled'; readonly reply?: string }
 
 /** The beginning of a segment. `input` is undefined if the turn is resumed, or if queued inputs begin it. */
 export interface Segment {

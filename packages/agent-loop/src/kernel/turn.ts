@@ -23,7 +23,21 @@ import { openQuestion } from './question.ts'
 import type { AgentSetup, RunContext, SystemPrompt } from './run-context.ts'
 import type { StopSwitch } from './stop-switch.ts'
 import { noPrompt } from './system-prompt.ts'
-import type { Answered, AnswerVerdict, AttemptEnd, EndedCall, EndedStep, GivenInput, InputVerdict, ModelAnswer, RequestDraft, RetryEnd, RetryStart, Segment, StepPlan } from './subjects.ts'
+import type {
+  Answered,
+  AnswerVerdict,
+  AttemptEnd,
+  EndedCall,
+  EndedStep,
+  GivenInput,
+  InputVerdict,
+  ModelAnswer,
+  RequestDraft,
+  RetryEnd,
+  RetryStart,
+  Segment,
+  StepPlan,
+} from './subjects.ts'
 
 /** The hooks of a plug-in, one for each point of a turn. Undefined leaves the answer to the next plug-in. */
 export interface Hooks {
@@ -109,7 +123,10 @@ export interface Hooks {
   onRetryStart(turn: Turn, start: RetryStart): MaybePromise<void>
   onRetryEnd(turn: Turn, end: RetryEnd): MaybePromise<void>
   onCallSettled(turn: Turn, settled: { readonly call: HookedCall; readonly status: OutcomeStatus }): MaybePromise<void>
-  onStepEnd(turn: Turn, end: { readonly step: number; readonly toolCalls: readonly HookedCall[]; readonly text: string }): MaybePromise<void>
+  onStepEnd(
+    turn: Turn,
+    end: { readonly step: number; readonly toolCalls: readonly HookedCall[]; readonly text: string },
+  ): MaybePromise<void>
   /** The counterpart of `begin`, called when `turn-end` is stored. */
   close(turn: Turn, outcome: TurnOutcome): MaybePromise<void>
   onTurnEnd(turn: Turn, result: AgentResult): MaybePromise<void>
@@ -319,11 +336,18 @@ export class Turn implements LogOwner {
   }
 
   /** Books usage that no `message-end` holds, and drafts its event. */
-  bookApart(purpose: UsageEvent['purpose'], usage: Usage, cost: Cost | undefined, call: { readonly model?: ModelTarget; readonly cacheMiss?: CacheMiss | undefined } = {}): void {
+  bookApart(
+    purpose: UsageEvent['purpose'],
+    usage: Usage,
+    cost: Cost | undefined,
+    call: { readonly model?: ModelTarget; readonly cacheMiss?: CacheMiss | undefined } = {},
+  ): void {
     const { model, cacheMiss } = call
     this.book(usage, cost)
     this.log.record({
-      ...{ type: 'usage', purpose, usage },
+      type: 'usage',
+      purpose,
+      usage,
       ...(cost && { cost }),
       ...(usage.estimated && { estimated: true }),
       ...(model && { model: model.name }),
@@ -343,7 +367,8 @@ export class Turn implements LogOwner {
 
   show(events: readonly DurableEvent[]): void {
     for (const event of events) {
-      if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined) this.run.inbox.confirm(event.inputId)
+      if ((event.type === 'runtime-input' || event.type === 'user-message') && event.inputId !== undefined)
+        this.run.inbox.confirm(event.inputId)
     }
     this.run.events.append(events)
     const { asks } = this.plugins.onEvent
@@ -377,7 +402,9 @@ export class Turn implements LogOwner {
     } catch (error) {
       this.#isUnpublished = true
       const { runId, number: turn, clock } = this
-      this.run.events.append([{ type: 'error', at: clock.now(), runId, turn, source: 'journal', hook: 'publish', message: messageOf(error), fatal: false }])
+      this.run.events.append([
+        { type: 'error', at: clock.now(), runId, turn, source: 'journal', hook: 'publish', message: messageOf(error), fatal: false },
+      ])
     }
   }
 }

@@ -54,7 +54,9 @@ function isModule({ name, isFolder }: { readonly name: string; readonly isFolder
 
 async function loadFile(path: string, before: LoadedFile | undefined): Promise<LoadedFile> {
   try {
-    const version = createHash('sha256').update(await readText(path)).digest('base64url')
+    const version = createHash('sha256')
+      .update(await readText(path))
+      .digest('base64url')
     if (before?.version === version) return { path, version, guardrails: before.guardrails }
     return { path, version, guardrails: exportedGuardrails(await importFile(path, version)) }
   } catch (error) {
@@ -84,7 +86,8 @@ function uniqueGuardrails(files: readonly LoadedFile[]): {
       const { name } = guardrail
       const winner = winners.get(name)
       if (!winner) winners.set(name, { guardrail, path })
-      else diagnostics.push({ kind: 'guardrail', name, message: `the one in ${path} is not used: ${winner.path} has one with the same name` })
+      else
+        diagnostics.push({ kind: 'guardrail', name, message: `the one in ${path} is not used: ${winner.path} has one with the same name` })
     }
   }
   return { guardrails: [...winners.values()].map(({ guardrail }) => guardrail), diagnostics }

@@ -84,7 +84,10 @@ function valueOf(first: string, rest: readonly string[]): string {
   const [, style] = /^([|>])[+-]?\d?(?:\s+#.*)?$/.exec(first) ?? []
   if (style !== undefined) return blockOf(style === '>', rest)
   if (first === '') return ''
-  const whole = [first, ...rest].map((line) => line.trim()).filter((line) => line !== '').join(' ')
+  const whole = [first, ...rest]
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
   const [, double] = /^"((?:[^"\\]|\\.)*)"/.exec(whole) ?? []
   if (double !== undefined) return double.replace(/\\(.)/g, (_escape, sign: string) => ({ n: '\n', t: '\t' })[sign] ?? sign)
   const [, single] = /^'((?:[^']|'')*)'/.exec(whole) ?? []
@@ -94,6 +97,9 @@ function valueOf(first: string, rest: readonly string[]): string {
 /** Reads a block. A folded block joins its lines to paragraphs. */
 function blockOf(folded: boolean, lines: readonly string[]): string {
   const indent = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
-  const text = lines.map((line) => line.slice(indent)).join('\n').trim()
+  const text = lines
+    .map((line) => line.slice(indent))
+    .join('\n')
+    .trim()
   return folded ? text.replace(/(?<!\n)\n(?!\n)/g, ' ').replace(/\n+/g, '\n') : text
 }

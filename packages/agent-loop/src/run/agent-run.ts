@@ -23,7 +23,8 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
   checkRunOptions(given)
   const order = orderOf(input)
   const options = { ...agent.runDefaults, ...definedFields(given) }
-  if (order.kind === 'answers' && options.journal === undefined) refuseConfig('run.options.journal must be the journal of the turn that waits for these answers; received undefined')
+  if (order.kind === 'answers' && options.journal === undefined)
+    refuseConfig('run.options.journal must be the journal of the turn that waits for these answers; received undefined')
   const { ids = systemIds, messages = [] } = options
   const journal = options.journal ?? createMemoryJournal({ messages })
   const parts = new RunParts(agent, options, journal, ancestry)
@@ -54,7 +55,8 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
       checkReaderOptions(readerOptions)
       return events.read(readerOptions)
     },
-    [Symbol.asyncIterator]: () => iterate({ events, gate, onBreak: () => (onBreak === 'abort' ? abort('the iteration that drives the run was ended') : undefined) }),
+    [Symbol.asyncIterator]: () =>
+      iterate({ events, gate, onBreak: () => (onBreak === 'abort' ? abort('the iteration that drives the run was ended') : undefined) }),
     result() {
       gate.openUnlessDriven()
       return result

@@ -30,8 +30,17 @@ const anything: ArgumentCheck = () => undefined
 const count: ArgumentCheck = (path, value) => checkWhole(path, value, 0)
 
 const checks: FieldChecks<RunOptions> = {
-  ...{ messages: anything, context: anything, limits: anything, overlays: checkList, remoteTools: checkRemoteTools },
-  ...{ channel: checkText, sessionKey: checkText, source: checkText, runId: checkText, random: checkFunction, onApproval: checkFunction },
+  messages: anything,
+  context: anything,
+  limits: anything,
+  overlays: checkList,
+  remoteTools: checkRemoteTools,
+  channel: checkText,
+  sessionKey: checkText,
+  source: checkText,
+  runId: checkText,
+  random: checkFunction,
+  onApproval: checkFunction,
   mode: oneOf('live', 'synchronized'),
   onBreak: oneOf('continue', 'abort'),
   onInputWhilePending: oneOf('refuse', 'cancel'),

@@ -93,7 +93,10 @@ export function runDefinition(agent: AgentDefinition, options: RunOptions, { chi
 }
 
 /** Returns undefined if the final answer is a text. */
-export function outputSetting({ output: schema, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>, base: OutputSetting | undefined): OutputSetting | undefined {
+export function outputSetting(
+  { output: schema, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>,
+  base: OutputSetting | undefined,
+): OutputSetting | undefined {
   const repairs = outputRepairs ?? base?.repairs ?? 1
   if (schema === undefined) return base && { ...base, repairs }
   return { schema, repairs, declaration: declarationOf(outputTool({ schema })) as FunctionTool }
@@ -123,14 +126,20 @@ function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOpt
 }
 
 /** Makes requests carry the pinned schemas. The code of the current tools runs. */
-function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint, brought: RunOptions['remoteTools'] = []): AgentDefinition {
+function withPinnedTools(
+  agent: AgentDefinition,
+  { tools: pinned }: AgentFingerprint,
+  brought: RunOptions['remoteTools'] = [],
+): AgentDefinition {
   const missing = pinned.find(({ name }) => !agent.tools.has(name))
   if (missing) refuseConfig(`the pinned tool "${missing.name}" no longer exists; add it to the agent again`)
   const names = new Set(pinned.map(({ name }) => name))
   const declarations = [
     ...pinned.map((tool) => pinnedDeclaration(agent, tool)),
     // Tools that a provider runs, and tools that the run itself brings, are not part of the pin.
-    ...agent.declarations.filter((one) => !names.has(one.name) && (!('inputSchema' in one) || brought.some(({ name }) => name === one.name))),
+    ...agent.declarations.filter(
+      (one) => !names.has(one.name) && (!('inputSchema' in one) || brought.some(({ name }) => name === one.name)),
+    ),
   ]
   return derived(agent, agent.tools, declarations)
 }

@@ -73,7 +73,9 @@ export class EventLog implements ReadableLog {
 
   /** Keeps deltas as events from now on. Returns what the new reader gets before them. */
   join(): Catchup {
-    const soFar = [...this.#messages.values(), ...this.#calls.values()].flatMap((source) => source.eventsSoFar().map((event) => ({ source, event })))
+    const soFar = [...this.#messages.values(), ...this.#calls.values()].flatMap((source) =>
+      source.eventsSoFar().map((event) => ({ source, event })),
+    )
     this.#listeners++
     return { until: this.durable.length, soFar, stretch: this.#last, index: this.#last.deltas.length }
   }

@@ -35,7 +35,9 @@ export class Fingerprints {
     if (known !== undefined) return known
     const { provider, modelId } = model
     const hash = hashJson({
-      ...{ model: { provider, modelId }, tools: tools as unknown as JSONValue, sections: statics.sections },
+      model: { provider, modelId },
+      tools: tools as unknown as JSONValue,
+      sections: statics.sections,
       // A provider's own tools cannot be pinned, but another such tool still counts as a change.
       ...(this.#providerTools.length > 0 && { providerTools: this.#providerTools as unknown as JSONValue }),
     })

@@ -30,7 +30,9 @@ export interface RunCommand {
 }
 
 /** A turn that can be run, or the outcome of a run that stores nothing. */
-type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt } | { readonly ending: TurnOutcome; readonly receipt?: SubmissionReceipt }
+type Entered =
+  | { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt }
+  | { readonly ending: TurnOutcome; readonly receipt?: SubmissionReceipt }
 
 /** Performs a run over all its turns and returns its result. Must not reject. */
 export async function perform(run: RunParts, asked: RunCommand): Promise<AgentResult> {
@@ -123,7 +125,8 @@ function newEntry({ order, input }: RunCommand, logged: JournalState['input']): 
 function enterMessage(run: RunParts, turn: Turn, state: JournalState, message: UserMessage, asked: RunCommand): Entered {
   const { open, input } = state
   if (!open && input) return { entry: newEntry(asked, input) }
-  if (open && run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn; answer its pending calls or stop it')
+  if (open && run.onInputWhilePending === 'refuse')
+    return refuse('pending-calls', 'the conversation has an open turn; answer its pending calls or stop it')
   const objection = turn.transcript.objectionTo(message.id, { closes: open !== undefined })
   if (objection !== undefined) return refuse('invalid-transcript', objection)
   if (!open) return { entry: newEntry(asked, undefined) }
@@ -142,7 +145,8 @@ async function enterAnswers(
   if (!checked.ok) return { ending: turn.stop.requested && !wasStopped ? aborted(turn.stop, []) : refused(checked.error) }
   const { receipt } = checked.value
   if (!open) return { ending: { status: 'completed', reason: 'handled' }, receipt }
-  if (receipt.accepted.length > 0) return { entry: { kind: 'resume', open, calls, answer: (turn) => settleSubmission(turn, checked.value) }, receipt }
+  if (receipt.accepted.length > 0)
+    return { entry: { kind: 'resume', open, calls, answer: (turn) => settleSubmission(turn, checked.value) }, receipt }
   const waits = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length + pendingApprovals(calls).length > 0
   // Repeats store nothing: a turn stays open if its process died after the answers were stored.
   return { ending: waits ? suspended(calls) : left(turn), receipt }
@@ -159,7 +163,12 @@ function left(turn: Turn): TurnOutcome {
 }
 
 /** Returns the result of a run that stores nothing. */
-function refusedResult(run: RunParts, turn: Turn, asked: RunCommand, { ending, receipt }: Extract<Entered, { ending: TurnOutcome }>): AgentResult {
+function refusedResult(
+  run: RunParts,
+  turn: Turn,
+  asked: RunCommand,
+  { ending, receipt }: Extract<Entered, { ending: TurnOutcome }>,
+): AgentResult {
   const unusedInputs = run.inbox.unused()
   return asked.order.kind === 'message' ? emptyResult(asked.runId, ending, unusedInputs) : resultOf(turn, ending, { receipt, unusedInputs })
 }

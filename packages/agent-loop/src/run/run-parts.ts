@@ -89,7 +89,13 @@ export class RunParts implements RunContext {
     this.stop = new StopSwitch(() => clock.now())
     this.events = new EventLog()
     const { events, stop } = this
-    this.gate = new Gate({ isOpen: mode === 'live', events, clock, signal: stop.signal, ...(driverTimeoutMs !== undefined && { driverTimeoutMs }) })
+    this.gate = new Gate({
+      isOpen: mode === 'live',
+      events,
+      clock,
+      signal: stop.signal,
+      ...(driverTimeoutMs !== undefined && { driverTimeoutMs }),
+    })
     this.inbox = new Inbox(ids, this.limits)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.ended = ended
@@ -194,7 +200,12 @@ export function openTurn(run: RunParts, state: JournalState, runId: string): Tur
   // Runs may follow each other before the first one has noticed that it lost the conversation.
   transcripts.delete(messages)
   const transcript = known?.follow(state, name) ? known : new Transcript(state, name)
-  return new Turn(run, run.plugins, { runId: open?.runId ?? (runId || run.ids.next('run')), number: open?.turn ?? turns + 1, transcript, open })
+  return new Turn(run, run.plugins, {
+    runId: open?.runId ?? (runId || run.ids.next('run')),
+    number: open?.turn ?? turns + 1,
+    transcript,
+    open,
+  })
 }
 
 export function newTurn(run: RunParts, transcript: Transcript, number: number, runId: string): Turn {

@@ -199,7 +199,8 @@ async function judgeResult(
     return (await isRepeat(result, stored, row)) ? 'repeated' : 'tool-result-conflict'
   }
   if (!call || !waitsForResult(call)) return 'unknown-tool-call'
-  if (isUnknown(result) && call.row.state === 'remote') return { code: 'invalid-input', message: 'a remote call cannot be settled as unknown; give its output or error' }
+  if (isUnknown(result) && call.row.state === 'remote')
+    return { code: 'invalid-input', message: 'a remote call cannot be settled as unknown; give its output or error' }
   const other = otherCall(turn, result, call)
   if (other !== undefined) return { code: 'invalid-input', message: `${other} differs from that of the pending call` }
   if (isOverdue(call, turn.clock.now())) return 'tool-result-conflict'

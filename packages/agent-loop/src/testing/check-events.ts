@@ -48,14 +48,22 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
     if (isDelta(event)) takeDelta(log, event, must)
     else takeDurable(log, event, must, { allDeltas: options.allDeltas ?? false })
   }
-  if (!options.unfinished && log.place !== 'outside') problems.push(`end: the log stops after ${log.previous ?? 'no event'}, within a ${log.compaction ? 'compaction' : 'turn'}`)
+  if (!options.unfinished && log.place !== 'outside')
+    problems.push(`end: the log stops after ${log.previous ?? 'no event'}, within a ${log.compaction ? 'compaction' : 'turn'}`)
   return problems
 }
 
 const rules: Rules<DurableEvent['type']> = { ...turnRules, ...messageRules, ...callRules }
 
 /** Other parts of the system write these events: the rules for neighbouring events ignore them. */
-const anywhere: ReadonlySet<string> = new Set(['session-start', 'session-end', 'run-queued', 'branch-switched', 'orchestration-step', 'error'])
+const anywhere: ReadonlySet<string> = new Set([
+  'session-start',
+  'session-end',
+  'run-queued',
+  'branch-switched',
+  'orchestration-step',
+  'error',
+])
 
 /** They name the turn that delegated the work, whatever is open by now. */
 const ofChildren: ReadonlySet<string> = new Set(['child-start', 'child-update', 'child-end'])
@@ -73,7 +81,15 @@ const withoutStep: ReadonlySet<string> = new Set(['child-update', 'message-disca
 function findPlace(log: LogState, event: AgentEvent): boolean {
   if (event.type === 'user-message' || (event.type === 'turn-start' && !event.resumed)) return true
   if (event.type !== 'step-start') return false
-  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, hasInput: true, spent: undefined, isPartial: true })
+  move(log, {
+    place: 'turn',
+    runId: event.runId,
+    turn: event.turn,
+    step: event.step - 1,
+    hasInput: true,
+    spent: undefined,
+    isPartial: true,
+  })
   return true
 }
 
@@ -106,7 +122,10 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   const isLast = log.previous === 'awaiting-tools' && !log.continues
   const rule = rules[event.type] as Rule<DurableEvent>
   must(rule.at.includes(log.place), notAllowedHere(log))
-  must(!isLast || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'is not allowed between awaiting-tools and turn-end')
+  must(
+    !isLast || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type),
+    'is not allowed between awaiting-tools and turn-end',
+  )
   if (!ofChildren.has(event.type)) checkPosition(log, event, must)
   rule.take(log, event, must, options)
   if (anywhere.has(event.type) || ofChildren.has(event.type)) return
@@ -117,7 +136,10 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
 /** Checks the end of a run that never began: it was stopped, or could not be executed. */
 function endUnbegun(log: LogState, { runId, status, steps }: TurnEndEvent, must: Must): void {
   log.queued.delete(runId)
-  must((status === 'aborted' || status === 'error') && steps === 0, `names the run ${runId}, expected ${log.runId ?? 'no turn-end'}: another run may end here only as aborted or error with 0 steps`)
+  must(
+    (status === 'aborted' || status === 'error') && steps === 0,
+    `names the run ${runId}, expected ${log.runId ?? 'no turn-end'}: another run may end here only as aborted or error with 0 steps`,
+  )
   if (log.place === 'outside') log.previous = 'turn-end'
 }
 

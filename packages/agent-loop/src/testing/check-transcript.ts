@@ -9,7 +9,10 @@ export interface CheckTranscriptOptions {
   readonly openCalls?: boolean
 }
 
-/** Checks that ids are unique and that calls and results are paired. Returns the problems; the list is empty if the transcript is correct. */
+/**
+ * Checks that ids are unique and that calls and results are paired. Returns the problems; the list is empty if the transcript is
+ * correct.
+ */
 export function checkTranscript(messages: readonly Message[], options: CheckTranscriptOptions = {}): readonly string[] {
   checkRequired('messages', messages, 'a list of messages', Array.isArray)
   for (const [place, message] of messages.entries()) checkRequired(`messages[${place}]`, message, 'a message', isRecord)
@@ -20,15 +23,21 @@ export function checkTranscript(messages: readonly Message[], options: CheckTran
   for (const [place, message] of messages.entries()) {
     if (message.role !== 'tool-result') {
       problems.push(...expected.map(({ id }) => `${place}: the call ${id} has no result before this message`))
-      const brokenBy = message.role === 'assistant' && ['error', 'aborted', 'length'].includes(message.stopReason) ? message.stopReason : undefined
+      const brokenBy =
+        message.role === 'assistant' && ['error', 'aborted', 'length'].includes(message.stopReason) ? message.stopReason : undefined
       const calls = message.role === 'assistant' ? clientCalls(message) : []
       expected = calls.map((call) => ({ id: call.toolCallId, name: call.toolName, brokenBy }))
       continue
     }
     const next = expected.shift()
-    if (next?.id !== message.toolCallId) problems.push(`${place}: is the result of the call ${message.toolCallId}, ${next ? `expected the call ${next.id}` : 'but no call is open'}`)
-    else if (next.name !== message.toolName) problems.push(`${place}: has toolName ${message.toolName}, but the call ${next.id} has ${next.name}`)
-    else if (next.brokenBy && 'status' in message && message.status === 'result') problems.push(`${place}: has status "result", but the answer with the call ${next.id} has stopReason "${next.brokenBy}"`)
+    if (next?.id !== message.toolCallId)
+      problems.push(
+        `${place}: is the result of the call ${message.toolCallId}, ${next ? `expected the call ${next.id}` : 'but no call is open'}`,
+      )
+    else if (next.name !== message.toolName)
+      problems.push(`${place}: has toolName ${message.toolName}, but the call ${next.id} has ${next.name}`)
+    else if (next.brokenBy && 'status' in message && message.status === 'result')
+      problems.push(`${place}: has status "result", but the answer with the call ${next.id} has stopReason "${next.brokenBy}"`)
   }
   if (!options.openCalls) problems.push(...expected.map(({ id }) => `end: the call ${id} has no result`))
   return problems

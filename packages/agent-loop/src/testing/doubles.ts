@@ -27,7 +27,10 @@ export function recordingJournal(journal: Journal): RecordingJournal {
   const child = journal.child?.bind(journal)
   return {
     ...otherMembers(journal),
-    ...{ commits, log, events, childJournals },
+    commits,
+    log,
+    events,
+    childJournals,
     load: () => journal.load(),
     async commit(records, expect) {
       const outcome = await journal.commit(records, expect)

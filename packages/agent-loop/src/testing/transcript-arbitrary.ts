@@ -41,7 +41,7 @@ interface TurnPlan {
  * that this entry loads without it.
  */
 export function transcriptArbitrary(fc: FastCheck, options: TranscriptArbitraryOptions = {}): Arbitrary<readonly StoredMessage[]> {
-  checkRequired('fc', fc, 'fast-check: import fc from \'fast-check\'', (given) => isRecord(given) && 'constantFrom' in given)
+  checkRequired('fc', fc, "fast-check: import fc from 'fast-check'", (given) => isRecord(given) && 'constantFrom' in given)
   checkKeys('transcriptArbitrary.options', options, ['maxTurns', 'maxCalls'])
   const { maxTurns = 4, maxCalls = 3 } = options
   checkWhole('maxTurns', maxTurns, 0)
@@ -88,7 +88,10 @@ function outcomes(fc: FastCheck): Arbitrary<CallPlan['outcome']> {
   return fc.oneof(
     ended('result', output('text', words(fc)), output('json', json), output('content', item)),
     ended('error', ...errors),
-    ended('denied', words(fc).map((reason): ToolOutput => ({ type: 'execution-denied', reason }))),
+    ended(
+      'denied',
+      words(fc).map((reason): ToolOutput => ({ type: 'execution-denied', reason })),
+    ),
     ended('cancelled', ...errors),
     ended('unknown', ...errors),
   )
@@ -120,11 +123,16 @@ class Writer {
     const parts = calls.map((call) => this.#call(call, isBroken))
     const thought = reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning } as const]
     const answer: AssistantMessage = {
-      ...{ role: 'assistant', id: this.#nextId(), provider: 'random.chat', modelId: 'random-model', at: this.#messages.length },
+      role: 'assistant',
+      id: this.#nextId(),
+      provider: 'random.chat',
+      modelId: 'random-model',
+      at: this.#messages.length,
       content: [...thought, { type: 'text', text }, ...parts],
       stopReason: stopReason === 'stop' && calls.length > 0 ? 'tool-calls' : stopReason,
       ...(stopReason === 'error' && { error: { kind: 'server-error', retryable: true, phase: 'before-output', message: text } }),
-      ...{ usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 }, timing: { totalMs: 1 } },
+      usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 },
+      timing: { totalMs: 1 },
     }
     this.#messages.push(answer)
     for (const [index, part] of parts.entries()) this.#result(part, index, calls[index], isBroken)
@@ -138,7 +146,14 @@ class Writer {
   #result({ toolCallId, toolName }: ToolCallPart, index: number, plan: CallPlan | undefined, isBroken: boolean): void {
     const { status, output } = !plan || isBroken ? cancelled : plan.outcome
     const result: ToolResult = {
-      ...{ role: 'tool-result', id: this.#nextId(), toolCallId, toolName, output, at: this.#messages.length, status, index },
+      role: 'tool-result',
+      id: this.#nextId(),
+      toolCallId,
+      toolName,
+      output,
+      at: this.#messages.length,
+      status,
+      index,
       ...(plan?.details !== undefined && { details: plan.details }),
     }
     this.#messages.push(result)

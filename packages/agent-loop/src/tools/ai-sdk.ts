@@ -47,7 +47,9 @@ function fieldsOf(name: string, sdkTool: AiSdkTool): Partial<ToolFields> {
     description: descriptionOf(name, sdkTool.description),
     inputSchema: inputSchema as InputSchema,
     label: title,
-    ...{ strict, inputExamples, providerOptions },
+    strict,
+    inputExamples,
+    providerOptions,
     needsApproval: approvalOf(sdkTool),
     execute: sdkTool.execute && ((input: JSONValue, context: ToolContext) => executeSdkTool(sdkTool, input, context)),
     toModelOutput: sdkTool.toModelOutput && modelOutputOf(sdkTool),
@@ -91,7 +93,9 @@ function executeSdkTool(sdkTool: AiSdkTool, input: JSONValue, context: ToolConte
 function sdkOptions(context: ToolContext): object {
   const { toolCallId, abortSignal } = context
   return {
-    ...{ toolCallId, abortSignal, context: context.context },
+    toolCallId,
+    abortSignal,
+    context: context.context,
     /** A getter, because few tools read the messages, and making them takes a walk over the transcript. */
     get messages() {
       return modelMessagesOf(context.messages, toolCallId)

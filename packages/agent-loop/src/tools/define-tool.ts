@@ -30,8 +30,11 @@ const factKeys = [
 const toolKeys = [...factKeys, 'inputSchema', 'execute', 'toModelOutput']
 
 /** Names a tool of the AI SDK and adds the settings that the AI SDK does not know. A setting given here replaces the one of the tool. */
-export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSONValue = JSONValue, Name extends string = string>
-  extends Partial<Omit<ToolFacts, 'name'>> {
+export interface AdoptedToolOptions<
+  From extends AiSdkTool,
+  Details extends JSONValue = JSONValue,
+  Name extends string = string,
+> extends Partial<Omit<ToolFacts, 'name'>> {
   /** The tool, made by `tool()` or `dynamicTool()` of the AI SDK. */
   readonly from: From
   /** Name by which the model calls the tool: letters, digits, `_` and `-`, at most 64. */
@@ -56,7 +59,9 @@ export function defineTool<
   Name extends string = string,
   Execute = unknown,
   ToModelOutput = unknown,
->(options: ToolOptions<Schema, Details, Output, Name> & ToolFunctions<Execute, ToModelOutput>): Tool<Name, InferInput<Schema>, OutputOfTool<Execute, ToModelOutput>> {
+>(
+  options: ToolOptions<Schema, Details, Output, Name> & ToolFunctions<Execute, ToModelOutput>,
+): Tool<Name, InferInput<Schema>, OutputOfTool<Execute, ToModelOutput>> {
   checkKeys('defineTool.options', options, toolKeys)
   return buildTool(options as unknown as Partial<ToolFields>) as Tool<Name, InferInput<Schema>, OutputOfTool<Execute, ToModelOutput>>
 }
@@ -72,7 +77,9 @@ export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JS
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   checkRequired('from', from, 'a tool of the AI SDK', (given) => isRecord(given) && 'inputSchema' in given && !isTool(given))
   const tool = fromAiSdk(checkToolName('name', given.name), from, definedFields(given))
-  return isTool(tool) ? (tool as Tool<Name, SdkInput<From>, SdkOutput<From>>) : refuseConfig(`the tool ${tool.name} runs at its provider; put it into tools as it is, by name`)
+  return isTool(tool)
+    ? (tool as Tool<Name, SdkInput<From>, SdkOutput<From>>)
+    : refuseConfig(`the tool ${tool.name} runs at its provider; put it into tools as it is, by name`)
 }
 
 /** The tools of an agent, in the order in which they were given. Each name occurs once. */

@@ -51,7 +51,13 @@ export function returnedOutcome(tool: Tool | undefined, call: CallFacts, returne
 }
 
 /** As `returnedOutcome`, for a value in its long form. `at` is the path of the output in the returned value. */
-export async function valueOutcome(tool: Tool | undefined, call: CallFacts, value: ToolReturnValue, executed: Executed, at: readonly string[] = ['output']): Promise<Outcome> {
+export async function valueOutcome(
+  tool: Tool | undefined,
+  call: CallFacts,
+  value: ToolReturnValue,
+  executed: Executed,
+  at: readonly string[] = ['output'],
+): Promise<Outcome> {
   try {
     const { output = 'done', details, ...flags } = value
     const [isError, terminate] = [truth(flags, 'isError') === true, truth(flags, 'terminate') === true]
@@ -76,7 +82,16 @@ function detailsOf(given: unknown): JSONValue {
 }
 
 /** Returns the outcome for a result that came with the answer. */
-export function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
+export function givenOutcome(given: {
+  readonly output: Outcome['output']
+  readonly status?: Outcome['status']
+  readonly details?: JSONValue
+}): Outcome {
   const { output, status, details } = given
-  return { status: status ?? (statusOfOutput(output) === 'result' ? 'result' : 'error'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }
+  return {
+    status: status ?? (statusOfOutput(output) === 'result' ? 'result' : 'error'),
+    executed: 'elsewhere',
+    output,
+    ...(details !== undefined && { details }),
+  }
 }

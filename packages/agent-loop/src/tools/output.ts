@@ -109,7 +109,8 @@ export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Em
     if (!chunk) throw new TypeError('a tool must yield texts, deltas or its complete output')
     if (chunk.type === 'delta') return text
     const { type: _type, ...complete } = chunk
-    if (!isReturnValue(complete)) throw new TypeError('a complete chunk must have output, and beside it only details, isError and terminate')
+    if (!isReturnValue(complete))
+      throw new TypeError('a complete chunk must have output, and beside it only details, isError and terminate')
     return complete
   }
 }

@@ -30,7 +30,10 @@ export function buildTool(fields: Partial<ToolFields>): Tool {
   const { description, inputSchema, label, effect = 'once' } = fields as ToolFields
   const tool = {
     ...fields,
-    ...{ name, description, inputSchema, effect },
+    name,
+    description,
+    inputSchema,
+    effect,
     sequential: fields.sequential ?? false,
     timeoutMs: fields.timeoutMs === undefined ? (fields.execute ? localTimeoutMs : null) : fields.timeoutMs,
     maxOutputCharacters: fields.maxOutputCharacters ?? outputCharacters,
@@ -42,7 +45,12 @@ export function buildTool(fields: Partial<ToolFields>): Tool {
 }
 
 export function checkToolName(path: string, name: unknown): string {
-  checkRequired(path, name, 'a name of letters, digits, _ and -, 64 at most', (given) => typeof given === 'string' && namePattern.test(given))
+  checkRequired(
+    path,
+    name,
+    'a name of letters, digits, _ and -, 64 at most',
+    (given) => typeof given === 'string' && namePattern.test(given),
+  )
   return name as string
 }
 
@@ -112,7 +120,9 @@ export function declarationOf(tool: Tool | ProviderTool): FunctionTool | Languag
 
 function functionTool({ name, description, inputSchema, strict, inputExamples, providerOptions }: Tool): FunctionTool {
   return {
-    ...{ name, description, inputSchema },
+    name,
+    description,
+    inputSchema,
     ...(strict !== undefined && { strict }),
     ...(inputExamples && { inputExamples }),
     ...(providerOptions && { providerOptions }),
@@ -123,5 +133,7 @@ function functionTool({ name, description, inputSchema, strict, inputExamples, p
 export function validate(tool: Tool | undefined, input: JSONValue): MaybePromise<SchemaResult> {
   if (!tool) return { ok: false, issues: [{ path: '', message: 'the agent has no such tool' }] }
   const checked = validateWith(tool.inputSchema, input)
-  return checked instanceof Promise ? checked.catch((error: unknown) => ({ ok: false, issues: [{ path: '', message: messageOf(error) }] })) : checked
+  return checked instanceof Promise
+    ? checked.catch((error: unknown) => ({ ok: false, issues: [{ path: '', message: messageOf(error) }] }))
+    : checked
 }

@@ -12,7 +12,8 @@ import { idGiver, TranscriptGuard } from './guard.ts'
  * `invalid-transcript` that names the ids if it breaks an invariant.
  */
 export function earlierMessages(messages: readonly Message[]): readonly StoredMessage[] {
-  if (!Array.isArray(messages)) throw new AgentError('invalid-transcript', `messages must be a list of messages; received ${describeValue(messages)}`)
+  if (!Array.isArray(messages))
+    throw new AgentError('invalid-transcript', `messages must be a list of messages; received ${describeValue(messages)}`)
   const copies = Array.from(messages, copyOf)
   const ids = idGiver(copies.map(({ id }) => id))
   const guard = new TranscriptGuard()

@@ -72,7 +72,8 @@ export class TranscriptGuard {
     const next = this.#calls[this.#next]
     if (next?.toolCallId !== toolCallId) throw invalid(`the result of ${toolCallId} ${this.#misplaced(toolCallId)}`)
     if (next.toolName !== toolName) throw invalid(`the result of ${toolCallId} names ${toolName}, not ${next.toolName}`)
-    if (this.#broken && status === 'result') throw invalid(`the call ${toolCallId} has a result, but its answer failed, was stopped or was cut off`)
+    if (this.#broken && status === 'result')
+      throw invalid(`the call ${toolCallId} has a result, but its answer failed, was stopped or was cut off`)
     this.#next++
   }
 

@@ -44,7 +44,9 @@ export function orderOf(input: AgentInput | undefined, path = 'input'): Order {
 /** Reads an input that must be a message. Throws `invalid-input`, also for answers. */
 export function userMessageFor(input: AgentInput): UserMessage {
   const order = orderOf(input)
-  return order.kind === 'message' ? order.message : refuseInput('input must be a message; toolResults and approvals are only for a turn that waits for them')
+  return order.kind === 'message'
+    ? order.message
+    : refuseInput('input must be a message; toolResults and approvals are only for a turn that waits for them')
 }
 
 function copied(path: string, input: unknown): unknown {
@@ -102,8 +104,12 @@ function contentOf(path: string, content: unknown): UserMessage['content'] {
 function textsOfForm(path: string, text: unknown): UserMessage['content'] {
   if (typeof text === 'string') return said(path, text)
   checkInput.checkRequired(path, text, 'a text or a list of texts', (given) => Array.isArray(given) && given.length > 0)
-  for (const [index, item] of (text as readonly unknown[]).entries()) checkInput.checkRequired(`${path}[${index}]`, item, 'a text', (one) => typeof one === 'string')
-  return said(path, (text as readonly string[]).map((item) => ({ type: 'text', text: item })))
+  for (const [index, item] of (text as readonly unknown[]).entries())
+    checkInput.checkRequired(`${path}[${index}]`, item, 'a text', (one) => typeof one === 'string')
+  return said(
+    path,
+    (text as readonly string[]).map((item) => ({ type: 'text', text: item })),
+  )
 }
 
 /** Refuses content without text or file: the model would be called for it, but no provider gets it. */
@@ -137,7 +143,12 @@ function partOf(path: string, given: unknown): ContentPart {
 
 function imageOf(path: string, part: ImagePart): ContentPart | undefined {
   const file = fileOfImage(part)
-  checkInput.checkRequired(`${path}.image`, part.image, 'base64, a data: URL of an image in base64, or an http(s) address', () => file !== undefined)
+  checkInput.checkRequired(
+    `${path}.image`,
+    part.image,
+    'base64, a data: URL of an image in base64, or an http(s) address',
+    () => file !== undefined,
+  )
   return file
 }
 
@@ -189,7 +200,9 @@ function formOf(path: string, fields: Fields): (typeof forms)[number] {
   const [form, other] = answered.length === 0 && fields['unknown'] === true && !isCall ? (['unknown'] as const) : answered
   if (form !== undefined && other === undefined && (isCall || form === 'unknown' || fields['unknown'] === undefined)) return form
   const received = forms.filter((name) => name in fields).join(' and ') || 'none of them'
-  return refuseInput(`${path} must have exactly one of ${forms.join(', ')}; received ${received}${isCall ? '; unknown is a field of the pending call, not an answer' : ''}`)
+  return refuseInput(
+    `${path} must have exactly one of ${forms.join(', ')}; received ${received}${isCall ? '; unknown is a field of the pending call, not an answer' : ''}`,
+  )
 }
 
 function checkCall(path: string, { toolName, deadlineAt, agent, background }: Fields): void {

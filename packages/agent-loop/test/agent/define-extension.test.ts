@@ -26,7 +26,9 @@ describe('defineExtension', () => {
     ['the extension x: tools has two tools named "a"', { tools: [tool('a'), tool('a')] }],
     ['the extension x: tools.b has the name "a"', { tools: { b: tool('a') } }],
   ])('refuses: %s', (message, options) => {
-    expect(() => defineExtension(given(options))).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as string }))
+    expect(() => defineExtension(given(options))).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as string }),
+    )
   })
 
   it('returns a frozen extension that is defined only once', () => {
@@ -60,7 +62,10 @@ describe('defineExtension', () => {
 
 describe('tools of extensions', () => {
   it('A5: lose against tools of the agent and of earlier extensions with the same name', () => {
-    const extensions = [given({ tools: [tool('read'), tool('extra')] }), given({ name: 'y', tools: { extra: tool('extra'), more: tool('more') } })]
+    const extensions = [
+      given({ tools: [tool('read'), tool('extra')] }),
+      given({ name: 'y', tools: { extra: tool('extra'), more: tool('more') } }),
+    ]
     const { tools, diagnostics } = extensionTools(defineExtensions(extensions), ['read'])
     expect([...tools.keys()]).toEqual(['extra', 'more'])
     expect(diagnostics).toEqual([

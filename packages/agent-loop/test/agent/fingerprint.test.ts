@@ -13,7 +13,13 @@ const hashesOf = (events: readonly AgentEvent[]) => events.flatMap((event) => (e
 const systemOf = ({ prompt }: LanguageModelV4CallOptions) => prompt.filter(({ role }) => role === 'system').map(({ content }) => content)
 
 const look = (description: string, field = 'city') =>
-  defineTool({ name: 'look', description, inputSchema: z.object({ [field]: z.string() }), effect: 'pure', execute: (input) => JSON.stringify(input) })
+  defineTool({
+    name: 'look',
+    description,
+    inputSchema: z.object({ [field]: z.string() }),
+    effect: 'pure',
+    execute: (input) => JSON.stringify(input),
+  })
 
 describe('the fingerprint of a turn', () => {
   it('is in each turn-start, also of later segments, and equals that of the agent', async () => {
@@ -37,8 +43,11 @@ describe('the fingerprint of a turn', () => {
   })
 
   it('follows files that are read again, and ignores params of a single run', async () => {
-    const folder = (location: string) => Object.assign([{ name: 'cook', description: 'cooks', location }], { diagnostics: [], reload: async () => folder('elsewhere') })
-    const agent = agentOf([{ text: 'one' }, { text: 'two' }, { text: 'three' }], { instructions: { system: 'x', skills: [folder('here')] } as unknown as NonNullable<AgentOptions['instructions']> })
+    const folder = (location: string) =>
+      Object.assign([{ name: 'cook', description: 'cooks', location }], { diagnostics: [], reload: async () => folder('elsewhere') })
+    const agent = agentOf([{ text: 'one' }, { text: 'two' }, { text: 'three' }], {
+      instructions: { system: 'x', skills: [folder('here')] } as unknown as NonNullable<AgentOptions['instructions']>,
+    })
     const talk = conversation()
     await talk.play(agent, 'go')
     await talk.play(agent, 'on', { runtimeParams: { temperature: 1, systemPrompt: 'other' } })
@@ -65,7 +74,18 @@ describe('the fingerprint of a turn', () => {
   })
 
   it('is left out when it cannot be computed, and the turn goes on', async () => {
-    const schema = { '~standard': { version: 1, vendor: 'mine', validate: (value: unknown) => ({ value }), jsonSchema: { input: () => { throw new Error('no schema') } } } }
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'mine',
+        validate: (value: unknown) => ({ value }),
+        jsonSchema: {
+          input: () => {
+            throw new Error('no schema')
+          },
+        },
+      },
+    }
     const broken = defineTool({ name: 'broken', description: 'x', inputSchema: schema as never, execute: () => 'x' })
     const talk = conversation()
     const { result } = await talk.play(agentOf([], { tools: [broken] }), 'go')
@@ -76,9 +96,20 @@ describe('the fingerprint of a turn', () => {
 
 describe('the fingerprint of an agent', () => {
   it('changes with another tool that the provider runs', async () => {
-    const search = (id: string, args: Record<string, unknown>) => ({ type: 'provider' as const, isProviderExecuted: true, id, args, inputSchema: {} as never })
-    const hashOf = async (tools: Record<string, ReturnType<typeof search>>) => (await agentOf([], { tools: tools as never }).fingerprint()).hash
-    const hashes = [await hashOf({}), await hashOf({ search: search('p.search', {}) }), await hashOf({ search: search('p.search', { max: 1 }) })]
+    const search = (id: string, args: Record<string, unknown>) => ({
+      type: 'provider' as const,
+      isProviderExecuted: true,
+      id,
+      args,
+      inputSchema: {} as never,
+    })
+    const hashOf = async (tools: Record<string, ReturnType<typeof search>>) =>
+      (await agentOf([], { tools: tools as never }).fingerprint()).hash
+    const hashes = [
+      await hashOf({}),
+      await hashOf({ search: search('p.search', {}) }),
+      await hashOf({ search: search('p.search', { max: 1 }) }),
+    ]
     expect(new Set(hashes).size).toBe(3)
     expect(await hashOf({ search: search('p.search', { max: 1 }) })).toBe(hashes[2])
   })
@@ -89,9 +120,13 @@ describe('a pinned run', () => {
     const agentWith = (agent: Agent & { readonly model: ReturnType<typeof agentOf>['model'] }) => agent
     const before = agentWith(agentOf([], { instructions: 'as it was', tools: [look('old')] }))
     const pinned = JSON.parse(JSON.stringify(await before.fingerprint())) as Awaited<ReturnType<Agent['fingerprint']>>
-    const today = agentWith(agentOf([call('look', 'x', { city: 'Rome' }), { text: 'ok' }], { instructions: 'as it is', tools: [look('new')] }))
+    const today = agentWith(
+      agentOf([call('look', 'x', { city: 'Rome' }), { text: 'ok' }], { instructions: 'as it is', tools: [look('new')] }),
+    )
     const talk = conversation()
-    const { result } = await talk.play(today, 'go', { pinned: { ...pinned, model: { provider: today.model.provider, modelId: today.model.modelId } } })
+    const { result } = await talk.play(today, 'go', {
+      pinned: { ...pinned, model: { provider: today.model.provider, modelId: today.model.modelId } },
+    })
     expect(result.status).toBe('completed')
     for (const request of today.model.calls) {
       expect(systemOf(request)).toEqual(['as it was'])
@@ -103,7 +138,10 @@ describe('a pinned run', () => {
 
   it('A183: extensions may change the pinned instructions', async () => {
     const pinned = { ...(await agentOf([], { instructions: 'as it was' }).fingerprint()) }
-    const shape = { name: 'shape', hooks: { beforeAgentStart: ({ instructions }: { readonly instructions: string }) => ({ instructions: `${instructions}, and more` }) } }
+    const shape = {
+      name: 'shape',
+      hooks: { beforeAgentStart: ({ instructions }: { readonly instructions: string }) => ({ instructions: `${instructions}, and more` }) },
+    }
     const today = agentOf([{ text: 'ok' }], { instructions: 'as it is', extensions: [shape] })
     await today.run('go', { pinned: { ...pinned, model: { provider: today.model.provider, modelId: today.model.modelId } } }).result()
     expect(today.model.calls.map(systemOf)).toEqual([['as it was, and more']])

@@ -27,22 +27,39 @@ describe('the system prompt of a run', () => {
 
   it('A158: is built once per channel, and again after it was invalidated', async () => {
     const asked: (string | undefined)[] = []
-    const agent = agentOf(Array.from({ length: 6 }, () => ({ text: 'ok' })), {
-      instructions: ({ channel }) => (asked.push(channel), `for ${channel ?? 'all'}: ${asked.length}`),
-    })
+    const agent = agentOf(
+      Array.from({ length: 6 }, () => ({ text: 'ok' })),
+      {
+        instructions: ({ channel }) => (asked.push(channel), `for ${channel ?? 'all'}: ${asked.length}`),
+      },
+    )
     const run = (channel?: string) => agent.run('go', channel === undefined ? {} : { channel }).result()
     for (const channel of [undefined, 'a', undefined, 'a']) await run(channel)
     expect(asked).toEqual([undefined, 'a'])
     agent.invalidatePrompt('a')
     await run('a')
     await run()
-    expect(agent.model.calls.map((request) => systemOf(request)[0])).toEqual(['for all: 1', 'for a: 2', 'for all: 1', 'for a: 2', 'for a: 3', 'for all: 1'])
+    expect(agent.model.calls.map((request) => systemOf(request)[0])).toEqual([
+      'for all: 1',
+      'for a: 2',
+      'for all: 1',
+      'for a: 2',
+      'for a: 3',
+      'for all: 1',
+    ])
   })
 
   it('A159: leaves out a section that throws and a file that is missing, each with an error event after the turn-start', async () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'ok' }], {
-      instructions: { system: 'SYSTEM', memory: () => { throw new Error('no memory') }, user: { file: '/nowhere/user.md' }, append: 'APPEND' },
+      instructions: {
+        system: 'SYSTEM',
+        memory: () => {
+          throw new Error('no memory')
+        },
+        user: { file: '/nowhere/user.md' },
+        append: 'APPEND',
+      },
     })
     const { result } = await talk.play(agent, 'go')
     expect(result.status).toBe('completed')

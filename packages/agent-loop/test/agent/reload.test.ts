@@ -28,7 +28,10 @@ describe('reload', () => {
     await talk.play(agent, 'go')
     await folder.write('soul.md', 'second soul')
     await folder.write('skills/cook/SKILL.md', skillText('second cook'))
-    await folder.write('guards/block.mjs', "export default { name: 'no-read', beforeCall: () => ({ action: 'block', reason: 'nobody reads' }) }\n")
+    await folder.write(
+      'guards/block.mjs',
+      "export default { name: 'no-read', beforeCall: () => ({ action: 'block', reason: 'nobody reads' }) }\n",
+    )
     await talk.play(agent, 'again')
     await agent.reload()
     const { result } = await talk.play(agent, 'and again')
@@ -57,13 +60,24 @@ describe('reload', () => {
     const talk = conversation()
     await talk.play(agent, 'go')
     await talk.play(agent, 'again')
-    expect(agent.model.calls.map((request) => /Ada likes (?<what>\w+)/.exec(textOfRequest(request))?.groups?.['what'])).toEqual(['knots', 'knots', 'ships'])
+    expect(agent.model.calls.map((request) => /Ada likes (?<what>\w+)/.exec(textOfRequest(request))?.groups?.['what'])).toEqual([
+      'knots',
+      'knots',
+      'ships',
+    ])
   })
 
   it('A199: clears only the prompts of the named channel, also from a compaction outside a turn', async () => {
     let asked = 0
-    const counting = extension('counting', { beforeCompaction: (_event, context) => context.invalidatePrompt('chat') }, { promptSections: { memory: () => `asked ${++asked}` } })
-    const agent = agentOf(Array.from({ length: 5 }, () => ({ text: 'ok' })), { extensions: [counting], compaction: { keepRecentTokens: 1 } })
+    const counting = extension(
+      'counting',
+      { beforeCompaction: (_event, context) => context.invalidatePrompt('chat') },
+      { promptSections: { memory: () => `asked ${++asked}` } },
+    )
+    const agent = agentOf(
+      Array.from({ length: 5 }, () => ({ text: 'ok' })),
+      { extensions: [counting], compaction: { keepRecentTokens: 1 } },
+    )
     const talk = conversation()
     await talk.play(agent, 'a', { channel: 'chat' })
     await talk.play(agent, 'b', { channel: 'mail' })
@@ -98,7 +112,16 @@ describe('reload', () => {
       instructions: { skills: [skill, { ...skill, location: 'there' }] },
       tools: [own.tool],
       guardrails: [guardrail('same')],
-      extensions: [extension('more', {}, { tools: [lost.tool, defineTool({ name: 'other', description: 'x', inputSchema: {}, execute: () => 'x' })], guardrails: [guardrail('same')] })],
+      extensions: [
+        extension(
+          'more',
+          {},
+          {
+            tools: [lost.tool, defineTool({ name: 'other', description: 'x', inputSchema: {}, execute: () => 'x' })],
+            guardrails: [guardrail('same')],
+          },
+        ),
+      ],
     })
     await agent.run('go').result()
     expect([own.calls.length, lost.calls.length]).toEqual([1, 0])

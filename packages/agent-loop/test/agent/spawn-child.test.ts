@@ -20,7 +20,9 @@ function bytesOf(request: LanguageModelV4CallOptions | undefined): string {
 async function askInside(options: Partial<AgentOptions>, runOptions: RunOptions = {}, spawn: SpawnChildOptions = {}) {
   const talk = conversation()
   const ask = defineTool({
-    ...{ name: 'ask', description: 'asks a child', inputSchema: { type: 'object' } },
+    name: 'ask',
+    description: 'asks a child',
+    inputSchema: { type: 'object' },
     execute: async (_input, context: ToolContext) => (await context.spawnChild(spawn).run('side work').result()).text,
   })
   const tools = [ask, ...((options.tools ?? []) as readonly (typeof ask)[])]
@@ -31,7 +33,7 @@ async function askInside(options: Partial<AgentOptions>, runOptions: RunOptions 
 }
 
 describe('a spawnChild agent', () => {
-  it('A166: prompt and tools of its requests equal the parent\'s byte for byte', async () => {
+  it("A166: prompt and tools of its requests equal the parent's byte for byte", async () => {
     const options = {
       instructions: { system: 'You help.', platform: { chat: 'Be short.' }, footer: { sessionKey: true } },
       tools: [echo('read').tool, remote('there')],
@@ -50,8 +52,22 @@ describe('a spawnChild agent', () => {
 
   it('A166: a tool outside its list gets an error outcome and does not run', async () => {
     const [a, b] = [echo('a'), echo('b')]
-    const agent = agentOf([{ toolCalls: [{ id: '1', name: 'a', input: {} }, { id: '2', name: 'b', input: {} }] }, { text: 'ok' }], { tools: [a.tool, b.tool] })
-    const result = await agent.spawnChild({ tools: ['b'] }).run('go').result()
+    const agent = agentOf(
+      [
+        {
+          toolCalls: [
+            { id: '1', name: 'a', input: {} },
+            { id: '2', name: 'b', input: {} },
+          ],
+        },
+        { text: 'ok' },
+      ],
+      { tools: [a.tool, b.tool] },
+    )
+    const result = await agent
+      .spawnChild({ tools: ['b'] })
+      .run('go')
+      .result()
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toMatchObject([
       { status: 'error', output: { value: expect.stringContaining('"a" may not be used') } },
       { status: 'result' },
@@ -61,9 +77,21 @@ describe('a spawnChild agent', () => {
 
   it('A166: treats subagents and remote tools of the parent like any other tool', async () => {
     const helper = agentOf([], { name: 'helper', description: 'helps' })
-    const agent = agentOf([{ toolCalls: [{ id: '1', name: 'delegate_to_helper', input: { prompt: 'x' } }, { id: '2', name: 'there', input: {} }] }, { text: 'ok' }], {
-      ...{ subagents: [helper], tools: [remote('there')] },
-    })
+    const agent = agentOf(
+      [
+        {
+          toolCalls: [
+            { id: '1', name: 'delegate_to_helper', input: { prompt: 'x' } },
+            { id: '2', name: 'there', input: {} },
+          ],
+        },
+        { text: 'ok' },
+      ],
+      {
+        subagents: [helper],
+        tools: [remote('there')],
+      },
+    )
     const result = await agent.spawnChild().run('go').result()
     expect(result).toMatchObject({ status: 'completed', pendingToolCalls: [] })
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toMatchObject([{ status: 'error' }, { status: 'error' }])
@@ -87,19 +115,38 @@ describe('a spawnChild agent', () => {
     expect(await child.compact({ journal: talk.journal })).toMatchObject({ outcome: 'skipped', reason: 'compaction is off' })
   })
 
-  it('A152: the parent\'s guardrails check its calls, also guardrails from a reload or an extension', async () => {
+  it("A152: the parent's guardrails check its calls, also guardrails from a reload or an extension", async () => {
     const guards = ['old', 'new'].map((name) => guardrail(name, { beforeCall: () => ({ action: 'block', reason: `${name} says no` }) }))
     const [before = [], after = []] = guards.map((guard) => [guard])
-    const folder = Object.assign([...before], { diagnostics: [], reload: async () => Object.assign([...after], { diagnostics: [], reload: async () => folder }) })
-    const agent = agentOf([call('a'), { text: 'ok' }], { tools: [echo('a').tool], guardrails: folder as unknown as NonNullable<AgentOptions['guardrails']> })
+    const folder = Object.assign([...before], {
+      diagnostics: [],
+      reload: async () => Object.assign([...after], { diagnostics: [], reload: async () => folder }),
+    })
+    const agent = agentOf([call('a'), { text: 'ok' }], {
+      tools: [echo('a').tool],
+      guardrails: folder as unknown as NonNullable<AgentOptions['guardrails']>,
+    })
     const child = agent.spawnChild({ tools: ['a'] })
     await agent.reload()
     const result = await child.run('go').result()
     expect(JSON.stringify(result.messages)).toContain('new says no')
 
-    const guarding = extension('guarding', {}, { guardrails: [guardrail('mine', { beforeCall: () => ({ action: 'block', reason: 'mine says no' }) })] })
+    const guarding = extension(
+      'guarding',
+      {},
+      { guardrails: [guardrail('mine', { beforeCall: () => ({ action: 'block', reason: 'mine says no' }) })] },
+    )
     const other = agentOf([call('a'), { text: 'ok' }], { tools: [echo('a').tool], extensions: [guarding] })
-    expect(JSON.stringify((await other.spawnChild({ tools: ['a'] }).run('go').result()).messages)).toContain('mine says no')
+    expect(
+      JSON.stringify(
+        (
+          await other
+            .spawnChild({ tools: ['a'] })
+            .run('go')
+            .result()
+        ).messages,
+      ),
+    ).toContain('mine says no')
   })
 })
 
@@ -115,7 +162,9 @@ describe('a spawnChild agent inside a run', () => {
     const talk = conversation()
     const seen: number[] = []
     const ask = defineTool({
-      ...{ name: 'ask', description: 'asks a child', inputSchema: {} },
+      name: 'ask',
+      description: 'asks a child',
+      inputSchema: {},
       async execute(_input, context: ToolContext) {
         const options = { clock: undefined } as unknown as RunOptions
         for await (const { at } of context.spawnChild().run('side work', options)) seen.push(at)
@@ -143,7 +192,10 @@ describe('a spawnChild agent inside a run', () => {
 
   it('A166: uses the remote tools and the params of the run', async () => {
     const remoteTools = [{ name: 'browser', description: 'elsewhere', inputSchema: { type: 'object' as const } }]
-    const made = await askInside({ instructions: 'You help.' }, { remoteTools, runtimeParams: { systemPrompt: 'For this run.', temperature: 0.25 } })
+    const made = await askInside(
+      { instructions: 'You help.' },
+      { remoteTools, runtimeParams: { systemPrompt: 'For this run.', temperature: 0.25 } },
+    )
     expect(made.parentBytes).toContain('browser')
     expect(made.parentBytes).toContain('For this run.')
     expect(made.childBytes).toBe(made.parentBytes)
@@ -152,10 +204,23 @@ describe('a spawnChild agent inside a run', () => {
 
   it('A183: uses the pinned prompt, schemas and model of the run', async () => {
     const [small, big] = [model([call('ask'), { text: 'from the child' }, { text: 'ok' }]), model([])]
-    const models = createModels({ providers: { test: { languageModel: (id) => Object.assign(Object.create(id === 'small' ? small : big) as typeof small, { provider: 'test', modelId: id }) } } })
+    const models = createModels({
+      providers: {
+        test: {
+          languageModel: (id) =>
+            Object.assign(Object.create(id === 'small' ? small : big) as typeof small, { provider: 'test', modelId: id }),
+        },
+      },
+    })
     const ask = (description: string) =>
-      defineTool({ name: 'ask', description, inputSchema: { type: 'object' }, execute: async (_input, { spawnChild }) => (await spawnChild().run('side').result()).text })
-    const agentWith = (id: string, words: string): Agent => defineAgent({ model: `test:${id}`, models, retry: false, instructions: words, tools: [ask(words)] })
+      defineTool({
+        name: 'ask',
+        description,
+        inputSchema: { type: 'object' },
+        execute: async (_input, { spawnChild }) => (await spawnChild().run('side').result()).text,
+      })
+    const agentWith = (id: string, words: string): Agent =>
+      defineAgent({ model: `test:${id}`, models, retry: false, instructions: words, tools: [ask(words)] })
     const pinned = await agentWith('small', 'as it was').fingerprint()
     const { result } = await conversation().play(agentWith('big', 'as it is'), 'go', { pinned, runtimeParams: { model: 'test:big' } })
     expect(result.text).toBe('ok')
@@ -170,7 +235,8 @@ describe('a spawnChild agent inside a run', () => {
     const ask = async (_event: unknown, { spawnChild }: { spawnChild: (options?: SpawnChildOptions) => Agent }) =>
       void texts.push((await spawnChild().run('side').result()).text)
     const agent = agentOf([{ text: 'first' }, { text: 'answer' }, { text: 'last' }], {
-      ...{ instructions: { system: 'You help.', platform: { chat: 'Chat.' } }, tools: [echo('a').tool] },
+      instructions: { system: 'You help.', platform: { chat: 'Chat.' } },
+      tools: [echo('a').tool],
       extensions: [extension('asks', { onInput: ask, onAgentEnd: ask })],
     })
     const { result } = await conversation().play(agent, 'go', { channel: 'chat' })
@@ -184,7 +250,17 @@ describe('a spawnChild agent inside a run', () => {
   it('its tools get the session and the context of the run, and may use only the tools on its list', async () => {
     const a = echo('a')
     const talk = conversation()
-    const ask = defineTool({ name: 'ask', description: 'x', inputSchema: { type: 'object' }, execute: async (_input, { spawnChild }) => (await spawnChild({ tools: ['a'] }).run('side').result()).text })
+    const ask = defineTool({
+      name: 'ask',
+      description: 'x',
+      inputSchema: { type: 'object' },
+      execute: async (_input, { spawnChild }) =>
+        (
+          await spawnChild({ tools: ['a'] })
+            .run('side')
+            .result()
+        ).text,
+    })
     const agent = agentOf([call('ask'), call('a'), { text: 'child' }, { text: 'ok' }], { tools: [ask, a.tool] })
     await talk.play(agent, 'go', { sessionKey: 'key', context: { user: 'u' } })
     expect(a.calls).toMatchObject([{ sessionKey: 'key', context: { user: 'u' } }])

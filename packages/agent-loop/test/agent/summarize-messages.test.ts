@@ -13,7 +13,10 @@ describe('a summary of messages', () => {
   it('A132: is one model call with the wording of compactions, and is stored in no journal', async () => {
     const scripted = model([{ text: 'SUMMARY', usage: { input: 7, output: 2 } }])
     const agent = defineAgent({ model: scripted, compaction: false, instructions: 'You sell boats.' })
-    expect(await summarizeMessages(agent, { messages, instructions: 'the boats' })).toMatchObject({ summary: 'SUMMARY', usage: { inputTokens: 7 } })
+    expect(await summarizeMessages(agent, { messages, instructions: 'the boats' })).toMatchObject({
+      summary: 'SUMMARY',
+      usage: { inputTokens: 7 },
+    })
     const request = textOfRequest(scripted.calls[0])
     for (const text of ['WHERE IS IT', 'NEVER MIND', 'the boats', '## <heading>']) expect(request).toContain(text)
     expect(request).not.toContain('You sell boats.')

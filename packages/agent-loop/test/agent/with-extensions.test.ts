@@ -10,9 +10,19 @@ function listener(name: string, seen: string[]): Extension {
 const delegate = { toolCalls: [{ id: 'd', name: 'delegate_to_helper', input: { prompt: 'go' } }] }
 
 function family(own: readonly Extension[]): { readonly boss: Agent; readonly sent: () => readonly unknown[] } {
-  const models = [scriptedModel([delegate, { text: 'done' }, delegate, { text: 'done' }]), scriptedModel(() => ({ text: 'found' }))] as const
+  const models = [
+    scriptedModel([delegate, { text: 'done' }, delegate, { text: 'done' }]),
+    scriptedModel(() => ({ text: 'found' })),
+  ] as const
   const helper = defineAgent({ name: 'helper', description: 'helps', model: models[1], extensions: own })
-  const boss = defineAgent({ name: 'boss', instructions: 'Be brief.', cache: 'off', model: models[0], subagents: [helper], extensions: own })
+  const boss = defineAgent({
+    name: 'boss',
+    instructions: 'Be brief.',
+    cache: 'off',
+    model: models[0],
+    subagents: [helper],
+    extensions: own,
+  })
   return { boss, sent: () => models.flatMap(({ calls }) => calls.map(({ abortSignal: _signal, ...sent }) => sent)) }
 }
 
@@ -20,7 +30,13 @@ describe('an agent with further extensions', () => {
   it('D55: asks them after its own extensions, and so do its subagents; the agent itself stays unchanged', async () => {
     const seen: string[] = []
     const { boss } = family([listener('own', seen)])
-    expect((await withExtensions(boss, [listener('more', seen)]).run('go').result()).text).toBe('done')
+    expect(
+      (
+        await withExtensions(boss, [listener('more', seen)])
+          .run('go')
+          .result()
+      ).text,
+    ).toBe('done')
     expect(seen).toEqual(['own', 'more', 'helper/own', 'helper/more', 'own', 'more'])
     seen.length = 0
     await boss.run('go').result()
@@ -40,7 +56,11 @@ describe('an agent with further extensions', () => {
   it('D55: refuses a name that is already used, and an agent for side work', () => {
     const own = listener('own', [])
     const { boss } = family([own])
-    expect(() => withExtensions(boss, [own])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('own') as string }))
-    expect(() => withExtensions(boss.spawnChild(), [])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('parent') as string }))
+    expect(() => withExtensions(boss, [own])).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('own') as string }),
+    )
+    expect(() => withExtensions(boss.spawnChild(), [])).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('parent') as string }),
+    )
   })
 })

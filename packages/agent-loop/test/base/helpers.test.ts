@@ -18,9 +18,12 @@ describe('hashJson', () => {
     expect(new Set(['\ud83d', '\ud83e', '\ufffd', '\\ud83d', 'd83d'].map(hashJson)).size).toBe(5)
   })
 
-  it.each(['', 'a', 'é€😀', 'half of a pair: \ud800', 'x'.repeat(10_000)])('is the same with and without the digest of the platform: %#', (text) => {
-    expect(portableHash(text)).toBe(hashText(text))
-  })
+  it.each(['', 'a', 'é€😀', 'half of a pair: \ud800', 'x'.repeat(10_000)])(
+    'is the same with and without the digest of the platform: %#',
+    (text) => {
+      expect(portableHash(text)).toBe(hashText(text))
+    },
+  )
 })
 
 describe('systemIds', () => {
@@ -55,9 +58,12 @@ describe('copyJson', () => {
     expect(copyJson(JSON.parse('{"__proto__":{"x":1}}'))).toHaveProperty('__proto__', { x: 1 })
   })
 
-  it.each([[Number.NaN], [new Date(0)], [() => 1], [1n], [Symbol('s')], [new Map()], [undefined], [{ a: [Infinity] }]])('refuses %s', (value) => {
-    expect(() => copyJson(value)).toThrow('JSON')
-  })
+  it.each([[Number.NaN], [new Date(0)], [() => 1], [1n], [Symbol('s')], [new Map()], [undefined], [{ a: [Infinity] }]])(
+    'refuses %s',
+    (value) => {
+      expect(() => copyJson(value)).toThrow('JSON')
+    },
+  )
 
   it('refuses a cycle, and accepts one object in two places', () => {
     const circle: Record<string, unknown> = {}

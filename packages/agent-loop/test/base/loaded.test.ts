@@ -27,5 +27,11 @@ it('a list from a folder is read again wherever it is given, and other items sta
 
 it('a list from a folder is a frozen array that is recognized by its shape', () => {
   const list = numbers(1)
-  expect([Array.isArray(list), Object.isFrozen(list), isLoaded(list), isLoaded([1]), isLoaded(undefined)]).toEqual([true, true, true, false, false])
+  expect([Array.isArray(list), Object.isFrozen(list), isLoaded(list), isLoaded([1]), isLoaded(undefined)]).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+  ])
 })

@@ -130,8 +130,20 @@ describe('A143: waiting for code of plug-ins', () => {
 
   it('A143: waits only for values that have a then method', () => {
     const then = (): void => undefined
-    expect([{ then }, Object.assign(() => 1, { then }), Promise.resolve()].map((each) => isThenable(each as object))).toEqual([true, true, true])
-    expect([null, undefined, 5, 'then', {}, { then: 5 }, () => 1].map((each) => isThenable(each as object))).toEqual([false, false, false, false, false, false, false])
+    expect([{ then }, Object.assign(() => 1, { then }), Promise.resolve()].map((each) => isThenable(each as object))).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect([null, undefined, 5, 'then', {}, { then: 5 }, () => 1].map((each) => isThenable(each as object))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+      false,
+      false,
+    ])
   })
 
   it('untilAborted: settles with whichever comes first, value or abort, and leaves no listener', async () => {

@@ -2,9 +2,23 @@ import { describe, expect, it } from 'vitest'
 import { commitsOf } from '../../src/events/index.ts'
 import type { AgentEvent, CommitMark } from '../../src/events/index.ts'
 
-const event = (seq: number, commit?: CommitMark, runId = 'r1'): AgentEvent => ({ type: 'save-point', at: seq * 10, runId, turn: 1, seq, ...(commit && { commit }) })
+const event = (seq: number, commit?: CommitMark, runId = 'r1'): AgentEvent => ({
+  type: 'save-point',
+  at: seq * 10,
+  runId,
+  turn: 1,
+  seq,
+  ...(commit && { commit }),
+})
 const delta: AgentEvent = { type: 'text-delta', at: 1, runId: 'r1', turn: 1, step: 1, messageId: 'm', index: 0, delta: 'x' }
-const log: readonly AgentEvent[] = [event(1, { owner: 'p1' }), event(2, { owner: 'p1', epoch: 1 }), event(3), event(4), event(5, { owner: 'p2', epoch: 4, runId: 'child' }), event(6, { owner: 'p1', epoch: 1 })]
+const log: readonly AgentEvent[] = [
+  event(1, { owner: 'p1' }),
+  event(2, { owner: 'p1', epoch: 1 }),
+  event(3),
+  event(4),
+  event(5, { owner: 'p2', epoch: 4, runId: 'child' }),
+  event(6, { owner: 'p1', epoch: 1 }),
+]
 const commits = [
   { firstSeq: 1, lastSeq: 1, at: 10, owner: 'p1' },
   { firstSeq: 2, lastSeq: 4, at: 40, owner: 'p1', runId: 'r1', epoch: 1 },
@@ -29,7 +43,11 @@ describe('D55: the commits of a log', () => {
 
   it('D55: leave out parts that cannot be attributed: the rest of a commit that begins elsewhere, and a log without marks', () => {
     expect(commitsOf(log.slice(2))).toEqual(commits.slice(2))
-    expect(commitsOf([...log.slice(0, 2), ...log.slice(3)])).toEqual([commits[0], { ...commits[1], lastSeq: 2, at: 20 }, ...commits.slice(2)])
+    expect(commitsOf([...log.slice(0, 2), ...log.slice(3)])).toEqual([
+      commits[0],
+      { ...commits[1], lastSeq: 2, at: 20 },
+      ...commits.slice(2),
+    ])
     expect(commitsOf([event(1), event(2)])).toEqual([])
     const hostile = [null, 'x', { type: 'unknown', seq: 1, commit: {} }, { ...event(1, {}), seq: undefined }] as unknown as AgentEvent[]
     expect(commitsOf(hostile)).toEqual([])

@@ -8,7 +8,10 @@ const base = { at: 0, runId: 'r', turn: 1, step: 1 } as const
 const long: RunView = {
   ...emptyView,
   messages: Array.from({ length: past }, (_, place) => ({ role: 'user', id: `past_${place}`, content: 'said' }) as const),
-  toolCalls: Array.from({ length: past }, (_, place) => ({ toolCallId: `past_call_${place}`, toolName: 'tool', input: {}, state: 'result', attempt: 1 }) as const),
+  toolCalls: Array.from(
+    { length: past },
+    (_, place) => ({ toolCallId: `past_call_${place}`, toolName: 'tool', input: {}, state: 'result', attempt: 1 }) as const,
+  ),
 }
 
 /** Returns a list that counts how often one of its entries is read: copying it reads each of them. */
@@ -26,7 +29,10 @@ function foldOne(view: RunView, event: AgentEvent): { next: RunView; messages: n
   let [messages, calls] = [0, 0]
   const lists = { messages: counted(view.messages, () => messages++), toolCalls: counted(view.toolCalls, () => calls++) }
   const next = reduceEvents({ ...view, ...lists }, event)
-  const same = { ...(next.messages === lists.messages && { messages: view.messages }), ...(next.toolCalls === lists.toolCalls && { toolCalls: view.toolCalls }) }
+  const same = {
+    ...(next.messages === lists.messages && { messages: view.messages }),
+    ...(next.toolCalls === lists.toolCalls && { toolCalls: view.toolCalls }),
+  }
   return { next: { ...next, ...same }, messages, calls }
 }
 
@@ -49,7 +55,9 @@ describe('the cost of folding', () => {
   })
 
   it('an event of a step copies each list of a conversation at most once, and searches it from its end', () => {
-    const log = drawnLog(`turn-start ${'step-start message-start message-end(x,y) tool-execution-start(x) tool-execution-start(y) tool-execution-end(y) tool-execution-end(x) step-end '.repeat(3)}`)
+    const log = drawnLog(
+      `turn-start ${'step-start message-start message-end(x,y) tool-execution-start(x) tool-execution-start(y) tool-execution-end(y) tool-execution-end(x) step-end '.repeat(3)}`,
+    )
     let view = long
     for (const event of log) {
       const { next, messages, calls } = foldOne(view, event)

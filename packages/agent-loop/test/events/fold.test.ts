@@ -129,7 +129,9 @@ describe('the fold of messages', () => {
 
   it('A123: a turn that is given up leaves the transcript unchanged', () => {
     const before = view(`${start} ${answered}`)
-    const at = view(`${start} ${answered} ${start} message-discarded(failed) message-discarded(failed,msg_3) step-end turn-end(error) ${closed}`)
+    const at = view(
+      `${start} ${answered} ${start} message-discarded(failed) message-discarded(failed,msg_3) step-end turn-end(error) ${closed}`,
+    )
     expect(at.messages).toEqual(before.messages)
     expect(at).toMatchObject({ status: 'failed', error: { kind: 'rate-limit' } })
   })
@@ -143,7 +145,14 @@ describe('the fold of messages', () => {
 describe('the fold of runs', () => {
   it('shows a retry until it has ended', () => {
     const announced = `${start} message-discarded(retry) retry-start`
-    expect(view(announced).retry).toMatchObject({ attempt: 2, maxAttempts: 4, delayMs: 2_000, notBefore: 9_000, cause: 'error', error: { kind: 'rate-limit' } })
+    expect(view(announced).retry).toMatchObject({
+      attempt: 2,
+      maxAttempts: 4,
+      delayMs: 2_000,
+      notBefore: 9_000,
+      cause: 'error',
+      error: { kind: 'rate-limit' },
+    })
     expect(view(`${announced} turn-start(takeover) message-start ·`).retry).toBeDefined()
     expect(view(`${announced} message-start message-end`).retry).toBeDefined()
     expect(view(`${announced} message-start message-end retry-end(true)`)).not.toHaveProperty('retry')
@@ -163,7 +172,10 @@ describe('the fold of runs', () => {
     const done = view(`${start} message-end step-end compaction-start(c) usage(compaction) compaction-end(c,done)`)
     expect(done.compaction).toMatchObject({ compactionId: 'c', summary: 'so far' })
     expect(ids(done)).toEqual(['msg_1', 'msg_2'])
-    expect(view(`${start} message-end step-end compaction-start(c) compaction-end(c,done) compaction-start(d) compaction-end(d,failed)`).compaction?.compactionId).toBe('c')
+    expect(
+      view(`${start} message-end step-end compaction-start(c) compaction-end(c,done) compaction-start(d) compaction-end(d,failed)`)
+        .compaction?.compactionId,
+    ).toBe('c')
   })
 
   it('A44: counts each part once, and nothing that came after the turn', () => {
@@ -177,16 +189,23 @@ describe('the fold of runs', () => {
     const log = drawnLog(`${start} message-end step-end step-start message-start message-end`)
     const ends = log.filter((event) => event.type === 'message-end')
     const withCosts = (...costs: (ReturnType<typeof costOf> | undefined)[]): RunView =>
-      fold(log.map((event) => {
-        const place = ends.findIndex((end) => end === event)
-        if (event.type !== 'message-end' || place < 0) return event
-        const { cost: _cost, ...message } = event.message
-        const cost = costs[place]
-        return { ...event, message: { ...message, ...(cost && { cost }) } }
-      }))
+      fold(
+        log.map((event) => {
+          const place = ends.findIndex((end) => end === event)
+          if (event.type !== 'message-end' || place < 0) return event
+          const { cost: _cost, ...message } = event.message
+          const cost = costs[place]
+          return { ...event, message: { ...message, ...(cost && { cost }) } }
+        }),
+      )
     expect(withCosts(costOf('0.1'), costOf('0.2')).cost).toEqual(costOf('0.3'))
     expect(withCosts(costOf('9007199254740993.000000000001'), costOf('0.999999999999')).cost?.total).toBe('9007199254740994')
-    for (const costs of [[costOf('1'), undefined], [undefined, costOf('1')], [costOf('1'), costOf('1', 'EUR')], [costOf('1'), costOf('1e3')]]) {
+    for (const costs of [
+      [costOf('1'), undefined],
+      [undefined, costOf('1')],
+      [costOf('1'), costOf('1', 'EUR')],
+      [costOf('1'), costOf('1e3')],
+    ]) {
       expect(withCosts(...costs)).not.toHaveProperty('cost')
     }
   })
@@ -205,7 +224,9 @@ describe('the fold of calls', () => {
     expect(view(asked)).toMatchObject({
       status: 'waiting-for-user',
       outcome: 'awaiting-approval',
-      pendingApprovals: [{ approvalId: 'approval_x', toolCallId: 'x', toolName: 'tool', input: { a: 1 }, inputHash: 'hash', path: [], agent: [] }],
+      pendingApprovals: [
+        { approvalId: 'approval_x', toolCallId: 'x', toolName: 'tool', input: { a: 1 }, inputHash: 'hash', path: [], agent: [] },
+      ],
     })
     expect(view(`${asked} turn-start(answers)`).pendingApprovals).toHaveLength(1)
     expect(view(`${asked} turn-start(answers) approval-resolved(x,approve)`).pendingApprovals).toEqual([])
@@ -225,14 +246,18 @@ describe('the fold of calls', () => {
     expect(at.pendingApprovals).toMatchObject([{ toolCallId: 'y', path: ['x'] }])
     expect(at.pendingToolCalls).toMatchObject([{ toolCallId: 'z', path: ['x'] }])
     expect(at.toolCalls.map((call) => call.toolCallId)).toEqual(['x'])
-    const after = view(`${child} approval-requested(x/y) awaiting-tools(x/z) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(x)`)
+    const after = view(
+      `${child} approval-requested(x/y) awaiting-tools(x/z) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(x)`,
+    )
     expect([after.pendingApprovals, after.pendingToolCalls]).toEqual([[], []])
   })
 
   it('A182: follows a child from its start to its end', () => {
     const begun = { toolCallId: 'x', childRunId: 'child_x', subagent: 'helper', description: 'looks' }
     expect(view(child).children).toEqual([{ ...begun, status: 'running', step: 0, toolNames: [] }])
-    expect(view(`${child} child-update(x,2)`).children).toEqual([{ ...begun, status: 'running', step: 2, text: 'I look', toolNames: ['look'] }])
+    expect(view(`${child} child-update(x,2)`).children).toEqual([
+      { ...begun, status: 'running', step: 2, text: 'I look', toolNames: ['look'] },
+    ])
     const ended = view(`${child} child-update(x,2) child-end(x,completed) usage(child)`).children
     expect(ended).toMatchObject([{ status: 'completed', step: 2, usage: { totalTokens: 5 }, cost: { total: '0.15' } }])
     expect(view(`${child} child-update(x,2) turn-start(takeover) child-start(x)`).children).toEqual(view(child).children)

@@ -7,21 +7,30 @@ import { agentOf, conversation, readAll } from '../support/conversation.ts'
 import { echo, remote } from '../support/tools.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: { place: id } })
-const mixed = () => agentOf(
-  [
-    { reasoning: 'think', text: 'first', chunk: 2, toolCalls: [call('x', 'a'), call('y', 'b'), call('z', 'nobody')], usage: { input: 7, output: 3, cacheRead: 2 } },
-    { text: 'second', chunk: 3, usage: { input: 11, output: 2, reasoning: 1 } },
-  ],
-  { tools: [echo('a').tool, echo('b').tool] },
-)
+const mixed = () =>
+  agentOf(
+    [
+      {
+        reasoning: 'think',
+        text: 'first',
+        chunk: 2,
+        toolCalls: [call('x', 'a'), call('y', 'b'), call('z', 'nobody')],
+        usage: { input: 7, output: 3, cacheRead: 2 },
+      },
+      { text: 'second', chunk: 3, usage: { input: 11, output: 2, reasoning: 1 } },
+    ],
+    { tools: [echo('a').tool, echo('b').tool] },
+  )
 
 describe('events', () => {
   it('A28: two runs with equal clock, ids and script give equal events', async () => {
-    const logs = await Promise.all([1, 2].map(async () => {
-      const talk = conversation()
-      await talk.play(mixed(), 'go')
-      return talk.journal.log
-    }))
+    const logs = await Promise.all(
+      [1, 2].map(async () => {
+        const talk = conversation()
+        await talk.play(mixed(), 'go')
+        return talk.journal.log
+      }),
+    )
     expect(logs[0]).toEqual(logs[1])
   })
 
@@ -59,7 +68,8 @@ describe('events', () => {
         async commit(records, expect) {
           const outcome = await journal.commit(records, expect)
           await new Promise((resolve) => setImmediate(resolve))
-          if (outcome.ok) for (let seq = 0; seq < records.filter(({ type }) => type === 'event').length; seq++) stored.add(outcome.firstSeq + seq)
+          if (outcome.ok)
+            for (let seq = 0; seq < records.filter(({ type }) => type === 'event').length; seq++) stored.add(outcome.firstSeq + seq)
           return outcome
         },
       }),
@@ -74,9 +84,15 @@ describe('events', () => {
     const talk = conversation()
     await talk.play(mixed(), 'go')
     const of = (type: string) => talk.journal.log.filter((event) => event.type === type)
-    expect(of('message-start').map((event) => 'messageId' in event && event.messageId)).toEqual(of('message-end').map((event) => 'messageId' in event && event.messageId))
+    expect(of('message-start').map((event) => 'messageId' in event && event.messageId)).toEqual(
+      of('message-end').map((event) => 'messageId' in event && event.messageId),
+    )
     expect(of('tool-execution-start').map((event) => 'toolCallId' in event && event.toolCallId)).toEqual(['x', 'y'])
-    expect(of('tool-execution-end').map((event) => 'toolCallId' in event && event.toolCallId).toSorted()).toEqual(['x', 'y', 'z'])
+    expect(
+      of('tool-execution-end')
+        .map((event) => 'toolCallId' in event && event.toolCallId)
+        .toSorted(),
+    ).toEqual(['x', 'y', 'z'])
     const intents = talk.journal.commits.flat().filter((record) => record.type === 'call' && record.call.state === 'started')
     expect(intents).toHaveLength(2)
   })
@@ -156,7 +172,12 @@ describe('events', () => {
   })
 
   it('A44: the fold adds up usage as the loop does', () => {
-    const samples: Usage[] = [{}, { inputTokens: 1 }, { outputTokens: 2, estimated: true }, { inputTokens: 3, cacheReadTokens: 0, raw: { a: 1 } }]
+    const samples: Usage[] = [
+      {},
+      { inputTokens: 1 },
+      { outputTokens: 2, estimated: true },
+      { inputTokens: 3, cacheReadTokens: 0, raw: { a: 1 } },
+    ]
     for (const a of samples) for (const b of samples) expect(sumUsage(a, b)).toEqual(addUsage(a, b))
   })
 

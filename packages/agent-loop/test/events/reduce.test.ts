@@ -10,7 +10,10 @@ import { remote } from '../support/tools.ts'
 const fold = (events: readonly AgentEvent[], from: RunView = emptyView): RunView => events.reduce<RunView>(reduceEvents, from)
 
 const chatty = defineTool({
-  ...{ name: 'chatty', label: 'Chat', description: 'talks', inputSchema: { type: 'object' } },
+  name: 'chatty',
+  label: 'Chat',
+  description: 'talks',
+  inputSchema: { type: 'object' },
   async *execute() {
     yield 'one '
     yield 'two'
@@ -108,7 +111,13 @@ describe('reduceEvents', () => {
     expect(states).toEqual(['pending', 'running', 'result'])
     const progress = views.map((view) => view.progress[id]).filter((text, place, all) => text !== all[place - 1])
     expect(progress).toEqual(['one ', 'one two', 'three', undefined])
-    expect(toolCallOf(views.at(-1) ?? emptyView, id)).toMatchObject({ label: 'Chat', input: { a: 1 }, attempt: 1, durationMs: 0, result: { details: { lines: 3 } } })
+    expect(toolCallOf(views.at(-1) ?? emptyView, id)).toMatchObject({
+      label: 'Chat',
+      input: { a: 1 },
+      attempt: 1,
+      durationMs: 0,
+      result: { details: { lines: 3 } },
+    })
     expect(views.map((view) => toolCallOf(view, 'r')?.state)).toContain('remote')
   })
 

@@ -18,15 +18,29 @@ const outcomes = {
 
 describe('S215: the status words', () => {
   it('S215: there are nine status words, and every stored status has one', () => {
-    expect(statuses).toEqual(['queued', 'running', 'waiting-for-user', 'waiting-for-subagent', 'waiting-for-retry', 'needs-recovery', 'completed', 'stopped', 'failed'])
+    expect(statuses).toEqual([
+      'queued',
+      'running',
+      'waiting-for-user',
+      'waiting-for-subagent',
+      'waiting-for-retry',
+      'needs-recovery',
+      'completed',
+      'stopped',
+      'failed',
+    ])
     for (const [outcome, word] of Object.entries(outcomes)) expect(statusOf(outcome as TurnStatus, true)).toBe(word)
-    expect((['queued', 'running'] as const).map((status: RunStatus) => [statusOf(status), statusOf(status, true)])).toEqual([['queued', 'waiting-for-retry'], ['running', 'waiting-for-retry']])
+    expect((['queued', 'running'] as const).map((status: RunStatus) => [statusOf(status), statusOf(status, true)])).toEqual([
+      ['queued', 'waiting-for-retry'],
+      ['running', 'waiting-for-retry'],
+    ])
   })
 
   it('S215: a turn is open after a segment unless its status word is that of an end', () => {
     expect(statuses.filter(isEnded)).toEqual(['completed', 'stopped', 'failed'])
     expect(isEnded(undefined)).toBe(false)
-    for (const [outcome, word] of Object.entries(outcomes)) expect(isSuspended(outcome as TurnStatus)).toBe(!['completed', 'stopped', 'failed'].includes(word))
+    for (const [outcome, word] of Object.entries(outcomes))
+      expect(isSuspended(outcome as TurnStatus)).toBe(!['completed', 'stopped', 'failed'].includes(word))
   })
 
   it('S215: a view uses these words, also for how the last segment ended', () => {

@@ -39,13 +39,22 @@ function callPlans(tools: readonly CallPlan['tool'][], acts: readonly ToolAct[] 
     act: fc.constantFrom('return', 'return', 'return', ...acts),
     ms: fc.constantFrom(0, 0, 10, 60),
     id: fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined, freq: 3 }),
-    input: fc.oneof({ weight: 10, arbitrary: fc.constant('right' as const) }, { weight: 1, arbitrary: fc.constantFrom('wrong' as const, 'cut' as const) }),
+    input: fc.oneof(
+      { weight: 10, arbitrary: fc.constant('right' as const) },
+      { weight: 1, arbitrary: fc.constantFrom('wrong' as const, 'cut' as const) },
+    ),
   })
 }
 
 /** Calls that take their time, of tools that must not run at the same time. */
 const crowds = fc.array(
-  fc.record({ tool: fc.constantFrom('single', 'single', 'safe', 'pure', 'once', 'alone'), act: fc.constant('later'), ms: fc.constantFrom(10, 20, 60), id: fc.constant(undefined), input: fc.constant('right') }),
+  fc.record({
+    tool: fc.constantFrom('single', 'single', 'safe', 'pure', 'once', 'alone'),
+    act: fc.constant('later'),
+    ms: fc.constantFrom(10, 20, 60),
+    id: fc.constant(undefined),
+    input: fc.constant('right'),
+  }),
   { minLength: 4, maxLength: 6 },
 )
 
@@ -71,7 +80,11 @@ export function answerPlans(
 }
 
 /** Gives answers in the order of the plan, and then one that ends the turn. Requests for summaries get `summaries`. */
-export function plannedModel(world: World, answers: readonly AnswerPlan[], options: { summaries?: readonly AnswerPlan[]; modelId?: string } = {}): AnyLanguageModel {
+export function plannedModel(
+  world: World,
+  answers: readonly AnswerPlan[],
+  options: { summaries?: readonly AnswerPlan[]; modelId?: string } = {},
+): AnyLanguageModel {
   const { summaries = [], modelId = 'planned' } = options
   const counts = { answers: 0, summaries: 0 }
   const next = (kind: keyof typeof counts): AnswerPlan | undefined => (kind === 'answers' ? answers : summaries)[counts[kind]++]
@@ -94,7 +107,10 @@ export function stepOf(plan: AnswerPlan, name: string): Step {
     ...(reasoning && { reasoning: 'a thought' }),
     ...(said !== '' && { text: said }),
     toolCalls: calls.map((call, place) => callOf(call, `${name}.${place}`)),
-    ...{ chunk, delayMs, deltaDelayMs: delayMs > 0 ? 1 : 0, usage: { input: tokens, output: 5 } },
+    chunk,
+    delayMs,
+    deltaDelayMs: delayMs > 0 ? 1 : 0,
+    usage: { input: tokens, output: 5 },
     ...endings[end],
   }
 }

@@ -123,7 +123,10 @@ function checkRefusal(world: World, before: JournalState, after: JournalState, {
 function checkResult(world: World, store: Store, before: JournalState, after: JournalState, result: AgentResult): void {
   const view = store.view()
   const same = (what: string, told: unknown, folded: unknown): void =>
-    world.claim(isDeepStrictEqual(plain(told), plain(folded)), `A45: ${what} is ${JSON.stringify(told)} and ${JSON.stringify(folded)} in the log`)
+    world.claim(
+      isDeepStrictEqual(plain(told), plain(folded)),
+      `A45: ${what} is ${JSON.stringify(told)} and ${JSON.stringify(folded)} in the log`,
+    )
   // Repeated answers change nothing. They say nothing about a turn that a process has left in its middle.
   if (after.seq === before.seq && (result.reason === 'handled' || view.outcome === undefined)) return
   same('status', result.status, view.outcome)

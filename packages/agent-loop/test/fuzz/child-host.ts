@@ -4,7 +4,23 @@ import type { AgentInput, ChildHost, ChildOutcome, ChildRequest } from '../../sr
 import { aborted } from './function-streams.ts'
 import type { World } from './world.ts'
 
-const hostActs = ['end', 'end', 'later', 'fail', 'limit', 'launch', 'wait', 'wait-below', 'ask', 'ask-and-wait', 'reject', 'throw', 'hang', 'deaf', 'fenced'] as const
+const hostActs = [
+  'end',
+  'end',
+  'later',
+  'fail',
+  'limit',
+  'launch',
+  'wait',
+  'wait-below',
+  'ask',
+  'ask-and-wait',
+  'reject',
+  'throw',
+  'hang',
+  'deaf',
+  'fenced',
+] as const
 type HostAct = (typeof hostActs)[number]
 
 /** The plan of a journal that runs subagents in its own way. */
@@ -16,8 +32,12 @@ export interface HostPlan {
 }
 
 export const hostPlan: fc.Arbitrary<HostPlan> = fc.record({
-  ...{ sessionKeys: fc.boolean(), background: fc.boolean() },
-  children: fc.array(fc.record({ act: fc.constantFrom(...hostActs), asks: fc.integer({ min: 1, max: 2 }) }), { minLength: 1, maxLength: 6 }),
+  sessionKeys: fc.boolean(),
+  background: fc.boolean(),
+  children: fc.array(fc.record({ act: fc.constantFrom(...hostActs), asks: fc.integer({ min: 1, max: 2 }) }), {
+    minLength: 1,
+    maxLength: 6,
+  }),
 })
 
 export function hostStandsStill({ children }: HostPlan): boolean {
@@ -36,7 +56,8 @@ interface Hosted {
 export function plannedHost(world: World, { sessionKeys, background, children }: HostPlan): ChildHost {
   const hosted = new Map<string, Hosted>()
   return {
-    ...{ sessionKeys, background },
+    sessionKeys,
+    background,
     start(request) {
       world.signals.add(request.abortSignal)
       world.beat()
@@ -50,7 +71,12 @@ export function plannedHost(world: World, { sessionKeys, background, children }:
   }
 }
 
-function checkRequest(world: World, request: ChildRequest, offers: Pick<HostPlan, 'sessionKeys' | 'background'>, known: Hosted | undefined): void {
+function checkRequest(
+  world: World,
+  request: ChildRequest,
+  offers: Pick<HostPlan, 'sessionKeys' | 'background'>,
+  known: Hosted | undefined,
+): void {
   const { agent, key, input, toolCallId, runId, background, sessionKey } = request
   world.claim(agent === 'helper' && key === `${runId}/${toolCallId}`, `A164: ${key} is not the key of ${toolCallId} of ${runId}`)
   world.claim(!known || JSON.stringify(known.input) === JSON.stringify(input), `A173: ${key} comes again with another input`)
@@ -76,7 +102,8 @@ const acts: Readonly<Record<HostAct, Act>> = {
     await world.sleep(30)
     return ended(request, 'completed')
   },
-  fail: (_world, request) => ({ ...ended(request, 'error'), error: { code: 'journal-failed', message: 'it could not be stored' } }) as ChildOutcome,
+  fail: (_world, request) =>
+    ({ ...ended(request, 'error'), error: { code: 'journal-failed', message: 'it could not be stored' } }) as ChildOutcome,
   limit: (_world, request) => ended(request, 'limit'),
   launch: (_world, { key }) => ({ kind: 'launched', childRunId: `hosted/${key}`, taskId: 'a task' }),
   wait: (_world, request) => pending(request, { calls: true }),
@@ -94,7 +121,14 @@ const acts: Readonly<Record<HostAct, Act>> = {
 }
 
 function ended({ key }: ChildRequest, status: 'completed' | 'aborted' | 'error' | 'limit'): ChildOutcome {
-  return { kind: 'ended', childRunId: `hosted/${key}`, status, text: 'so it is', steps: 2, usage: { inputTokens: 7, outputTokens: 2, totalTokens: 9 } }
+  return {
+    kind: 'ended',
+    childRunId: `hosted/${key}`,
+    status,
+    text: 'so it is',
+    steps: 2,
+    usage: { inputTokens: 7, outputTokens: 2, totalTokens: 9 },
+  }
 }
 
 interface Waiting {
@@ -107,7 +141,8 @@ interface Waiting {
 function pending({ key }: ChildRequest, { calls, asks, path = [], agent = [] }: Waiting): ChildOutcome {
   const call = (toolCallId: string) => ({ toolCallId, toolName: 'far', input: {}, path, agent })
   return {
-    ...{ kind: 'pending', childRunId: `hosted/${key}` },
+    kind: 'pending',
+    childRunId: `hosted/${key}`,
     pendingToolCalls: calls ? [call(`far/${key}`)] : [],
     pendingApprovals: asks ? [{ ...call(`asked/${key}`), approvalId: `approval/${key}`, inputHash: 'hash' }] : [],
   }

@@ -23,16 +23,33 @@ export function crashAgent(world: World, store: Store, plan: CrashPlan, executio
   })
   const { onUnknownOutcome } = plan
   const tools = crashTools(executions)
-  const helper = defineAgent({ name: 'helper', description: 'helps', model: childModel(world, plan), tools, onUnknownOutcome, guardrails: [countsNothing] })
+  const helper = defineAgent({
+    name: 'helper',
+    description: 'helps',
+    model: childModel(world, plan),
+    tools,
+    onUnknownOutcome,
+    guardrails: [countsNothing],
+  })
   return defineAgent({
-    ...{ name: 'planned', model: 'test:main', models, tools, subagents: [helper], onUnknownOutcome },
-    ...(plan.fallback && { fallback: [modelOf(world, store, { ...plan, turns: plan.turns.map((steps) => steps.map((each) => ({ ...each, fails: 0 }))) })] }),
+    name: 'planned',
+    model: 'test:main',
+    models,
+    tools,
+    subagents: [helper],
+    onUnknownOutcome,
+    ...(plan.fallback && {
+      fallback: [modelOf(world, store, { ...plan, turns: plan.turns.map((steps) => steps.map((each) => ({ ...each, fails: 0 }))) })],
+    }),
     retry: { maxRetries: plan.fallback ? 1 : 2, baseDelayMs: 10, jitter: 0 },
     compaction: plan.compacts && { reserveTokens: 300, keepRecentTokens: 5 },
     runtimeParams: { maxTokens: 200 },
     limits: { onBudget: 'ask', ...(plan.maxTotalTokens !== undefined && { maxTotalTokens: plan.maxTotalTokens }) },
     extensions: [keeper, ...extensionsOf(store, plan)],
-    guardrails: [countsNothing, ...(plan.guards ? [{ name: 'looks', beforeCall: () => undefined, afterCall: () => undefined, onTurnEnd: () => undefined }] : [])],
+    guardrails: [
+      countsNothing,
+      ...(plan.guards ? [{ name: 'looks', beforeCall: () => undefined, afterCall: () => undefined, onTurnEnd: () => undefined }] : []),
+    ],
     ...functionsOf(plan),
   })
 }
@@ -81,7 +98,9 @@ function childModel(world: World, { child }: CrashPlan): ScriptedModel {
       const task = JSON.stringify(prompt.find(({ role }) => role === 'user')).match(/m\d+-\d+/)?.[0] ?? ''
       const place = prompt.filter(({ role }) => role === 'assistant').length
       const calls = child[place] ?? []
-      return calls.length > 0 ? { toolCalls: calls.map((tool, index) => callOf(tool, `${task}c${place}-${index}`)) } : { text: 'the child is done' }
+      return calls.length > 0
+        ? { toolCalls: calls.map((tool, index) => callOf(tool, `${task}c${place}-${index}`)) }
+        : { text: 'the child is done' }
     },
     { modelId: 'child', clock: world.clock.world },
   )
@@ -104,7 +123,8 @@ function crashTools(executions: Executions): readonly Tool[] {
     defineTool({ ...named('safe'), effect: 'idempotent', execute }),
     defineTool({ ...named('once'), execute }),
     defineTool({
-      ...{ ...named('sure'), execute },
+      ...named('sure'),
+      execute,
       reconcile: (_input, { toolCallId }) =>
         Promise.resolve(executions.has(toolCallId) ? { happened: true, result: `${toolCallId} ran` } : { happened: false }),
     }),

@@ -24,7 +24,10 @@ export async function live(plan: CrashPlan, deaths: readonly RoundPlan['death'][
   giveInputs(store, plan)
   const executions: Executions = new Map()
   const agent = crashAgent(world, store, plan, executions)
-  const options = { ids: fakeIds(), ...(plan.inPlace && { onApproval: (request: ApprovalRequest) => Promise.resolve(decisionOn(request)) }) }
+  const options = {
+    ids: fakeIds(),
+    ...(plan.inPlace && { onApproval: (request: ApprovalRequest) => Promise.resolve(decisionOn(request)) }),
+  }
   const left = [...deaths]
   let commits = 0
   let latest: AgentResult | undefined
@@ -61,7 +64,9 @@ function giveInputs(store: Store, plan: CrashPlan): void {
 /** Returns a few answers at a time, and the same ones if they are asked for again. */
 function answersTo({ answers }: CrashPlan, latest: AgentResult | undefined): AgentInput | undefined {
   if (!latest) return undefined
-  const toolResults = latest.pendingToolCalls.slice(0, answers).map(({ toolCallId, path }) => ({ toolCallId, path, output: `${toolCallId} answered` }))
+  const toolResults = latest.pendingToolCalls
+    .slice(0, answers)
+    .map(({ toolCallId, path }) => ({ toolCallId, path, output: `${toolCallId} answered` }))
   return { toolResults, approvals: latest.pendingApprovals.slice(0, answers - toolResults.length).map(decisionOn) }
 }
 

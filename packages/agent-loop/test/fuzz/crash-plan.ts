@@ -1,7 +1,20 @@
 import fc from 'fast-check'
 
 /** Tools for which it is known how a crash may change their calls. */
-export const crashTools = ['pure', 'safe', 'once', 'sure', 'alone', 'far', 'asked', 'bad', 'quit', 'kept', 'made-up', 'delegate_to_helper'] as const
+export const crashTools = [
+  'pure',
+  'safe',
+  'once',
+  'sure',
+  'alone',
+  'far',
+  'asked',
+  'bad',
+  'quit',
+  'kept',
+  'made-up',
+  'delegate_to_helper',
+] as const
 export type CrashTool = (typeof crashTools)[number]
 
 export interface CrashStep {
@@ -35,12 +48,14 @@ export interface CrashPlan {
   readonly latencyMs: number
 }
 
-const step = (calls: fc.Arbitrary<CrashStep['calls']>): fc.Arbitrary<CrashStep> => fc.record({
-  ...{ text: fc.boolean(), calls },
-  fails: fc.constantFrom(0, 0, 0, 1, 2),
-  tokens: fc.constantFrom(10, 10, 1_400),
-  input: fc.constantFrom(undefined, undefined, 'steer', 'overlay'),
-})
+const step = (calls: fc.Arbitrary<CrashStep['calls']>): fc.Arbitrary<CrashStep> =>
+  fc.record({
+    text: fc.boolean(),
+    calls,
+    fails: fc.constantFrom(0, 0, 0, 1, 2),
+    tokens: fc.constantFrom(10, 10, 1_400),
+    input: fc.constantFrom(undefined, undefined, 'steer', 'overlay'),
+  })
 
 const asking = step(fc.array(fc.constantFrom(...crashTools), { minLength: 1, maxLength: 3 }))
 const last = step(fc.constant([]))
@@ -52,10 +67,9 @@ export const crashPlan: fc.Arbitrary<CrashPlan> = fc.record({
   inPlace: fc.boolean(),
   answers: fc.integer({ min: 1, max: 2 }),
   followsUp: fc.boolean(),
-  hooks: fc.uniqueArray(
-    fc.constantFrom('onStepStart', 'onStepEnd', 'afterModelCall', 'onToolResult', 'onAgentEnd', 'transformContext'),
-    { maxLength: 2 },
-  ),
+  hooks: fc.uniqueArray(fc.constantFrom('onStepStart', 'onStepEnd', 'afterModelCall', 'onToolResult', 'onAgentEnd', 'transformContext'), {
+    maxLength: 2,
+  }),
   guards: fc.boolean(),
   asks: fc.uniqueArray(fc.constantFrom('prepareStep', 'stopWhen', 'ephemeral', 'instructions'), { maxLength: 2 }),
   compacts: fc.boolean(),

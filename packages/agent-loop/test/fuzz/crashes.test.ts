@@ -23,7 +23,15 @@ const rich: CrashPlan = {
     ],
   ],
   child: [['once', 'far', 'asked']],
-  ...{ inPlace: false, answers: 2, followsUp: true, guards: true, compacts: true, maxTotalTokens: 2_000, fallback: true, onUnknownOutcome: 'tell-model', latencyMs: 0 },
+  inPlace: false,
+  answers: 2,
+  followsUp: true,
+  guards: true,
+  compacts: true,
+  maxTotalTokens: 2_000,
+  fallback: true,
+  onUnknownOutcome: 'tell-model',
+  latencyMs: 0,
   hooks: ['onToolResult'],
   asks: ['stopWhen', 'ephemeral'],
 }
@@ -59,7 +67,10 @@ describe('crashes', () => {
   })
 
   it('A171–A175: so does any other conversation', async () => {
-    await fc.assert(fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))), randomRuns(6, 300))
+    await fc.assert(
+      fc.asyncProperty(crashPlan, async (plan) => void (await explore(plan))),
+      randomRuns(6, 300),
+    )
   })
 
   it('A171–A175: also when several processes die one after the other', async () => {

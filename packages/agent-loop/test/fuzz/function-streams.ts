@@ -67,7 +67,11 @@ function endOf(act: StreamAct, message: AssistantMessage): AssistantMessage {
 function eventsOf(part: AssistantMessage['content'][number], index: number): MessageEvent[] {
   if (part.type === 'text' || part.type === 'reasoning') {
     const { type, text } = part
-    return [{ type: `${type}-start`, index }, { type: `${type}-delta`, index, delta: text }, { type: `${type}-end`, index, text }]
+    return [
+      { type: `${type}-start`, index },
+      { type: `${type}-delta`, index, delta: text },
+      { type: `${type}-end`, index, text },
+    ]
   }
   if (part.type !== 'tool-call') return []
   const { toolCallId, toolName, input } = part

@@ -29,9 +29,13 @@ export interface FunctionPlan {
 }
 
 export const functionPlan: fc.Arbitrary<FunctionPlan> = fc.record({
-  act: fc.oneof({ weight: 6, arbitrary: fc.constantFrom<FunctionAct>(...goodActs) }, { weight: 4, arbitrary: fc.constantFrom<FunctionAct>(...badActs) }),
+  act: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom<FunctionAct>(...goodActs) },
+    { weight: 4, arbitrary: fc.constantFrom<FunctionAct>(...badActs) },
+  ),
   answers: fc.tuple(answerPlans(), answerPlans(), answerPlans()),
-  ...{ brings: fc.boolean(), counts: fc.boolean() },
+  brings: fc.boolean(),
+  counts: fc.boolean(),
   stream: fc.constantFrom(...streamActs),
   nonsense: fc.nat({ max: nonsenseCount - 1 }),
 })
@@ -72,7 +76,16 @@ const acts: Readonly<Record<FunctionAct, (asked: Asked) => Returned>> = {
   'deaf-stream': (asked) => scriptedStream(asked, undefined),
   'own-stream': ({ world, plan, request: { abortSignal }, name }) => {
     const [answer] = plan.answers
-    const message = { ...assistantOf(plan, answer, name), id: 'own', provider: 'own', modelId: 'own', usage: {}, stopReason: 'stop', at: plan.nonsense, timing: { totalMs: 0 } }
+    const message = {
+      ...assistantOf(plan, answer, name),
+      id: 'own',
+      provider: 'own',
+      modelId: 'own',
+      usage: {},
+      stopReason: 'stop',
+      at: plan.nonsense,
+      timing: { totalMs: 0 },
+    }
     return ownStream({ world, act: plan.stream, message: message as AssistantMessage, abortSignal, delayMs: answer.delayMs })
   },
   nonsense: ({ plan }) => (plan.counts ? Promise.resolve(nonsense(plan.nonsense)) : nonsense(plan.nonsense)) as never,
@@ -100,11 +113,15 @@ function scriptedStream({ world, plan, request: { messages }, name }: Asked, abo
 function messagesOf({ world, plan, name }: Asked, count: number): readonly ModelFunctionMessage[] {
   return plan.answers.slice(0, count).flatMap((answer, place) => {
     const message = assistantOf(plan, answer, `${name}-${place}`)
-    const calls = typeof message.content === 'string' ? [] : message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+    const calls =
+      typeof message.content === 'string' ? [] : message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
     const brought = plan.brings ? calls.filter((_id, index) => index % 2 === 0) : []
     // Repeated ids are changed, and then name other calls.
     for (const id of brought) if (id.startsWith('c-')) world.brought.add(id)
-    return [message, ...brought.map((toolCallId) => ({ role: 'tool-result' as const, toolCallId, output: { type: 'text' as const, value: 'by itself' } }))]
+    return [
+      message,
+      ...brought.map((toolCallId) => ({ role: 'tool-result' as const, toolCallId, output: { type: 'text' as const, value: 'by itself' } })),
+    ]
   })
 }
 
@@ -115,10 +132,16 @@ function assistantOf({ counts }: FunctionPlan, { reasoning, text, calls, end, to
   const content: readonly AssistantMessage['content'][number][] = [
     ...(reasoning ? [{ type: 'reasoning' as const, text: 'a thought' }] : []),
     ...(text === '' && calls.length > 0 ? [] : [{ type: 'text' as const, text: text || 'so' }]),
-    ...[...named].map(([toolCallId, call]) => ({ type: 'tool-call' as const, toolCallId, toolName: call.tool, input: inputOf(call, name) })),
+    ...[...named].map(([toolCallId, call]) => ({
+      type: 'tool-call' as const,
+      toolCallId,
+      toolName: call.tool,
+      input: inputOf(call, name),
+    })),
   ]
   return {
-    ...{ role: 'assistant', content },
+    role: 'assistant',
+    content,
     ...(counts && { usage: { inputTokens: tokens, outputTokens: 5, totalTokens: tokens + 5 } }),
     ...ends[end],
   }
@@ -129,6 +152,9 @@ const ends: Readonly<Partial<Record<AnswerPlan['end'], Partial<Assistant>>>> = {
   paused: { paused: true },
   busy: { stopReason: 'error', error: { kind: 'overloaded', retryable: true, phase: 'before-output', message: 'busy' } as never },
   forbidden: { stopReason: 'error' },
-  'too-long': { stopReason: 'error', error: { kind: 'context-overflow', retryable: false, phase: 'before-output', message: 'too long' } as never },
+  'too-long': {
+    stopReason: 'error',
+    error: { kind: 'context-overflow', retryable: false, phase: 'before-output', message: 'too long' } as never,
+  },
   silent: { stopReason: 'aborted' },
 }

@@ -3,8 +3,28 @@ import type { Extension, ExtensionContext, Guardrail, GuardrailContext, Hooks } 
 import type { World } from './world.ts'
 
 export const hookNames = [
-  ...['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'onModelRequest', 'afterModelCall'],
-  ...['onToolCall', 'onToolResult', 'onToolSettled', 'beforeCompaction', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint'],
+  ...[
+    'onInput',
+    'beforeAgentStart',
+    'onTurnStart',
+    'transformContext',
+    'onStepStart',
+    'onStepEnd',
+    'beforeModelCall',
+    'onModelRequest',
+    'afterModelCall',
+  ],
+  ...[
+    'onToolCall',
+    'onToolResult',
+    'onToolSettled',
+    'beforeCompaction',
+    'afterCompaction',
+    'onRetryStart',
+    'onRetryEnd',
+    'onAgentEnd',
+    'onSavePoint',
+  ],
   ...['onSettled', 'onEvent'],
 ] as const satisfies readonly (keyof Hooks)[]
 export type HookName = (typeof hookNames)[number]
@@ -50,7 +70,8 @@ export const extensionPlan: fc.Arbitrary<ExtensionPlan> = fc.record({
 })
 
 export const guardrailPlan: fc.Arbitrary<GuardrailPlan> = fc.record({
-  ...{ beforeCall: guardAct, afterCall: guardAct },
+  beforeCall: guardAct,
+  afterCall: guardAct,
   onTurn: fc.constantFrom(undefined, undefined, 'throw', 'hang'),
   onError: fc.constantFrom('block', 'allow'),
 })
@@ -97,16 +118,44 @@ function say(hook: HookName, number: number): unknown {
 }
 
 const sayings: Readonly<Partial<Record<HookName, readonly unknown[]>>> = {
-  onInput: [{ action: 'transform', input: 'transformed' }, { action: 'handled', reply: 'handled' }, { action: 'continue' }, { action: 'transform', input: [] }],
+  onInput: [
+    { action: 'transform', input: 'transformed' },
+    { action: 'handled', reply: 'handled' },
+    { action: 'continue' },
+    { action: 'transform', input: [] },
+  ],
   beforeAgentStart: [{ instructions: 'other instructions' }, { append: ['appended', 'twice'] }, { append: [{ type: 'nothing' }] }],
   transformContext: [{ messages: [{ role: 'user', content: 'only this' }] }, { messages: [] }, { messages: 'none' }],
-  beforeModelCall: [{ activeTools: ['pure', 'far'] }, { activeTools: [] }, { runtimeParams: { maxTokens: 100 } }, { toolChoice: 'none' }, { shownTools: ['pure'] }],
-  onToolCall: [
-    ...[{ action: 'modify', input: { act: 'json', ms: 0 } }, { action: 'modify', input: 'wrong' }, { action: 'reject-and-continue', message: 'no' }],
-    ...[{ action: 'synthesize', output: { made: 'up' }, details: 1 }, { action: 'error', message: 'never' }],
+  beforeModelCall: [
+    { activeTools: ['pure', 'far'] },
+    { activeTools: [] },
+    { runtimeParams: { maxTokens: 100 } },
+    { toolChoice: 'none' },
+    { shownTools: ['pure'] },
   ],
-  onToolResult: [{ output: 'patched' }, { isError: true }, { terminate: true }, { status: 'error', output: { bad: true } }, { status: 'result', details: { d: 1 } }],
-  beforeCompaction: [{ cancel: true, reason: 'not now' }, { instructions: 'look closely' }, { compaction: { summary: 'mine', firstKeptMessageId: 'nowhere' } }],
+  onToolCall: [
+    ...[
+      { action: 'modify', input: { act: 'json', ms: 0 } },
+      { action: 'modify', input: 'wrong' },
+      { action: 'reject-and-continue', message: 'no' },
+    ],
+    ...[
+      { action: 'synthesize', output: { made: 'up' }, details: 1 },
+      { action: 'error', message: 'never' },
+    ],
+  ],
+  onToolResult: [
+    { output: 'patched' },
+    { isError: true },
+    { terminate: true },
+    { status: 'error', output: { bad: true } },
+    { status: 'result', details: { d: 1 } },
+  ],
+  beforeCompaction: [
+    { cancel: true, reason: 'not now' },
+    { instructions: 'look closely' },
+    { compaction: { summary: 'mine', firstKeptMessageId: 'nowhere' } },
+  ],
 }
 
 export function plannedGuardrail(world: World, { beforeCall, afterCall, onTurn, onError }: GuardrailPlan): Guardrail {
@@ -119,7 +168,8 @@ export function plannedGuardrail(world: World, { beforeCall, afterCall, onTurn, 
     return (action && { action: action === 'wrong' ? 'dance' : action, reason: 'the guardrail says so' }) as never
   }
   return world.loop.defineGuardrail({
-    ...{ name: 'planned', onError },
+    name: 'planned',
+    onError,
     ...(beforeCall && { beforeCall: (_call, context) => decide(beforeCall, context) }),
     ...(afterCall && { afterCall: (_call, _result, context) => decide(afterCall, context) }),
     ...(onTurn && { onTurnStart: (context) => decide(onTurn, context), onTurnEnd: (context) => decide(onTurn, context) }),

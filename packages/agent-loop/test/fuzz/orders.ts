@@ -1,4 +1,12 @@
-import type { AgentInput, AgentResult, ApprovalDecision, ApprovalRequest, JournalState, PendingToolCall, SubmittedResult } from '../../src/index.ts'
+import type {
+  AgentInput,
+  AgentResult,
+  ApprovalDecision,
+  ApprovalRequest,
+  JournalState,
+  PendingToolCall,
+  SubmittedResult,
+} from '../../src/index.ts'
 import type { RoundPlan } from './scenarios.ts'
 import type { Store } from './tested-journal.ts'
 import type { World } from './world.ts'
@@ -27,7 +35,10 @@ export function nextOrder(world: World, store: Standing, plan: RoundPlan, state:
     case 'stop':
       return { input: undefined, stops: true }
     case 'wrong':
-      return { input: { toolResults: [{ toolCallId: 'nobody', output: 'x' }], approvals: [{ approvalId: 'nothing', decision: 'deny' }] }, refused: true }
+      return {
+        input: { toolResults: [{ toolCallId: 'nobody', output: 'x' }], approvals: [{ approvalId: 'nothing', decision: 'deny' }] },
+        refused: true,
+      }
     case 'wait':
       return { input: undefined }
     case 'again':
@@ -47,7 +58,8 @@ function newTurn(world: World, { queue, waiting, answered }: Standing, { answer 
   if (answer === 'again' && answered !== undefined) return { input: answered }
   const queued = queue.shift()
   if (queued !== undefined) return { input: queued }
-  if (answer === 'wait' || answer === 'stop') return waiting.some(({ source }) => source !== 'overlay') ? { input: undefined } : { input: undefined, refused: true }
+  if (answer === 'wait' || answer === 'stop')
+    return waiting.some(({ source }) => source !== 'overlay') ? { input: undefined } : { input: undefined, refused: true }
   return { input: world.name('user') }
 }
 
@@ -55,7 +67,9 @@ function answersTo(plan: RoundPlan, { pendingToolCalls, pendingApprovals }: Agen
   const toolResults = pendingToolCalls.map((pending, place) => resultFor(pending, plan.answer === 'mixed' ? place : 0))
   const approvals = pendingApprovals.map((request) => decisionOn(request, plan))
   if (plan.answer !== 'first') return { toolResults, approvals }
-  return toolResults.length > 0 ? { toolResults: toolResults.slice(0, 1), approvals: [] } : { toolResults: [], approvals: approvals.slice(0, 1) }
+  return toolResults.length > 0
+    ? { toolResults: toolResults.slice(0, 1), approvals: [] }
+    : { toolResults: [], approvals: approvals.slice(0, 1) }
 }
 
 /** Removes what a host's subagents wait for: it is answered through the host. */
@@ -75,7 +89,16 @@ function resultFor({ toolCallId, path, unknown }: PendingToolCall, kind: number)
   return { toolCallId, path, output: { answered: true }, details: [1] }
 }
 
-export function decisionOn({ approvalId, inputHash, about }: ApprovalRequest, { approve, edits }: Pick<RoundPlan, 'approve' | 'edits'>): ApprovalDecision {
+export function decisionOn(
+  { approvalId, inputHash, about }: ApprovalRequest,
+  { approve, edits }: Pick<RoundPlan, 'approve' | 'edits'>,
+): ApprovalDecision {
   if (!approve) return { approvalId, inputHash, decision: 'deny', reason: 'rather not' }
-  return { approvalId, inputHash, decision: 'approve', by: 'somebody', ...(edits && { input: about === 'budget' ? { tokens: 3_000 } : { act: 'return', ms: 0 } }) }
+  return {
+    approvalId,
+    inputHash,
+    decision: 'approve',
+    by: 'somebody',
+    ...(edits && { input: about === 'budget' ? { tokens: 3_000 } : { act: 'return', ms: 0 } }),
+  }
 }

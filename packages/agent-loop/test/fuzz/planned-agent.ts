@@ -26,11 +26,28 @@ export function plannedAgent(world: World, plan: AgentPlan): Agent {
   const { functions } = plan
   const child = functions ? plannedFunction(world, functions.child, 'child') : plannedModel(world, plan.child, { modelId: 'child' })
   const helper = defineAgent({
-    ...{ name: 'helper', description: 'helps', model: child, tools, runtimeParams: { maxTokens: 200 } },
-    ...{ retry: { maxRetries: 1, baseDelayMs: 10, jitter: 0 }, limits: { maxSteps: 3 }, abortGraceMs: 100, onUnknownOutcome },
+    name: 'helper',
+    description: 'helps',
+    model: child,
+    tools,
+    runtimeParams: { maxTokens: 200 },
+    retry: { maxRetries: 1, baseDelayMs: 10, jitter: 0 },
+    limits: { maxSteps: 3 },
+    abortGraceMs: 100,
+    onUnknownOutcome,
   })
   return defineAgent({
-    ...{ name: 'planned', model: functions ? plannedFunction(world, functions.main, 'main') : 'test:main', models, tools, subagents: [helper], limits, onFailedTurn, onUnknownOutcome, steering, abortGraceMs, toolConcurrency },
+    name: 'planned',
+    model: functions ? plannedFunction(world, functions.main, 'main') : 'test:main',
+    models,
+    tools,
+    subagents: [helper],
+    limits,
+    onFailedTurn,
+    onUnknownOutcome,
+    steering,
+    abortGraceMs,
+    toolConcurrency,
     ...(other && { fallback: [other] }),
     retry: { maxRetries: retries, baseDelayMs: 10, jitter: 0, rewind },
     compaction: plan.compacts && { reserveTokens: 300, keepRecentTokens: 5 },
@@ -46,7 +63,9 @@ function functionsOf(world: World, plan: AgentPlan): Partial<AgentOptions> {
   const patches = { few: { activeTools: ['pure', 'once', 'far'] }, wrong: { dance: true } as never, look: undefined }
   return {
     instructions:
-      instructions === 'text' ? 'be brief' : { throw: broken, hang: never, slow: () => world.sleep(10).then(() => 'be slow') }[instructions],
+      instructions === 'text'
+        ? 'be brief'
+        : { throw: broken, hang: never, slow: () => world.sleep(10).then(() => 'be slow') }[instructions],
     ...(prepareStep !== 'none' && {
       prepareStep: prepareStep === 'throw' ? broken : prepareStep === 'hang' ? never : () => patches[prepareStep],
     }),
@@ -63,6 +82,9 @@ function functionsOf(world: World, plan: AgentPlan): Partial<AgentOptions> {
 export function mayStandStill({ prepareStep, stopWhen, answers, child, functions }: AgentPlan): boolean {
   const isDeaf = [...answers, ...child].some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf'))
   const asked = [...(functions?.main ?? []), ...(functions?.child ?? [])]
-  const isSilent = asked.some((plan) => functionStandsStill(plan) || plan.answers.some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf')))
+  const isSilent = asked.some(
+    (plan) =>
+      functionStandsStill(plan) || plan.answers.some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf')),
+  )
   return prepareStep === 'hang' || stopWhen === 'hang' || isDeaf || isSilent
 }

@@ -34,8 +34,13 @@ export async function play(process: Process, { input, stops, cancels }: Order): 
   const writer = store.open(plan.death, signals.journal.signal)
   const run = agent.run(input, {
     ...process.options,
-    ...{ journal: writer.journal, clock: world.clock.tested, random: () => 0.5, abortSignal: signals.own.signal },
-    ...{ mode: plan.mode, onBreak: plan.driver.onBreak, onInputWhilePending: cancels ? 'cancel' : 'refuse' },
+    journal: writer.journal,
+    clock: world.clock.tested,
+    random: () => 0.5,
+    abortSignal: signals.own.signal,
+    mode: plan.mode,
+    onBreak: plan.driver.onBreak,
+    onInputWhilePending: cancels ? 'cancel' : 'refuse',
     ...approvalsOf(world, plan),
   })
   // The first reader drives a synchronized run.
@@ -67,7 +72,11 @@ function readersOf(world: World, { mode, driver }: RoundPlan, run: AgentRun): Re
   const leavesBehind = mode === 'live' ? undefined : driver.leavesBehind
   const leaving = { leavesBehind, onLeave: () => void (driver.onBreak === 'abort' && world.stop('stop', () => undefined)) }
   const first = read(world, run, events, { pauseMs: driver.pauseMs, ...leaving })
-  const readers = [first, read(world, run.events(), [], { pauseMs: 7 }), read(world, run.events({ deltas: false }), [], { leavesBehind: 3 })]
+  const readers = [
+    first,
+    read(world, run.events(), [], { pauseMs: 7 }),
+    read(world, run.events({ deltas: false }), [], { leavesBehind: 3 }),
+  ]
   return { events, readers }
 }
 
@@ -87,7 +96,12 @@ async function read(
   }
 }
 
-function disturb({ world, store }: Process, run: AgentRun, signals: Record<'own' | 'journal', AbortController>, { kind }: Disturbance): void {
+function disturb(
+  { world, store }: Process,
+  run: AgentRun,
+  signals: Record<'own' | 'journal', AbortController>,
+  { kind }: Disturbance,
+): void {
   switch (kind) {
     case 'abort':
       return world.stop('stop', () => run.abort('enough'))

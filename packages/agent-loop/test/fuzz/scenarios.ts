@@ -50,7 +50,14 @@ export interface AgentPlan {
   readonly onFailedTurn: 'keep' | 'rewind'
   readonly onUnknownOutcome: 'stop' | 'tell-model'
   readonly compacts: boolean
-  readonly limits: { readonly maxSteps: number; readonly maxDepth?: number; readonly maxToolCalls?: number; readonly maxTotalTokens?: number; readonly maxDurationMs?: number; readonly onBudget?: 'end' | 'ask' }
+  readonly limits: {
+    readonly maxSteps: number
+    readonly maxDepth?: number
+    readonly maxToolCalls?: number
+    readonly maxTotalTokens?: number
+    readonly maxDurationMs?: number
+    readonly onBudget?: 'end' | 'ask'
+  }
   readonly steering: 'all' | 'one-at-a-time'
   readonly abortGraceMs: number
   readonly toolConcurrency: number
@@ -102,7 +109,10 @@ function agentPlans(breaks: boolean, emphasis: Emphasis): fc.Arbitrary<AgentPlan
     answers: fc.array(answersFor(emphasis), { minLength: 1, maxLength: 6 }),
     summaries: fc.array(answerPlans(['nobody'], 0), { maxLength: 2 }),
     child: fc.array(answerPlans(['pure', 'once', 'far', 'asked'], 2), { maxLength: 4 }),
-    functions: sometimes(emphasis.functions, fc.record({ main: fc.array(functionPlan, { minLength: 1, maxLength: 4 }), child: fc.array(functionPlan, { maxLength: 2 }) })),
+    functions: sometimes(
+      emphasis.functions,
+      fc.record({ main: fc.array(functionPlan, { minLength: 1, maxLength: 4 }), child: fc.array(functionPlan, { maxLength: 2 }) }),
+    ),
     fallback: fc.option(fc.array(answerPlans(), { maxLength: 2 }), { nil: undefined, freq: 2 }),
     extensions: breaks ? fc.array(extensionPlan, { minLength: 1, maxLength: 2 }) : fc.constant([]),
     guardrail: breaks ? fc.option(guardrailPlan, { nil: undefined, freq: 2 }) : fc.constant(undefined),
@@ -123,7 +133,17 @@ function agentPlans(breaks: boolean, emphasis: Emphasis): fc.Arbitrary<AgentPlan
 }
 
 function answersFor({ sideWork, host, budget }: Emphasis): fc.Arbitrary<AnswerPlan> {
-  if (sideWork) return answerPlans(['pure', 'once', 'alone', 'timed', 'far', 'delegate_to_helper'], 3, ['spawn', 'spawn', 'spawn-two', 'spawn-briefly', 'spawn-freely', 'later', 'hang', 'quit'])
+  if (sideWork)
+    return answerPlans(['pure', 'once', 'alone', 'timed', 'far', 'delegate_to_helper'], 3, [
+      'spawn',
+      'spawn',
+      'spawn-two',
+      'spawn-briefly',
+      'spawn-freely',
+      'later',
+      'hang',
+      'quit',
+    ])
   return host || budget ? answerPlans(['delegate_to_helper', 'delegate_to_helper', 'pure', 'far', 'asked'], 3) : answerPlans()
 }
 
@@ -138,13 +158,17 @@ const limitPlan: fc.Arbitrary<AgentPlan['limits']> = fc.record(
   { requiredKeys: ['maxSteps'] },
 )
 
-const journalPlans = ({ host }: Emphasis): fc.Arbitrary<JournalPlan> => fc.record({
-  latencyMs: usually(8, 0, 5),
-  inputs: fc.oneof(fc.constant([]), fc.array(fc.record({ source: fc.constantFrom('steer', 'notify', 'overlay'), after: moments }), { maxLength: 3 })),
-  enqueues: usually(8, false, true),
-  schedulesCompaction: usually(8, false, true),
-  host: sometimes(host, hostPlan),
-})
+const journalPlans = ({ host }: Emphasis): fc.Arbitrary<JournalPlan> =>
+  fc.record({
+    latencyMs: usually(8, 0, 5),
+    inputs: fc.oneof(
+      fc.constant([]),
+      fc.array(fc.record({ source: fc.constantFrom('steer', 'notify', 'overlay'), after: moments }), { maxLength: 3 }),
+    ),
+    enqueues: usually(8, false, true),
+    schedulesCompaction: usually(8, false, true),
+    host: sometimes(host, hostPlan),
+  })
 
 const disturbance: fc.Arbitrary<Disturbance> = fc.record({
   kind: fc.constantFrom('abort', 'signal', 'yield', 'fenced', 'steer', 'steer', 'overlay', 'overlay', 'follow-up', 'follow-up', 'reader'),
@@ -163,20 +187,32 @@ const roundPlan: fc.Arbitrary<RoundPlan> = fc.record({
     onBreak: fc.constantFrom('continue', 'abort'),
     pauseMs: fc.constantFrom(0, 0, 3),
   }),
-  death: fc.option(fc.record({ commit: fc.integer({ min: 1, max: 12 }), when: fc.constantFrom('before', 'after') }), { nil: undefined, freq: 2 }),
+  death: fc.option(fc.record({ commit: fc.integer({ min: 1, max: 12 }), when: fc.constantFrom('before', 'after') }), {
+    nil: undefined,
+    freq: 2,
+  }),
   onApproval: usually(7, undefined, 'approve', 'deny', 'later', 'open', 'throw', 'hang', 'wrong'),
   compacts: usually(9, false, true),
 })
 
-export const scenarios = (emphasis: Emphasis = {}): fc.Arbitrary<Scenario> => fc.record({
-  agent: fc.oneof(agentPlans(false, emphasis), agentPlans(true, emphasis)),
-  journal: journalPlans(emphasis),
-  rounds: fc.array(roundPlan, { minLength: 1, maxLength: 6 }),
-  maxTotalTokens: sometimes(emphasis.budget, fc.constantFrom(2_500, 7_000, 15_000, 1_000_000, 1_000_000)),
-})
+export const scenarios = (emphasis: Emphasis = {}): fc.Arbitrary<Scenario> =>
+  fc.record({
+    agent: fc.oneof(agentPlans(false, emphasis), agentPlans(true, emphasis)),
+    journal: journalPlans(emphasis),
+    rounds: fc.array(roundPlan, { minLength: 1, maxLength: 6 }),
+    maxTotalTokens: sometimes(emphasis.budget, fc.constantFrom(2_500, 7_000, 15_000, 1_000_000, 1_000_000)),
+  })
 
 /** A round without disturbances, which closes an open turn. */
 export const calmRound: RoundPlan = {
-  ...{ disturbances: [], answer: 'close', approve: true, edits: false, startsAborted: false, mode: 'live', death: undefined, onApproval: undefined, compacts: false },
+  disturbances: [],
+  answer: 'close',
+  approve: true,
+  edits: false,
+  startsAborted: false,
+  mode: 'live',
+  death: undefined,
+  onApproval: undefined,
+  compacts: false,
   driver: { leavesBehind: undefined, onBreak: 'continue', pauseMs: 0 },
 }

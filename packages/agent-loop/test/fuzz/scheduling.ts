@@ -16,7 +16,10 @@ export function startExecuting(world: World, { toolName, runId, agent, abortSign
   const isBeside = (name: string): boolean => others.some((each) => each.toolName === name)
   world.claim(toolName !== 'single' || !isBeside('single'), 'A55: two calls of a tool with the concurrency 1 ran at once')
   world.claim(agent.length > 0 || others.length < world.toolConcurrency, `A55: ${others.length + 1} calls ran at once`)
-  world.claim(!isBeside('alone') && (toolName !== 'alone' || others.length === 0), `A56: ${toolName} ran beside ${others.map((each) => each.toolName).join()}`)
+  world.claim(
+    !isBeside('alone') && (toolName !== 'alone' || others.length === 0),
+    `A56: ${toolName} ran beside ${others.map((each) => each.toolName).join()}`,
+  )
   const executing = { run, toolName, signal }
   world.executing.add(executing)
   return () => void world.executing.delete(executing)

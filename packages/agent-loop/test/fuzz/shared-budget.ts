@@ -35,7 +35,10 @@ export class SharedBudget implements Budget {
     const fits = this.#used + this.#reserved + tokens <= this.#max
     const reservation = this.#budget.reserve(estimate)
     this.#world.claim(Number.isFinite(tokens) && tokens >= 0, `A87: ${tokens} tokens are set aside`)
-    this.#world.claim((reservation !== undefined) === fits, `A87: ${tokens} tokens are ${fits ? 'refused' : 'granted'} with ${this.#used} used and ${this.#reserved} reserved of ${this.#max}`)
+    this.#world.claim(
+      (reservation !== undefined) === fits,
+      `A87: ${tokens} tokens are ${fits ? 'refused' : 'granted'} with ${this.#used} used and ${this.#reserved} reserved of ${this.#max}`,
+    )
     if (!reservation) return undefined
     this.#reserved += tokens
     this.#open++
@@ -67,7 +70,10 @@ export class SharedBudget implements Budget {
     const say = claim.bind(this.#world)
     say(this.#open === 0, `A87: ${this.#open} reservations are left`)
     say(this.#used <= this.#max + this.#excess, `A87: ${this.#used} of ${this.#max} are used, ${this.#excess} beyond what was reserved`)
-    say(this.left.tokens === Math.max(0, this.#max - this.#used), `A87: ${this.left.tokens} are left where ${this.#used} of ${this.#max} are used`)
+    say(
+      this.left.tokens === Math.max(0, this.#max - this.#used),
+      `A87: ${this.left.tokens} are left where ${this.#used} of ${this.#max} are used`,
+    )
   }
 
   #use(tokens: number, reserved: number): void {

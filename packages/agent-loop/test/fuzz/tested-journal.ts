@@ -121,7 +121,12 @@ export class Writer {
     }
   }
 
-  async #commit(journal: RecordingJournal, records: readonly JournalRecord[], expect: Parameters<Journal['commit']>[1], isRoot: boolean): ReturnType<Journal['commit']> {
+  async #commit(
+    journal: RecordingJournal,
+    records: readonly JournalRecord[],
+    expect: Parameters<Journal['commit']>[1],
+    isRoot: boolean,
+  ): ReturnType<Journal['commit']> {
     const { world, plan } = this.store
     world.claim(!this.over, 'A112: something is stored behind the end')
     const number = ++this.commits

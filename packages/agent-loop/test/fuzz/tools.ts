@@ -167,7 +167,10 @@ const acts: Readonly<Record<ToolAct, Act>> = {
   'spawn-briefly': (world, ms, context) => peekAtSideWork(world, context, ms === 0 ? 1 : 9),
   // It may have its own approvals decided, and has less time than its parent.
   'spawn-freely': (world, ms, context) =>
-    doSideWork(world, context, { limits: { maxSteps: 2, maxDurationMs: ms + 20 }, onApproval: ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve' }) }),
+    doSideWork(world, context, {
+      limits: { maxSteps: 2, maxDurationMs: ms + 20 },
+      onApproval: ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve' }),
+    }),
   keep: () => 'kept',
   launch: () => 'launched',
 }

@@ -36,14 +36,25 @@ function tools() {
   const inputSchema = z.object({ text: z.string() })
   const here = (name: string, effect: ToolEffect, more: { sequential?: boolean; needsApproval?: boolean } = {}) =>
     defineTool({
-      ...{ name, description: '', inputSchema, effect, ...more },
+      name,
+      description: '',
+      inputSchema,
+      effect,
+      ...more,
       execute: ({ text }, { toolCallId }) => {
         inputs.set(toolCallId, [...(inputs.get(toolCallId) ?? []), text])
         return `${name} ran`
       },
     })
   const far = defineTool({ name: 'far', description: '', inputSchema })
-  const made = [here('pure', 'pure'), here('idempotent', 'idempotent'), here('once', 'once'), here('queued', 'once', { sequential: true }), here('guarded', 'once', { needsApproval: true }), far]
+  const made = [
+    here('pure', 'pure'),
+    here('idempotent', 'idempotent'),
+    here('once', 'once'),
+    here('queued', 'once', { sequential: true }),
+    here('guarded', 'once', { needsApproval: true }),
+    far,
+  ]
   return { made, inputs }
 }
 
@@ -85,7 +96,9 @@ function inputAfter(last: AgentResult | undefined, turns: number): AgentInput | 
 function shapeOf(messages: readonly StoredMessage[]): readonly string[] {
   return messages.map((message) => {
     if (message.role !== 'tool-result') return `${message.role} ${JSON.stringify(message.content)}`
-    return message.status === 'unknown' ? `${message.toolCallId} unknown` : `${message.toolCallId} ${message.status} ${JSON.stringify(message.output)}`
+    return message.status === 'unknown'
+      ? `${message.toolCallId} unknown`
+      : `${message.toolCallId} ${message.status} ${JSON.stringify(message.output)}`
   })
 }
 
@@ -106,7 +119,12 @@ const quiet = extension('quiet', {
   onSavePoint: () => undefined,
   onSettled: () => undefined,
 })
-const watchful = guardrail('watchful', { onTurnStart: () => {}, beforeCall: () => undefined, afterCall: () => ({ action: 'warn', reason: 'mind it' }), onTurnEnd: () => {} })
+const watchful = guardrail('watchful', {
+  onTurnStart: () => {},
+  beforeCall: () => undefined,
+  afterCall: () => ({ action: 'warn', reason: 'mind it' }),
+  onTurnEnd: () => {},
+})
 
 const scenarios: readonly [string, Scenario][] = [
   ['nothing of others between', {}],
@@ -114,33 +132,46 @@ const scenarios: readonly [string, Scenario][] = [
   ['guardrails between', { options: { guardrails: [watchful] } }],
   ['conditions between', { options: { stopWhen: () => false, prepareStep: () => undefined, ephemeral: () => [] } }],
   ['a driver that reads', { run: { mode: 'synchronized' } }],
-  ['all of it', { options: { extensions: [quiet], guardrails: [watchful], stopWhen: () => false, prepareStep: () => undefined }, run: { mode: 'synchronized' } }],
+  [
+    'all of it',
+    {
+      options: { extensions: [quiet], guardrails: [watchful], stopWhen: () => false, prepareStep: () => undefined },
+      run: { mode: 'synchronized' },
+    },
+  ],
   ['an end by a condition', { options: { stopWhen: ({ step }) => step === 2, extensions: [quiet] }, run: { mode: 'synchronized' } }],
   ['an end by a limit', { options: { extensions: [quiet] }, run: { mode: 'synchronized', limits: { maxSteps: 2 } } }],
 ]
 
 describe('a crash at every commit', () => {
-  it.each(scenarios)('A171, A172: with %s the transcript equals that of an undisturbed run, and once calls run at most once', async (_what, scenario) => {
-    const calm = await live(scenario)
-    expect(calm.open).toBeUndefined()
-    for (const [life, commits] of calm.commits.entries()) {
-      for (let commit = 1; commit <= commits; commit++) {
-        for (const when of ['before', 'after'] as const) {
-          const name = `life ${life}, ${when} commit ${commit}`
-          const stormy = await live(scenario, { life, commit, when })
-          expect(stormy.dead, name).toBe(true)
-          expect(stormy.open, name).toBeUndefined()
-          expect(endOf(stormy.events), name).toEqual(endOf(calm.events))
-          const told = new Set(stormy.messages.flatMap((message) => (message.role === 'tool-result' && message.status === 'unknown' ? message.toolCallId : [])))
-          const known = (shape: readonly string[]) => shape.filter((line) => !told.has(line.split(' ')[0] ?? ''))
-          expect(known(shapeOf(stormy.messages)), name).toEqual(known(shapeOf(calm.messages)))
-          for (const id of told) expect(['o', 's', 'q', 'x'], name).toContain(id)
-          for (const [id, given] of stormy.inputs) {
-            expect(new Set(given), `${name}: ${id}`).toEqual(new Set(calm.inputs.get(id)))
-            if (!['p', 'i'].includes(id)) expect(given, `${name}: ${id}`).toHaveLength(1)
+  it.each(scenarios)(
+    'A171, A172: with %s the transcript equals that of an undisturbed run, and once calls run at most once',
+    async (_what, scenario) => {
+      const calm = await live(scenario)
+      expect(calm.open).toBeUndefined()
+      for (const [life, commits] of calm.commits.entries()) {
+        for (let commit = 1; commit <= commits; commit++) {
+          for (const when of ['before', 'after'] as const) {
+            const name = `life ${life}, ${when} commit ${commit}`
+            const stormy = await live(scenario, { life, commit, when })
+            expect(stormy.dead, name).toBe(true)
+            expect(stormy.open, name).toBeUndefined()
+            expect(endOf(stormy.events), name).toEqual(endOf(calm.events))
+            const told = new Set(
+              stormy.messages.flatMap((message) =>
+                message.role === 'tool-result' && message.status === 'unknown' ? message.toolCallId : [],
+              ),
+            )
+            const known = (shape: readonly string[]) => shape.filter((line) => !told.has(line.split(' ')[0] ?? ''))
+            expect(known(shapeOf(stormy.messages)), name).toEqual(known(shapeOf(calm.messages)))
+            for (const id of told) expect(['o', 's', 'q', 'x'], name).toContain(id)
+            for (const [id, given] of stormy.inputs) {
+              expect(new Set(given), `${name}: ${id}`).toEqual(new Set(calm.inputs.get(id)))
+              if (!['p', 'i'].includes(id)) expect(given, `${name}: ${id}`).toHaveLength(1)
+            }
           }
         }
       }
-    }
-  })
+    },
+  )
 })

@@ -35,9 +35,7 @@ describe('commits', () => {
     let now = 0
     const clock = { ...talk.clock, now: () => ++now }
     await talk.run(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [echo('a').tool] }), 'go', { clock }).result()
-    const times = talk.journal.commits.map((records) =>
-      records.flatMap((record) => (record.type === 'event' ? [record.event.at] : [])),
-    )
+    const times = talk.journal.commits.map((records) => records.flatMap((record) => (record.type === 'event' ? [record.event.at] : [])))
     expect(times.map((each) => new Set(each).size)).toEqual([1, 1, 1, 1])
     expect(new Set(times.flat()).size).toBe(4)
   })
@@ -82,7 +80,13 @@ describe('commits', () => {
         },
       }),
     })
-    const agent = agentOf([{ toolCalls: [call('x')], expect: () => void order.push('model') }, { text: 'x', expect: () => void order.push('model') }], { tools: [tool] })
+    const agent = agentOf(
+      [
+        { toolCalls: [call('x')], expect: () => void order.push('model') },
+        { text: 'x', expect: () => void order.push('model') },
+      ],
+      { tools: [tool] },
+    )
     const run = talk.run(agent, 'go')
     for (let commit = 0; commit < 4; commit++) {
       await until(() => gates.length > commit)
@@ -119,14 +123,27 @@ describe('commits', () => {
     await until(() => talk.types().filter((type) => type === 'tool-execution-end').length === 3)
     wait.open('d')
     await run.result()
-    expect(shapes(talk).slice(2, 5).map((records) => records.filter((entry) => entry.endsWith(' result')))).toEqual([['a result'], ['c result', 'b result'], ['d result']])
+    expect(
+      shapes(talk)
+        .slice(2, 5)
+        .map((records) => records.filter((entry) => entry.endsWith(' result'))),
+    ).toEqual([['a result'], ['c result', 'b result'], ['d result']])
   })
 
   it('a row contains the call, and later its outcome', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [echo('a', { effect: 'idempotent' }).tool] }), 'go')
     const rows = talk.journal.commits.flat().flatMap((record) => (record.type === 'call' ? [record.call] : []))
-    const row = { runId: 'run_1', step: 1, toolCallId: 'x', toolName: 'a', index: 0, effect: 'idempotent', attempt: 1, idempotencyKey: 'run_1/1/x' }
+    const row = {
+      runId: 'run_1',
+      step: 1,
+      toolCallId: 'x',
+      toolName: 'a',
+      index: 0,
+      effect: 'idempotent',
+      attempt: 1,
+      idempotencyKey: 'run_1/1/x',
+    }
     expect(rows[0]).toEqual({ ...row, state: 'started', inputHash: hashJson({ n: 1 }), startedAt: 1_000, deadlineAt: 121_000 })
     expect(rows[1]).toMatchObject({ ...row, state: 'result', outcome: { toolCallId: 'x', status: 'result' } })
   })
@@ -163,14 +180,17 @@ describe('commits', () => {
     return { tries, wrap }
   }
 
-  it.each([0, 1, 2])('A168: an end that the journal has refused %i times is committed again in full, with settled while nothing is queued', async (refusals) => {
-    const { tries, wrap } = busyQueue(refusals)
-    const { result } = await conversation({ wrap }).play(agentOf([{ text: 'x' }]), 'go')
-    expect(result).toMatchObject({ status: 'completed', text: 'x' })
-    const end = ['message-end', 'append assistant', 'step-end', 'turn-end', 'save-point', 'run ended']
-    const withSettled = [{ noInputs: true, nothingQueued: true }, [...end, 'settled']]
-    expect(tries).toEqual([withSettled, [{ noInputs: true, nothingQueued: false }, end], withSettled].slice(0, refusals + 1))
-  })
+  it.each([0, 1, 2])(
+    'A168: an end that the journal has refused %i times is committed again in full, with settled while nothing is queued',
+    async (refusals) => {
+      const { tries, wrap } = busyQueue(refusals)
+      const { result } = await conversation({ wrap }).play(agentOf([{ text: 'x' }]), 'go')
+      expect(result).toMatchObject({ status: 'completed', text: 'x' })
+      const end = ['message-end', 'append assistant', 'step-end', 'turn-end', 'save-point', 'run ended']
+      const withSettled = [{ noInputs: true, nothingQueued: true }, [...end, 'settled']]
+      expect(tries).toEqual([withSettled, [{ noInputs: true, nothingQueued: false }, end], withSettled].slice(0, refusals + 1))
+    },
+  )
 
   it('A28: the events of a refused end get the time of the commit that stores it, also if the journal freezes them', async () => {
     const { wrap } = busyQueue(2, (records) => deepFreeze(records))
@@ -187,7 +207,11 @@ describe('commits', () => {
 
   it.each([
     ['says that it belongs to another process', new AgentError('fenced', 'another has it'), { code: 'fenced', message: 'another has it' }],
-    ['has another error of its own', new AgentError('invalid-input', 'no record'), { code: 'journal-failed', message: 'the commit failed: no record' }],
+    [
+      'has another error of its own',
+      new AgentError('invalid-input', 'no record'),
+      { code: 'journal-failed', message: 'the commit failed: no record' },
+    ],
   ])('A169: a journal that %s ends the run as error', async (_what, failure, error) => {
     const talk = conversation({ unfinished: true, wrap: (journal) => ({ ...journal, commit: () => Promise.reject(failure) }) })
     expect((await talk.play(agentOf([]), 'go')).result).toMatchObject({ status: 'error', reason: 'journal-error', error })
@@ -195,7 +219,13 @@ describe('commits', () => {
 
   it.each([null, 1_000])('a call records the time from its start to its outcome, with the limit %s', async (timeoutMs) => {
     const talk = conversation()
-    const slow = defineTool({ name: 'a', description: '', inputSchema: {}, timeoutMs, execute: async () => (await talk.clock.advance(300), 'x') })
+    const slow = defineTool({
+      name: 'a',
+      description: '',
+      inputSchema: {},
+      timeoutMs,
+      execute: async () => (await talk.clock.advance(300), 'x'),
+    })
     await talk.play(agentOf([{ toolCalls: [call('x')] }, { text: 'x' }], { tools: [slow] }), 'go')
     expect(talk.journal.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ durationMs: 300 })
   })
@@ -203,7 +233,11 @@ describe('commits', () => {
   it('a journal may freeze what the runtime passes to it', async () => {
     const memory = createMemoryJournal()
     const journal: Journal = { ...memory, commit: (records, expect) => memory.commit(deepFreeze(records), expect) }
-    expect(await agentOf([{ text: 'x' }]).run('go', { journal }).result()).toMatchObject({ status: 'completed', text: 'x' })
+    expect(
+      await agentOf([{ text: 'x' }])
+        .run('go', { journal })
+        .result(),
+    ).toMatchObject({ status: 'completed', text: 'x' })
   })
 
   it('a journal whose publish throws is reported once, and the turn goes on', async () => {
@@ -217,14 +251,19 @@ describe('commits', () => {
     })
     const { result, events } = await conversation({ wrap }).play(agentOf([{ text: 'one two three' }]), 'go')
     expect(result).toMatchObject({ status: 'completed', text: 'one two three' })
-    expect(events.filter(({ type }) => type === 'error')).toMatchObject([{ source: 'journal', hook: 'publish', message: 'nobody listens', fatal: false }])
+    expect(events.filter(({ type }) => type === 'error')).toMatchObject([
+      { source: 'journal', hook: 'publish', message: 'nobody listens', fatal: false },
+    ])
     expect(published).toBe(1)
   })
 
   it('A169: a rejected commit stops model call and tools, publishes no further durable event and ends the run as error', async () => {
     const signals: AbortSignal[] = []
     const slow = gated('slow')
-    const tool = { ...slow.tool, execute: (_input: unknown, { abortSignal }: { abortSignal: AbortSignal }) => (signals.push(abortSignal), new Promise(() => {})) } as typeof slow.tool
+    const tool = {
+      ...slow.tool,
+      execute: (_input: unknown, { abortSignal }: { abortSignal: AbortSignal }) => (signals.push(abortSignal), new Promise(() => {})),
+    } as typeof slow.tool
     let commits = 0
     const talk = conversation({
       unfinished: true,
@@ -235,7 +274,11 @@ describe('commits', () => {
     })
     const agent = agentOf([{ toolCalls: [call('x', 'slow'), call('y')] }], { tools: [tool, echo('a').tool] })
     const { result, events } = await talk.play(agent, 'go')
-    expect(result).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'journal-failed', message: expect.stringContaining('disk full') as string } })
+    expect(result).toMatchObject({
+      status: 'error',
+      reason: 'journal-error',
+      error: { code: 'journal-failed', message: expect.stringContaining('disk full') as string },
+    })
     expect(signals.map(({ aborted }) => aborted)).toEqual([true])
     expect(events.at(-1)?.type).toBe('tool-execution-start')
     expect(events.filter((event) => event.seq !== undefined)).toHaveLength(talk.journal.events.length)
@@ -261,7 +304,9 @@ describe('commits', () => {
       load: () => (order.push('load'), inner.load()),
       commit: (records) => (order.push('commit'), inner.commit(records)),
     }
-    await agentOf([{ text: 'x' }]).run('go', { journal }).result()
+    await agentOf([{ text: 'x' }])
+      .run('go', { journal })
+      .result()
     expect(order).toEqual(['load', 'commit', 'commit'])
   })
 })

@@ -14,7 +14,11 @@ export function checkLife({ world, state, log, logs }: Life): readonly string[] 
   const claim = (holds: boolean, fault: string): void => void (holds || faults.push(fault))
   for (const [path, events] of logs) {
     for (const problem of checkEvents(events, { unfinished: true })) claim(false, `A35 ${path}: ${problem}`)
-    faults.push(...checkFold(path, events, path === '' ? state.messages : undefined), ...checkSums(path, events), ...checkChildren(path, logs))
+    faults.push(
+      ...checkFold(path, events, path === '' ? state.messages : undefined),
+      ...checkSums(path, events),
+      ...checkChildren(path, logs),
+    )
   }
   claim(state.open === undefined, 'A171: the turn is still open')
   for (const problem of checkTranscript(state.messages)) claim(false, `A171: ${problem}`)
@@ -34,7 +38,9 @@ function checkFold(path: string, log: readonly AgentEvent[], messages: readonly 
     ...repeated(ends).map((id) => `A171 ${path}: the answer ${id} ends twice`),
     ...repeated(outcomes).map((id) => `A40 ${path}: the call ${id} ends twice`),
     ...repeated(of(log, 'runtime-input').map(({ inputId }) => inputId)).map((id) => `A180 ${path}: the input ${id} is taken twice`),
-    ...repeated(of(log, 'user-message').map(({ message }) => JSON.stringify(message.content))).map((text) => `A171 ${path}: ${text} is logged twice`),
+    ...repeated(of(log, 'user-message').map(({ message }) => JSON.stringify(message.content))).map(
+      (text) => `A171 ${path}: ${text} is logged twice`,
+    ),
   ]
 }
 
@@ -43,7 +49,14 @@ function checkSums(path: string, log: readonly AgentEvent[]): readonly string[] 
   const faults: string[] = []
   const sums = new Map<number, Usage>()
   for (const event of log) {
-    const used = event.type === 'message-end' ? (event.message.role === 'assistant' ? event.message.usage : undefined) : event.type === 'usage' ? event.usage : undefined
+    const used =
+      event.type === 'message-end'
+        ? event.message.role === 'assistant'
+          ? event.message.usage
+          : undefined
+        : event.type === 'usage'
+          ? event.usage
+          : undefined
     const turn = 'turn' in event ? (event.turn ?? 0) : 0
     // Usage of a compaction after the turn is booked after the turn's end.
     if (used) sums.set(turn, addUsage(sums.get(turn) ?? {}, used))
@@ -68,9 +81,13 @@ function checkChildren(path: string, logs: ReadonlyMap<string, readonly AgentEve
     const ends = of(log, 'child-end').filter((event) => event.toolCallId === toolCallId).length
     const booked = of(log, 'usage').filter(({ purpose }) => purpose === 'child').length
     return [
-      ...(count === 1 && ends === 1 && booked === 1 ? [] : [`A162 ${path}: the child of ${toolCallId} starts ${count}, ends ${ends} and is booked ${booked} times`]),
+      ...(count === 1 && ends === 1 && booked === 1
+        ? []
+        : [`A162 ${path}: the child of ${toolCallId} starts ${count}, ends ${ends} and is booked ${booked} times`]),
       ...(status === 'completed' && end?.status === 'completed' ? [] : [`A171 ${path}: the child of ${toolCallId} ends as ${status}`]),
-      ...(end && tokens(end.usage) === tokens(usage) ? [] : [`A162 ${path}: the child of ${toolCallId} used ${end ? tokens(end.usage) : 'nothing'}, and ${tokens(usage)} are told`]),
+      ...(end && tokens(end.usage) === tokens(usage)
+        ? []
+        : [`A162 ${path}: the child of ${toolCallId} used ${end ? tokens(end.usage) : 'nothing'}, and ${tokens(usage)} are told`]),
     ]
   })
 }
@@ -83,8 +100,12 @@ function checkInputs(messages: readonly StoredMessage[], log: readonly AgentEven
   const overlays = of(log, 'runtime-input').filter(({ source }) => source === 'overlay').length
   const everything = JSON.stringify([messages, log])
   return [
-    ...once.filter((text) => texts.filter((given) => given === JSON.stringify(text)).length !== 1).map((text) => `A180: ${text} is not in the transcript once`),
-    ...[overlayOfRun, 'overlay from outside'].filter((text) => everything.includes(text)).map((text) => `A100: ${text} is in the transcript or the log`),
+    ...once
+      .filter((text) => texts.filter((given) => given === JSON.stringify(text)).length !== 1)
+      .map((text) => `A180: ${text} is not in the transcript once`),
+    ...[overlayOfRun, 'overlay from outside']
+      .filter((text) => everything.includes(text))
+      .map((text) => `A100: ${text} is in the transcript or the log`),
     ...(overlays === 2 ? [] : [`A100: ${overlays} overlays are taken instead of 2`]),
   ]
 }
@@ -96,7 +117,9 @@ function checkEffects(effects: Life['world']['effects']): readonly string[] {
       ...(keys.size === 1 ? [] : [`A173: ${toolCallId} ran under the keys ${[...keys].join(', ')}`]),
       ...(isOnce && attempts.length > 1 ? [`A172: ${toolCallId} ran ${attempts.length} times`] : []),
       // An attempt is missing if its process died between its commit and its start.
-      ...(attempts.every((attempt, place) => place === 0 || attempt > (attempts[place - 1] ?? 0)) ? [] : [`A173: the attempts of ${toolCallId} are ${attempts.join(', ')}`]),
+      ...(attempts.every((attempt, place) => place === 0 || attempt > (attempts[place - 1] ?? 0))
+        ? []
+        : [`A173: the attempts of ${toolCallId} are ${attempts.join(', ')}`]),
     ]
   })
 }
@@ -125,7 +148,8 @@ export function compareLives(calm: Life, stormy: Life): readonly string[] {
   const faults: string[] = []
   const same = (what: string, wanted: readonly string[], found: readonly string[]): void => {
     for (let place = 0; place < Math.max(wanted.length, found.length); place++) {
-      if (wanted[place] !== found[place]) return void faults.push(differenceOf(`${what} ${place}`, wanted[place] ?? 'nothing', found[place] ?? 'nothing'))
+      if (wanted[place] !== found[place])
+        return void faults.push(differenceOf(`${what} ${place}`, wanted[place] ?? 'nothing', found[place] ?? 'nothing'))
     }
   }
   same('A171: message', shapeOf(calm.messages), shapeOf(stormy.messages))
@@ -135,7 +159,11 @@ export function compareLives(calm: Life, stormy: Life): readonly string[] {
   same('conversation', [...calm.logs.keys()], [...stormy.logs.keys()])
   same('request', requestsOf(calm), requestsOf(stormy))
   same('compaction', compactions(calm), compactions(stormy))
-  same('effect', [...calm.world.effects.keys()].filter(isRepeated(calm)).sort(), [...stormy.world.effects.keys()].filter(isRepeated(stormy)).sort())
+  same(
+    'effect',
+    [...calm.world.effects.keys()].filter(isRepeated(calm)).sort(),
+    [...stormy.world.effects.keys()].filter(isRepeated(stormy)).sort(),
+  )
   return faults
 }
 
@@ -153,8 +181,14 @@ function requestsOf({ world }: Life): readonly string[] {
 
 /** Returns the compactions. If its process dies, a compaction after the last turn is left to the next turn. */
 function compactions({ log }: Life): readonly string[] {
-  const done = new Set(of(log, 'compaction-end').filter(({ outcome }) => outcome === 'done').map(({ compactionId }) => compactionId))
-  return of(log, 'compaction-start').filter(({ compactionId, trigger }) => done.has(compactionId) && trigger !== 'threshold').map(({ trigger }) => trigger)
+  const done = new Set(
+    of(log, 'compaction-end')
+      .filter(({ outcome }) => outcome === 'done')
+      .map(({ compactionId }) => compactionId),
+  )
+  return of(log, 'compaction-start')
+    .filter(({ compactionId, trigger }) => done.has(compactionId) && trigger !== 'threshold')
+    .map(({ trigger }) => trigger)
 }
 
 function isRepeated({ world }: Life): (toolCallId: string) => boolean {

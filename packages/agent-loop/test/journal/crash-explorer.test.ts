@@ -33,10 +33,12 @@ describe('a conversation with every feature of a turn', () => {
       if (event.type === 'runtime-input') return [`${event.source} ${event.placement}`]
       return []
     })
-    expect(new Set(found)).toEqual(new Set([
-      ...['compaction window', 'compaction overflow', 'compaction threshold', 'retry error', 'retry overflow', 'retry fallback'],
-      ...['overlay turn-start', 'notify turn-start', 'steer turn-start', 'steer step-end', 'overlay step-end'],
-    ]))
+    expect(new Set(found)).toEqual(
+      new Set([
+        ...['compaction window', 'compaction overflow', 'compaction threshold', 'retry error', 'retry overflow', 'retry fallback'],
+        ...['overlay turn-start', 'notify turn-start', 'steer turn-start', 'steer step-end', 'overlay step-end'],
+      ]),
+    )
     expect([...logs.keys()].sort()).toEqual(['', '/d1', '/d1/d1/i'])
     const outcomes = messages.flatMap((message) =>
       message.role === 'tool-result' && !message.toolName.startsWith('delegate') ? [`${message.status} ${textOf(message.output)}`] : [],
@@ -52,12 +54,16 @@ describe('a conversation with every feature of a turn', () => {
     const parts = onUnknownOutcome === 'stop' || rounds({ short: 1, long: 2 }) > 1 ? [1, 2, 3] : [1]
     const deaths = parts.flatMap((first) => moments.map((when) => ({ when, first })))
 
-    it.each(deaths)('A171–A180: ends the same when its process dies $when a commit, at every third commit from $first', async ({ when, first }) => {
-      const calm = await calmLife(onUnknownOutcome)
-      const faults: string[] = []
-      for (let commit = first; commit <= calm.world.commits; commit += 3) faults.push(...(await faultsAfter(calm, [{ commit, when }], onUnknownOutcome)))
-      expect(faults).toEqual([])
-    })
+    it.each(deaths)(
+      'A171–A180: ends the same when its process dies $when a commit, at every third commit from $first',
+      async ({ when, first }) => {
+        const calm = await calmLife(onUnknownOutcome)
+        const faults: string[] = []
+        for (let commit = first; commit <= calm.world.commits; commit += 3)
+          faults.push(...(await faultsAfter(calm, [{ commit, when }], onUnknownOutcome)))
+        expect(faults).toEqual([])
+      },
+    )
 
     it('A171–A180: ends the same when the next process dies soon after the first', async () => {
       const calm = await calmLife(onUnknownOutcome)
@@ -75,7 +81,14 @@ function textOf(output: ToolOutput): string {
 /** Returns pairs of deaths at most four commits apart: all of them in a long run, one for every second commit in a short one. */
 function pairs(commits: number): readonly (readonly CrashPoint[])[] {
   const all = Array.from({ length: commits }, (_, place) => place + 1).flatMap((commit) =>
-    [1, 2, 3, 4].flatMap((next) => moments.flatMap((first) => moments.map((second) => [{ commit, when: first }, { commit: next, when: second }]))),
+    [1, 2, 3, 4].flatMap((next) =>
+      moments.flatMap((first) =>
+        moments.map((second) => [
+          { commit, when: first },
+          { commit: next, when: second },
+        ]),
+      ),
+    ),
   )
   // 35 has no common divisor with the sixteen pairs of one commit, so that each kind of pair has its turn.
   return all.filter((_, place) => place % rounds({ short: 35, long: 1 }) === 0)

@@ -47,11 +47,21 @@ export function crashFamily(world: CrashWorld, onUnknownOutcome: OnUnknownOutcom
   const tools = toolsOf(world)
   const shared = { onUnknownOutcome, tools, guardrails: [countsNothing] }
   const inner = defineAgent({ ...shared, name: 'inner', description: 'is deep', model: childModel(world, 'inner', innerSteps) })
-  const helper = defineAgent({ ...shared, name: 'helper', description: 'helps', subagents: [inner], model: childModel(world, 'helper', helperSteps) })
+  const helper = defineAgent({
+    ...shared,
+    name: 'helper',
+    description: 'helps',
+    subagents: [inner],
+    model: childModel(world, 'helper', helperSteps),
+  })
   const [main, second] = [rootModel(world, 'main'), rootModel(world, 'second')]
   const window = { contextWindow: 6_000 }
   return defineAgent({
-    ...{ ...shared, name: 'root', subagents: [helper], model: 'test:main', fallback: ['test:second'] },
+    ...shared,
+    name: 'root',
+    subagents: [helper],
+    model: 'test:main',
+    fallback: ['test:second'],
     models: createModels({
       providers: { test: { languageModel: (id) => (id === 'main' ? main : second) } },
       models: { 'test:main': window, 'test:second': window },
@@ -96,14 +106,16 @@ function toolsOf(world: CrashWorld): readonly Tool[] {
     defineTool({ ...made('look'), effect: 'pure', execute }),
     defineTool({ ...made('pay'), execute }),
     defineTool({
-      ...{ ...made('sure'), execute },
+      ...made('sure'),
+      execute,
       reconcile: (_input, { toolCallId }) =>
         Promise.resolve(world.effects.has(toolCallId) ? { happened: true, result: `${toolCallId} ran` } : { happened: false }),
     }),
     defineTool(made('far')),
     defineTool({ ...made('guarded'), effect: 'idempotent', needsApproval: true, execute }),
     defineTool({
-      ...{ ...made('nudge'), effect: 'idempotent' },
+      ...made('nudge'),
+      effect: 'idempotent',
       execute: async (_input, context) => {
         await context.steer(inputs.steeredByTool)
         return world.ran(context)
@@ -126,7 +138,8 @@ function rootModel(world: CrashWorld, modelId: string): ScriptedModel {
       const failed = world.failures.get(`${modelId} ${place}`) ?? 0
       world.failures.set(`${modelId} ${place}`, failed + 1)
       if (place === 0 && failed === 0) return { error: refusal(503) }
-      if (place === 5 && request.includes('answer 3')) return { error: refusal(400, { message: 'prompt is too long: 20000 tokens > 10000 maximum' }) }
+      if (place === 5 && request.includes('answer 3'))
+        return { error: refusal(400, { message: 'prompt is too long: 20000 tokens > 10000 maximum' }) }
       if (place === 6 && modelId === 'main') return { error: refusal(503) }
       world.requests.set(`root ${place}`, plainRequest(prompt))
       return rootSteps[place] ?? { text: `no more ${place}` }

@@ -30,7 +30,10 @@ export async function liveThrough(deaths: readonly CrashPoint[], onUnknownOutcom
     const agent = crashFamily(world, onUnknownOutcome)
     const isFirst = next === inputs.first
     const run = agent.run(next, {
-      ...{ journal: process.journal, clock: world.clock.tested, ids: world.ids, random: () => 0.5 },
+      journal: process.journal,
+      clock: world.clock.tested,
+      ids: world.ids,
+      random: () => 0.5,
       ...(isFirst && { overlays: [inputs.overlayOfRun] }),
     })
     giveAgain(world, state, run, isFirst)
@@ -80,5 +83,9 @@ function nextInput(world: CrashWorld, { open }: JournalState, latest: AgentResul
 /** Returns one answer at a time, and the same one if it is asked for again. */
 function answersTo({ pendingToolCalls: [call], pendingApprovals: [approval] }: AgentResult): AgentInput | undefined {
   if (call) return { toolResults: [{ toolCallId: call.toolCallId, path: call.path, output: `${call.toolCallId} ran` }] }
-  return approval && { approvals: [{ approvalId: approval.approvalId, decision: approval.path.length > 0 ? 'approve' : 'deny', reason: 'so be it' }] }
+  return (
+    approval && {
+      approvals: [{ approvalId: approval.approvalId, decision: approval.path.length > 0 ? 'approve' : 'deny', reason: 'so be it' }],
+    }
+  )
 }

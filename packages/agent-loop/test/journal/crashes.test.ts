@@ -21,7 +21,11 @@ async function live(point?: CrashPoint) {
   const runs = new Map<string, number>()
   const counted = (name: string, effect: 'once' | 'idempotent', sequential = false) =>
     defineTool({
-      ...{ name, description: '', inputSchema: {}, effect, sequential },
+      name,
+      description: '',
+      inputSchema: {},
+      effect,
+      sequential,
       execute: (_input, { toolCallId }) => {
         runs.set(toolCallId, (runs.get(toolCallId) ?? 0) + 1)
         return `${name} ran`
@@ -34,7 +38,10 @@ async function live(point?: CrashPoint) {
     onUnknownOutcome: 'tell-model',
   })
   let dead = false
-  const talk = conversation({ unfinished: point !== undefined, wrap: (journal) => (point ? dyingOnce(journal, point, () => (dead = true)) : journal) })
+  const talk = conversation({
+    unfinished: point !== undefined,
+    wrap: (journal) => (point ? dyingOnce(journal, point, () => (dead = true)) : journal),
+  })
   let state: JournalState = await talk.memory.load()
   for (let lives = 0; lives < 5 && (state.open !== undefined || state.messages.length === 0); lives++) {
     await talk.run(agent, inputFor(state)).result()
@@ -72,7 +79,9 @@ function dyingOnce(journal: Journal, point: CrashPoint, onDeath: () => void): Jo
 }
 
 function shapeOf(messages: readonly StoredMessage[]): readonly string[] {
-  return messages.map((message) => (message.role === 'tool-result' ? message.toolCallId : `${message.role} ${JSON.stringify(message.content)}`))
+  return messages.map((message) =>
+    message.role === 'tool-result' ? message.toolCallId : `${message.role} ${JSON.stringify(message.content)}`,
+  )
 }
 
 describe('a crash at every commit', () => {

@@ -9,7 +9,9 @@ const watching = (hooks: Hooks) => ({ extensions: [defineExtension({ name: 'watc
 
 /** Returns the field `followed` of each row that ends or suspends a segment. */
 function followed({ journal }: Conversation): readonly (true | undefined)[] {
-  const rows = journal.commits.flat().flatMap((record): RunRow[] => (record.type === 'run' && record.run.state !== 'running' ? [record.run] : []))
+  const rows = journal.commits
+    .flat()
+    .flatMap((record): RunRow[] => (record.type === 'run' && record.run.state !== 'running' ? [record.run] : []))
   return rows.map((row) => row.followed)
 }
 
@@ -20,11 +22,14 @@ describe('the row of the run at the end of a segment', () => {
     expect(followed(talk)).toEqual([undefined])
   })
 
-  it.each<keyof Hooks>(['onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])('is marked as followed if the hook %s is there', async (hook) => {
-    const talk = conversation()
-    await talk.play(agentOf([{ text: 'x' }], watching({ [hook]: () => undefined })), 'go')
-    expect(followed(talk)).toEqual([true])
-  })
+  it.each<keyof Hooks>(['onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])(
+    'is marked as followed if the hook %s is there',
+    async (hook) => {
+      const talk = conversation()
+      await talk.play(agentOf([{ text: 'x' }], watching({ [hook]: () => undefined })), 'go')
+      expect(followed(talk)).toEqual([true])
+    },
+  )
 
   it('marks a turn that another turn follows, and not a suspension without hooks', async () => {
     const talk = conversation()

@@ -47,7 +47,10 @@ describe('leaving', () => {
     await talk.clock.advance(2_000)
     expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'yielded' })
     const { open, messages } = await talk.memory.load()
-    expect(open?.calls.map(({ toolCallId, state }) => [toolCallId, state])).toEqual([['x', 'result'], ['y', 'started']])
+    expect(open?.calls.map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
+      ['x', 'result'],
+      ['y', 'started'],
+    ])
     expect(messages).toHaveLength(2)
     const agent = agentOf([{ text: 'done' }], { tools: [wait.tool] })
     const elsewhere = agent.run(undefined, { journal: createMemoryJournal({ snapshot: talk.memory.snapshot() }) })
@@ -106,8 +109,28 @@ const places: readonly [string, Place][] = [
   ['onToolCall that hangs', { options: (here) => ({ extensions: [extension('h', { onToolCall: hanging(here) })] }) }],
   ['onToolResult', { options: (here) => ({ extensions: [extension('h', { onToolResult: () => void here() })] }) }],
   ['onStepEnd', { options: (here) => ({ extensions: [extension('h', { onStepEnd: () => void here() })] }) }],
-  ['onStepEnd of the last step', { options: (here) => ({ extensions: [extension('h', { onStepEnd: ({ step }) => { if (step === 2) here() } })] }) }],
-  ['beforeCall of a guardrail', { options: (here) => ({ guardrails: [guardrail('g', { beforeCall: () => (here() ? { action: 'block', reason: 'late' } : undefined) })] }) }],
+  [
+    'onStepEnd of the last step',
+    {
+      options: (here) => ({
+        extensions: [
+          extension('h', {
+            onStepEnd: ({ step }) => {
+              if (step === 2) here()
+            },
+          }),
+        ],
+      }),
+    },
+  ],
+  [
+    'beforeCall of a guardrail',
+    {
+      options: (here) => ({
+        guardrails: [guardrail('g', { beforeCall: () => (here() ? { action: 'block', reason: 'late' } : undefined) })],
+      }),
+    },
+  ],
   ['a section of the prompt', { options: (here) => ({ instructions: { system: () => (here(), 'You help.') } }) }],
   ['prepareStep', { options: (here) => ({ prepareStep: () => void here() }) }],
   ['prepareStep that throws', { options: (here) => ({ prepareStep: throwing(here) }) }],
@@ -128,20 +151,35 @@ async function leaveAt({ options, tool }: Place, leaves: boolean) {
   const here = (): boolean => (leaves && controller.abort({ kind: 'yield' }), leaves)
   const runs: string[] = []
   const agentHere = (at: Here) => {
-    const t = defineTool({ name: 't', description: '', inputSchema: {}, execute: (_input, { idempotencyKey }) => (runs.push(idempotencyKey), 'ran'), ...tool?.(at) })
+    const t = defineTool({
+      name: 't',
+      description: '',
+      inputSchema: {},
+      execute: (_input, { idempotencyKey }) => (runs.push(idempotencyKey), 'ran'),
+      ...tool?.(at),
+    })
     const model = scriptedModel(({ prompt }) => script[prompt.filter(({ role }) => role === 'assistant').length] ?? { text: 'too far' })
     return defineAgent({ model, tools: [t], retry: false, ...options?.(at) })
   }
   const talk = conversation()
   const first = await talk.run(agentHere(here), 'go', { abortSignal: controller.signal }).result()
   const types = [...talk.types()]
-  const second = first.reason === 'yielded' ? await talk.run(agentHere(() => false), undefined).result() : undefined
+  const second =
+    first.reason === 'yielded'
+      ? await talk
+          .run(
+            agentHere(() => false),
+            undefined,
+          )
+          .result()
+      : undefined
   return { first, second, types, runs, messages: (await talk.memory.load()).messages }
 }
 
 const journalElsewhere = ({ memory }: Conversation) => createMemoryJournal({ snapshot: memory.snapshot() })
 
-const shapeOf = (messages: readonly StoredMessage[]) => messages.map((message) => [message.role, message.role === 'tool-result' ? message.output : message.content])
+const shapeOf = (messages: readonly StoredMessage[]) =>
+  messages.map((message) => [message.role, message.role === 'tool-result' ? message.output : message.content])
 
 describe('leaving at any point of the turn', () => {
   it.each(places)('A179: in %s: no end is stored, and the turn goes on as if it had never been interrupted', async (_what, place) => {
@@ -186,20 +224,37 @@ describe('leaving at any point of the turn', () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const agentWith = (steps: readonly Step[], compact: () => Promise<undefined>) => {
       const scripted = scriptedModel(steps)
-      const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:small': { contextWindow: 1_000 } } })
-      return defineAgent({ model: 'test:small', models, retry: false, runtimeParams: { maxTokens: 500 }, compaction: { name: 'slow', compact } })
+      const models = createModels({
+        providers: { test: { languageModel: () => scripted } },
+        models: { 'test:small': { contextWindow: 1_000 } },
+      })
+      return defineAgent({
+        model: 'test:small',
+        models,
+        retry: false,
+        runtimeParams: { maxTokens: 500 },
+        compaction: { name: 'slow', compact },
+      })
     }
-    const run = talk.run(agentWith([], () => (leave(), new Promise<undefined>(() => {}))), 'x'.repeat(2_400))
+    const run = talk.run(
+      agentWith([], () => (leave(), new Promise<undefined>(() => {}))),
+      'x'.repeat(2_400),
+    )
     expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'yielded' })
     expect(talk.types()).not.toContain('turn-end')
     const elsewhere = agentWith([{ text: 'done' }], () => Promise.resolve(undefined))
-    expect(await elsewhere.run(undefined, { journal: journalElsewhere(talk), clock: talk.clock }).result()).toMatchObject({ status: 'completed', text: 'done' })
+    expect(await elsewhere.run(undefined, { journal: journalElsewhere(talk), clock: talk.clock }).result()).toMatchObject({
+      status: 'completed',
+      text: 'done',
+    })
   })
 
   it('A179: while an approval is pending in place: the question stays open', async () => {
     const { talk, leave } = leavable({ kind: 'yield' })
     const t = defineTool({ name: 't', description: '', inputSchema: {}, needsApproval: true, execute: () => 'ran' })
-    const run = talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [t] }), 'go', { onApproval: () => (leave(), new Promise(() => {})) })
+    const run = talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [t] }), 'go', {
+      onApproval: () => (leave(), new Promise(() => {})),
+    })
     expect(await run.result()).toMatchObject({ reason: 'yielded' })
     const agent = agentOf([{ text: 'done' }], { tools: [t] })
     const answers = { approvals: [{ approvalId: 'approval_1', decision: 'approve' as const }] }
@@ -212,9 +267,14 @@ describe('leaving at any point of the turn', () => {
     const never = (): Promise<never> => new Promise(() => {})
     const talk = conversation({ unfinished: true })
     const dying = crashingJournal(talk.journal, { commit: 3, when: 'before' })
-    await talk.run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [tool(() => Promise.resolve('lost'), never)] }), 'go', { journal: dying }).result()
+    await talk
+      .run(agentOf([{ toolCalls: [call('x', 't')] }], { tools: [tool(() => Promise.resolve('lost'), never)] }), 'go', { journal: dying })
+      .result()
     const controller = new AbortController()
-    const second = agentOf([], { tools: [tool(never, () => (controller.abort({ kind: 'yield' }), never()))], onUnknownOutcome: 'tell-model' })
+    const second = agentOf([], {
+      tools: [tool(never, () => (controller.abort({ kind: 'yield' }), never()))],
+      onUnknownOutcome: 'tell-model',
+    })
     expect((await talk.play(second, undefined, { abortSignal: controller.signal })).result).toMatchObject({ reason: 'yielded' })
     const third = agentOf([{ text: 'done' }], { tools: [tool(never, () => Promise.resolve({ happened: true, result: 'it did' }))] })
     const { result } = await talk.play(third, undefined)

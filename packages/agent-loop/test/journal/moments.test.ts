@@ -23,14 +23,19 @@ function failingAt(isLost: (types: readonly string[]) => boolean) {
 }
 
 describe('moments between two commits', () => {
-  it.each(['afterModelCall', 'onToolCall', 'onToolResult'] as const)('I4: an open call is stored with its row, also when %s is asked first', async (hook) => {
-    const talk = conversation()
-    const steps = [{ toolCalls: [call('x', 'nobody'), call('y', 'a')] }, { text: 'done' }]
-    await talk.play(agentOf(steps, { tools: [echo('a').tool], extensions: [watching(hook)] }), 'go')
-    const stored = talk.journal.commits.find((records) => records.some(({ type }) => type === 'call'))
-    expect(stored?.some((record) => record.type === 'event' && record.event.type === 'message-end')).toBe(true)
-    expect(stored?.flatMap((record) => (record.type === 'call' ? [record.call.toolCallId] : []))).toEqual(expect.arrayContaining(['x', 'y']))
-  })
+  it.each(['afterModelCall', 'onToolCall', 'onToolResult'] as const)(
+    'I4: an open call is stored with its row, also when %s is asked first',
+    async (hook) => {
+      const talk = conversation()
+      const steps = [{ toolCalls: [call('x', 'nobody'), call('y', 'a')] }, { text: 'done' }]
+      await talk.play(agentOf(steps, { tools: [echo('a').tool], extensions: [watching(hook)] }), 'go')
+      const stored = talk.journal.commits.find((records) => records.some(({ type }) => type === 'call'))
+      expect(stored?.some((record) => record.type === 'event' && record.event.type === 'message-end')).toBe(true)
+      expect(stored?.flatMap((record) => (record.type === 'call' ? [record.call.toolCallId] : []))).toEqual(
+        expect.arrayContaining(['x', 'y']),
+      )
+    },
+  )
 
   it('A44: the usage booked for a withdrawn attempt is in the sums of a turn that is yielded right after it', async () => {
     const talk = conversation({ unfinished: true, wrap: failingAt((types) => types.includes('message-end')) })
@@ -44,12 +49,18 @@ describe('moments between two commits', () => {
     const booked = talk.journal.events.flatMap((event) => (event.type === 'usage' ? [event.usage] : []))
     expect(open?.usage).toEqual(booked[0] ?? {})
     await talk.run(agent, undefined, { journal: talk.journal }).result()
-    expect(talk.journal.events.findLast((event) => event.type === 'turn-end')).toMatchObject({ status: 'completed', usage: { estimated: true } })
+    expect(talk.journal.events.findLast((event) => event.type === 'turn-end')).toMatchObject({
+      status: 'completed',
+      usage: { estimated: true },
+    })
   })
 
   it('A107: a call that is stopped before its request is not asked about', async () => {
     const stop = new AbortController()
-    const stopping = (journal: Journal): Journal => ({ ...journal, commit: (records, expect) => (stop.abort(), journal.commit(records, expect)) })
+    const stopping = (journal: Journal): Journal => ({
+      ...journal,
+      commit: (records, expect) => (stop.abort(), journal.commit(records, expect)),
+    })
     const talk = conversation({ wrap: stopping })
     let asked = 0
     const agent = agentOf([], { ephemeral: () => (asked++, new Promise(() => {})), abortGraceMs: 0 })
@@ -60,7 +71,10 @@ describe('moments between two commits', () => {
   it('A169: a journal that fails after a stop ends the calls that were in their grace period', async () => {
     const talk = conversation({ unfinished: true, wrap: failingAt((types) => types.includes('tool-execution-end')) })
     const late = defineTool({
-      ...{ name: 'late', description: '', inputSchema: {}, effect: 'pure' },
+      name: 'late',
+      description: '',
+      inputSchema: {},
+      effect: 'pure',
       async execute(_input, { emit, abortSignal }) {
         await new Promise<void>((resolve) => abortSignal.addEventListener('abort', () => resolve(), { once: true }))
         for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))

@@ -37,10 +37,14 @@ describe('phases', () => {
     const failing = crashingJournal(createMemoryJournal(), { commit: 1, when: 'before' })
     const broken = { load: () => Promise.reject(new Error('no')), commit: () => Promise.reject(new Error('no')) }
     const suspended = createMemoryJournal()
-    await agentOf([{ text: 'x' }]).run('hi', { journal: good }).result()
+    await agentOf([{ text: 'x' }])
+      .run('hi', { journal: good })
+      .result()
     await agentOf([]).run('hi', { journal: failing }).result()
     await agentOf([]).run('hi', { journal: broken }).result()
-    await agentOf([{ toolCalls: [{ name: 'far', input: {} }] }], { tools: [remote('far')] }).run('hi', { journal: suspended }).result()
+    await agentOf([{ toolCalls: [{ name: 'far', input: {} }] }], { tools: [remote('far')] })
+      .run('hi', { journal: suspended })
+      .result()
     expect([good, failing, broken, suspended].map(phaseOf)).toEqual(['idle', 'idle', 'idle', 'idle'])
   })
 

@@ -17,7 +17,10 @@ const never = new Promise(() => {})
 function stubborn(name: string, effect: ToolEffect, atAbort?: () => string) {
   const signals: AbortSignal[] = []
   const tool = defineTool({
-    ...{ name, description: '', inputSchema: {}, effect },
+    name,
+    description: '',
+    inputSchema: {},
+    effect,
     execute: (_input, { abortSignal }) => {
       signals.push(abortSignal)
       return new Promise<string>((resolve) => {
@@ -83,8 +86,14 @@ describe('abort', () => {
     await until(() => talk.types().includes('tool-call-end'))
     run.abort()
     const result = await run.result()
-    expect(result.messages.at(-1)).toMatchObject({ toolCallId: 'x', status: 'cancelled', output: { value: expect.stringMatching(/^not run: /) as string } })
-    expect(talk.journal.events.find((event) => event.type === 'turn-end')).toMatchObject({ receipt: [{ toolCallId: 'x', status: 'cancelled' }] })
+    expect(result.messages.at(-1)).toMatchObject({
+      toolCallId: 'x',
+      status: 'cancelled',
+      output: { value: expect.stringMatching(/^not run: /) as string },
+    })
+    expect(talk.journal.events.find((event) => event.type === 'turn-end')).toMatchObject({
+      receipt: [{ toolCallId: 'x', status: 'cancelled' }],
+    })
     expect(a.calls).toEqual([])
   })
 
@@ -125,7 +134,12 @@ describe('abort', () => {
     const talk = conversation()
     const wait = gated('wait', { sequential: true })
     const tools = [
-      ...[stubborn('quick', 'once', () => 'saved'), stubborn('fails', 'once', () => { throw new Error('broke') })],
+      ...[
+        stubborn('quick', 'once', () => 'saved'),
+        stubborn('fails', 'once', () => {
+          throw new Error('broke')
+        }),
+      ],
       ...[stubborn('pure', 'pure'), stubborn('once', 'once')],
     ]
     const calls = [call('q', 'quick'), call('f', 'fails'), call('p', 'pure'), call('o', 'once'), call('r', 'far'), call('w', 'wait')]
@@ -140,7 +154,9 @@ describe('abort', () => {
     const end = talk.journal.events.find((event) => event.type === 'turn-end')
     expect(end?.receipt?.map(({ toolCallId, status }) => `${toolCallId}:${status}`)).toEqual(outcomes)
     expect(wait.started).toEqual([])
-    expect(result.messages.flatMap((message) => (message.role === 'tool-result' ? [`${message.toolCallId}:${message.status}`] : []))).toEqual(outcomes)
+    expect(
+      result.messages.flatMap((message) => (message.role === 'tool-result' ? [`${message.toolCallId}:${message.status}`] : [])),
+    ).toEqual(outcomes)
   })
 
   it('A110: after an abort while tools ran, the transcript accepts new input', async () => {

@@ -48,9 +48,7 @@ describe('event order', () => {
   it('A35: a model error', async () => {
     const talk = conversation()
     await talk.play(agentOf([{ error: new Error('no') }]), 'hi')
-    expect(durable(talk.types()).slice(3)).toEqual([
-      ...['message-start', 'message-end', 'step-end', 'turn-end', 'save-point', 'settled'],
-    ])
+    expect(durable(talk.types()).slice(3)).toEqual([...['message-start', 'message-end', 'step-end', 'turn-end', 'save-point', 'settled']])
   })
 })
 

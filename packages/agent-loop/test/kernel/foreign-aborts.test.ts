@@ -24,10 +24,7 @@ describe('an AbortError that no stop of the run caused', () => {
         throw foreignAbort()
       },
     ],
-    [
-      'gives a stream that breaks with it',
-      () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(foreignAbort()) }) }),
-    ],
+    ['gives a stream that breaks with it', () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(foreignAbort()) }) })],
   ] as const)('A115: a model function that %s has failed: the runtime retries it', async (_how, fail) => {
     const talk = conversation()
     const agent = defineAgent({ model: failingOnce(fail as () => ReturnType<ModelFunction>), retry: { jitter: 0 } })
@@ -47,7 +44,12 @@ describe('an AbortError that no stop of the run caused', () => {
 
   it('A52: a tool that throws it has failed, and the run goes on', async () => {
     const talk = conversation()
-    const tool = defineTool({ name: 'fetches', description: 'fetches', inputSchema: z.looseObject({}), execute: () => Promise.reject(foreignAbort()) })
+    const tool = defineTool({
+      name: 'fetches',
+      description: 'fetches',
+      inputSchema: z.looseObject({}),
+      execute: () => Promise.reject(foreignAbort()),
+    })
     const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'fetches', input: {} }] }, { text: 'done' }], { tools: [tool] })
     expect(await playOut(talk, agent, 'go')).toMatchObject({ status: 'completed', text: 'done' })
     expect(eventsOf(talk, 'tool-execution-end')).toMatchObject([{ message: { toolCallId: 'x', status: 'error' } }])

@@ -11,7 +11,9 @@ function starts(talk: Conversation): readonly string[] {
 }
 
 function rows(talk: Conversation): readonly string[] {
-  return talk.journal.commits.flatMap((records) => records.flatMap((record) => (record.type === 'call' ? [`${record.call.toolCallId}:${record.call.state}`] : [])))
+  return talk.journal.commits.flatMap((records) =>
+    records.flatMap((record) => (record.type === 'call' ? [`${record.call.toolCallId}:${record.call.state}`] : [])),
+  )
 }
 
 describe('scheduling', () => {

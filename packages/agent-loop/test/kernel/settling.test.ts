@@ -21,7 +21,9 @@ describe('tool calls', () => {
   it('A48: a tool gets validated input as a fresh value', async () => {
     const seen: unknown[] = []
     const tool = defineTool({
-      ...{ name: 'weather', description: 'w', inputSchema: city },
+      name: 'weather',
+      description: 'w',
+      inputSchema: city,
       execute: (input) => {
         seen.push({ ...input })
         input.city = 'changed'
@@ -63,11 +65,30 @@ describe('tool calls', () => {
 
   it('A48: a copy of its context has every field of the context', async () => {
     const seen: unknown[] = []
-    const look = defineTool({ name: 'look', description: 'l', inputSchema: {}, execute: (_input, context) => { seen.push(Object.keys({ ...context }).toSorted(), { ...context }.messages.length); return 'x' } })
+    const look = defineTool({
+      name: 'look',
+      description: 'l',
+      inputSchema: {},
+      execute: (_input, context) => {
+        seen.push(Object.keys({ ...context }).toSorted(), { ...context }.messages.length)
+        return 'x'
+      },
+    })
     await outcomes([look], [call('x', 'look')])
     expect(seen).toEqual([
       [
-        ...['abortSignal', 'agent', 'attempt', 'compactAfterTurn', 'deadlineAt', 'emit', 'idempotencyKey', 'messages', 'overlay', 'reportChild'],
+        ...[
+          'abortSignal',
+          'agent',
+          'attempt',
+          'compactAfterTurn',
+          'deadlineAt',
+          'emit',
+          'idempotencyKey',
+          'messages',
+          'overlay',
+          'reportChild',
+        ],
         ...['runId', 'spawnChild', 'steer', 'step', 'toolCallId', 'toolName', 'turn'],
       ],
       2,
@@ -75,9 +96,19 @@ describe('tool calls', () => {
   })
 
   it.each<[string, () => never]>([
-    ['throws', () => { throw new Error('out of milk') }],
+    [
+      'throws',
+      () => {
+        throw new Error('out of milk')
+      },
+    ],
     ['rejects', () => Promise.reject(new Error('out of milk')) as never],
-    ['throws a text', () => { throw 'out of milk' as unknown as Error }],
+    [
+      'throws a text',
+      () => {
+        throw 'out of milk' as unknown as Error
+      },
+    ],
   ])('A52: a tool that %s gives an error, and its siblings finish', async (_how, execute) => {
     const bad = defineTool({ name: 'bad', description: 'b', inputSchema: {}, execute })
     const { results, result } = await outcomes([bad, echo('a').tool], [call('x', 'bad'), call('y', 'a')])
@@ -102,10 +133,27 @@ describe('tool calls', () => {
     const tools = [
       defineTool({ name: 'text', description: '', inputSchema: {}, maxOutputCharacters: 20, execute: () => long }),
       defineTool({ name: 'json', description: '', inputSchema: {}, maxOutputCharacters: 20, execute: () => ({ output: { long } }) }),
-      defineTool({ name: 'parts', description: '', inputSchema: {}, maxOutputCharacters: 20, execute: () => ({ output: { type: 'content' as const, value: [{ type: 'text' as const, text: long }] } }) }),
-      defineTool({ name: 'fails', description: '', inputSchema: {}, maxOutputCharacters: 20, execute: () => { throw new Error(long) } }),
+      defineTool({
+        name: 'parts',
+        description: '',
+        inputSchema: {},
+        maxOutputCharacters: 20,
+        execute: () => ({ output: { type: 'content' as const, value: [{ type: 'text' as const, text: long }] } }),
+      }),
+      defineTool({
+        name: 'fails',
+        description: '',
+        inputSchema: {},
+        maxOutputCharacters: 20,
+        execute: () => {
+          throw new Error(long)
+        },
+      }),
     ]
-    const { results } = await outcomes(tools, tools.map((tool, place) => call(`c${place}`, tool.name)))
+    const { results } = await outcomes(
+      tools,
+      tools.map((tool, place) => call(`c${place}`, tool.name)),
+    )
     const cut = `${'a'.repeat(10)}\n[… 100 characters left out …]\n${'b'.repeat(10)}`
     expect(results[0]?.output).toEqual({ type: 'text', value: cut })
     expect(results[1]?.output).toMatchObject({ type: 'text', value: expect.stringContaining('[… 111 characters left out …]') as string })
@@ -127,7 +175,12 @@ describe('tool calls', () => {
   })
 
   it('A63: details are in event and message, and not in the request', async () => {
-    const tool = defineTool({ name: 'a', description: '', inputSchema: {}, execute: () => ({ output: 'shown', details: { secret: 'chart' } }) })
+    const tool = defineTool({
+      name: 'a',
+      description: '',
+      inputSchema: {},
+      execute: () => ({ output: 'shown', details: { secret: 'chart' } }),
+    })
     const { talk, agent, results } = await outcomes([tool], [call('x', 'a')])
     expect(results[0]?.details).toEqual({ secret: 'chart' })
     expect(talk.journal.events.find((event) => event.type === 'tool-execution-end')?.message.details).toEqual({ secret: 'chart' })
@@ -149,10 +202,9 @@ describe('tool calls', () => {
   it('A65: a call id that was used before is changed, in events, transcript and request', async () => {
     const a = echo('a')
     const talk = conversation()
-    const agent = agentOf(
-      [{ toolCalls: [call('x', 'a')] }, { toolCalls: [call('x', 'a'), call('x~2', 'a')] }, { text: 'done' }],
-      { tools: [a.tool] },
-    )
+    const agent = agentOf([{ toolCalls: [call('x', 'a')] }, { toolCalls: [call('x', 'a'), call('x~2', 'a')] }, { text: 'done' }], {
+      tools: [a.tool],
+    })
     const { result } = await talk.play(agent, 'go')
     expect(a.calls.map((context) => context.toolCallId)).toEqual(['x', 'x~2', 'x~2~2'])
     // Some providers refuse the character `~`, so a request carries the id in another form.
@@ -165,7 +217,9 @@ describe('tool calls', () => {
   it('passes context and session to the tool, and the result of toModelOutput to the model', async () => {
     const seen: unknown[] = []
     const tool = defineTool({
-      ...{ name: 'a', description: '', inputSchema: {} },
+      name: 'a',
+      description: '',
+      inputSchema: {},
       execute: (_input, { context, sessionKey, messages }) => {
         seen.push(context, sessionKey, messages.length)
         return { output: { rows: 3 } }

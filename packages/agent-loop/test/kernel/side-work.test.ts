@@ -10,7 +10,10 @@ import { agentOf, conversation } from '../support/conversation.ts'
 /** Plays a turn with one tool that answers only when its signal is aborted. A plug-in does this work beside the call, once. */
 async function playBeside(start: SideWork['start']) {
   const hangs = defineTool({
-    ...{ name: 'hangs', description: '', inputSchema: {}, effect: 'pure' },
+    name: 'hangs',
+    description: '',
+    inputSchema: {},
+    effect: 'pure',
     execute: (_input, { abortSignal }) => new Promise<string>((resolve) => abortSignal.addEventListener('abort', () => resolve('stopped'))),
   })
   let begun = false
@@ -29,8 +32,19 @@ async function playBeside(start: SideWork['start']) {
 describe('work of a plug-in that runs beside a call', () => {
   it.each<[string, SideWork['start']]>([
     ['rejects', () => Promise.reject(new Error('the work broke'))],
-    ['throws', () => { throw new Error('the work broke') }],
-    ['resolves to what throws', () => Promise.resolve(() => { throw new Error('the work broke') })],
+    [
+      'throws',
+      () => {
+        throw new Error('the work broke')
+      },
+    ],
+    [
+      'resolves to what throws',
+      () =>
+        Promise.resolve(() => {
+          throw new Error('the work broke')
+        }),
+    ],
     ['resolves to what rejects', () => Promise.resolve(() => Promise.reject(new Error('the work broke')))],
   ])('fails the turn if it %s, and leaves no unhandled rejection', async (_how, start) => {
     const { result, begun, phase, timers } = await playBeside(start)

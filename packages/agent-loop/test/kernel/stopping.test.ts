@@ -17,7 +17,7 @@ const busy = defineTool({
   description: 'works',
   inputSchema: z.object({}),
   execute() {
-    for (const start = performance.now(); performance.now() - start < busyMs; );
+    for (const start = performance.now(); performance.now() - start < busyMs;);
     return 'worked'
   },
 })
@@ -38,7 +38,9 @@ describe('when the loop continues', () => {
     const { result } = await talk.play(agent, 'go')
     expect(a.calls).toEqual([])
     expect(result.status).toBe('completed')
-    expect(resultsOf(agent.model.calls[1]).map(({ output }) => output)).toEqual([1, 2].map(() => ({ type: 'error-text', value: expect.stringContaining('cut off') as string })))
+    expect(resultsOf(agent.model.calls[1]).map(({ output }) => output)).toEqual(
+      [1, 2].map(() => ({ type: 'error-text', value: expect.stringContaining('cut off') as string })),
+    )
     expect(talk.types()).not.toContain('tool-execution-start')
   })
 
@@ -70,7 +72,10 @@ describe('when the loop continues', () => {
     const steps = [{ text: 'so far', finish: { unified: 'stop', raw: 'pause_turn' } }, { text: 'done' }] as const
     const agent = agentOf(steps, { ephemeral: () => [{ role: 'user', content: 'now' }] })
     await talk.play(agent, 'go')
-    expect(agent.model.calls.map(rolesOf)).toEqual([['user', 'user'], ['user', 'assistant']])
+    expect(agent.model.calls.map(rolesOf)).toEqual([
+      ['user', 'user'],
+      ['user', 'assistant'],
+    ])
   })
 
   it('A85: an input that is given meanwhile waits until the model has gone on', async () => {
@@ -163,7 +168,8 @@ describe('when the loop continues', () => {
 })
 
 describe('a failed model call', () => {
-  const refused = (statusCode: number) => new APICallError({ message: 'refused', url: 'http://x', requestBodyValues: {}, statusCode, isRetryable: statusCode === 503 })
+  const refused = (statusCode: number) =>
+    new APICallError({ message: 'refused', url: 'http://x', requestBodyValues: {}, statusCode, isRetryable: statusCode === 503 })
 
   it('A122: the input and the error are stored, and the error is not sent again', async () => {
     const talk = conversation()
@@ -171,7 +177,10 @@ describe('a failed model call', () => {
     const { result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: 'bad-request', status: 400 } })
     expect(result.messages.map((message) => message.role === 'assistant' && message.stopReason)).toEqual([false, 'error'])
-    expect(talk.journal.events.find((event) => event.type === 'turn-end')).toMatchObject({ status: 'error', error: { kind: 'bad-request' } })
+    expect(talk.journal.events.find((event) => event.type === 'turn-end')).toMatchObject({
+      status: 'error',
+      error: { kind: 'bad-request' },
+    })
     expect((await talk.play(agent, 'again')).result.text).toBe('fine')
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'user'])
   })

@@ -20,52 +20,62 @@ async function streamed(tool: Tool) {
 
 describe('streaming tools', () => {
   it('A53: chunks become deltas in order, and the return value is the output', async () => {
-    const { deltas, output } = await streamed(streaming(async function* () {
-      yield 'a'
-      yield { type: 'delta', delta: 'b' }
-      yield ''
-      yield 'c'
-      return { output: { n: 1 } }
-    }))
+    const { deltas, output } = await streamed(
+      streaming(async function* () {
+        yield 'a'
+        yield { type: 'delta', delta: 'b' }
+        yield ''
+        yield 'c'
+        return { output: { n: 1 } }
+      }),
+    )
     expect(deltas).toEqual(['a', 'b', 'c'])
     expect(output).toEqual({ type: 'json', value: { n: 1 } })
   })
 
   it('A53: a complete chunk is the output and ends the call', async () => {
     let closed = false
-    const { deltas, output } = await streamed(streaming(async function* () {
-      try {
-        yield 'a'
-        yield { type: 'complete', output: 'whole' }
-        yield 'never'
-      } finally {
-        closed = true
-      }
-    }))
+    const { deltas, output } = await streamed(
+      streaming(async function* () {
+        try {
+          yield 'a'
+          yield { type: 'complete', output: 'whole' }
+          yield 'never'
+        } finally {
+          closed = true
+        }
+      }),
+    )
     expect([deltas, output, closed]).toEqual([['a'], { type: 'text', value: 'whole' }, true])
   })
 
   it('A54: the output of a generator that yields only deltas is the joined deltas', async () => {
-    const { output } = await streamed(streaming(async function* () {
-      yield 'old'
-      yield { type: 'delta', delta: 'a', replace: true }
-      yield 'b'
-    }))
+    const { output } = await streamed(
+      streaming(async function* () {
+        yield 'old'
+        yield { type: 'delta', delta: 'a', replace: true }
+        yield 'b'
+      }),
+    )
     expect(output).toEqual({ type: 'text', value: 'ab' })
   })
 
   it('A53: a generator that throws gives an error', async () => {
-    const { deltas, output } = await streamed(streaming(async function* () {
-      yield 'a'
-      throw new Error('lost')
-    }))
+    const { deltas, output } = await streamed(
+      streaming(async function* () {
+        yield 'a'
+        throw new Error('lost')
+      }),
+    )
     expect([deltas, output]).toEqual([['a'], { type: 'error-text', value: 'lost' }])
   })
 
   it('A60: chunks that a tool emits after its outcome are dropped', async () => {
     let late = (): void => {}
     const tool = defineTool({
-      ...{ name: 'stream', description: '', inputSchema: {} },
+      name: 'stream',
+      description: '',
+      inputSchema: {},
       execute: (_input, { emit }) => {
         emit('early')
         late = () => emit('late')
@@ -87,7 +97,11 @@ describe('streaming tools', () => {
     const closed = latch()
     const next = latch()
     const tool = defineTool({
-      ...{ name: 'stream', description: '', inputSchema: {}, effect: 'pure', timeoutMs: 100 },
+      name: 'stream',
+      description: '',
+      inputSchema: {},
+      effect: 'pure',
+      timeoutMs: 100,
       async *execute() {
         try {
           await next.promise

@@ -19,7 +19,11 @@ async function unhandledAfter(act: () => void): Promise<readonly unknown[]> {
 async function outOfTime(effect: ToolEffect, options: Partial<AgentOptions> = {}, settles = false) {
   const signals: AbortSignal[] = []
   const tool = defineTool({
-    ...{ name: 'slow', description: '', inputSchema: {}, timeoutMs: 500, effect },
+    name: 'slow',
+    description: '',
+    inputSchema: {},
+    timeoutMs: 500,
+    effect,
     execute: (_input, { abortSignal, deadlineAt }) => {
       expect(deadlineAt).toBe(1_500)
       signals.push(abortSignal)
@@ -57,36 +61,55 @@ describe('time limits', () => {
 
   it('A59: a once tool that does not settle needs recovery with stop', async () => {
     const { result } = await outOfTime('once')
-    expect(result).toMatchObject({ status: 'needs-recovery', reason: 'unknown-outcome', pendingToolCalls: [{ toolCallId: 'x', unknown: true }] })
+    expect(result).toMatchObject({
+      status: 'needs-recovery',
+      reason: 'unknown-outcome',
+      pendingToolCalls: [{ toolCallId: 'x', unknown: true }],
+    })
   })
 
   it('A59: a once tool that does not settle is unknown with tell-model', async () => {
     const { outcome } = await outOfTime('once', { onUnknownOutcome: 'tell-model' })
-    expect(outcome).toMatchObject({ status: 'unknown', output: { value: expect.stringContaining('may or may not have happened') as string } })
+    expect(outcome).toMatchObject({
+      status: 'unknown',
+      output: { value: expect.stringContaining('may or may not have happened') as string },
+    })
   })
 
   it.each([
     ['pure', {}, 'error', 'the tool has run, but toModelOutput returned no answer: timed out after 500 ms'],
     ['once', { onUnknownOutcome: 'tell-model' }, 'unknown', 'may or may not have happened: timed out after 500 ms'],
-  ] as const)('A59: the error names a toModelOutput that hangs, and its late rejection is dropped: %s', async (effect, options, status, value) => {
-    const talk = conversation()
-    const shown = Promise.withResolvers<never>()
-    let asked = 0
-    const tool = defineTool({
-      ...{ name: 'slow', description: '', inputSchema: {}, timeoutMs: 500, effect, execute: () => 'done' },
-      toModelOutput: () => (asked++, shown.promise as never),
-    })
-    const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'slow', input: {} }] }, { text: 'went on' }], { tools: [tool], abortGraceMs: 50, ...options })
-    const run = talk.run(agent, 'go')
-    await until(() => asked === 1)
-    await talk.clock.advance(500)
-    await talk.clock.advance(50)
-    const result = await run.result()
-    expect(result).toMatchObject({ status: 'completed', text: 'went on' })
-    expect(result.messages.find((message) => message.role === 'tool-result')).toMatchObject({ status, output: { value } })
-    expect(await unhandledAfter(() => shown.reject(new Error('too late')))).toEqual([])
-    expect(talk.clock.pendingTimers).toBe(0)
-  })
+  ] as const)(
+    'A59: the error names a toModelOutput that hangs, and its late rejection is dropped: %s',
+    async (effect, options, status, value) => {
+      const talk = conversation()
+      const shown = Promise.withResolvers<never>()
+      let asked = 0
+      const tool = defineTool({
+        name: 'slow',
+        description: '',
+        inputSchema: {},
+        timeoutMs: 500,
+        effect,
+        execute: () => 'done',
+        toModelOutput: () => (asked++, shown.promise as never),
+      })
+      const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'slow', input: {} }] }, { text: 'went on' }], {
+        tools: [tool],
+        abortGraceMs: 50,
+        ...options,
+      })
+      const run = talk.run(agent, 'go')
+      await until(() => asked === 1)
+      await talk.clock.advance(500)
+      await talk.clock.advance(50)
+      const result = await run.result()
+      expect(result).toMatchObject({ status: 'completed', text: 'went on' })
+      expect(result.messages.find((message) => message.role === 'tool-result')).toMatchObject({ status, output: { value } })
+      expect(await unhandledAfter(() => shown.reject(new Error('too late')))).toEqual([])
+      expect(talk.clock.pendingTimers).toBe(0)
+    },
+  )
 
   it('A52: a tool whose time limit cannot be set ends as error, and the turn goes on', async () => {
     const talk = conversation()
@@ -101,6 +124,9 @@ describe('time limits', () => {
     const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'slow', input: {} }] }, { text: 'went on' }], { tools: [tool] })
     const { result } = await talk.play(agent, 'go', { clock })
     expect(result).toMatchObject({ status: 'completed', text: 'went on' })
-    expect(result.messages.find((message) => message.role === 'tool-result')).toMatchObject({ status: 'error', output: { value: 'no timer is left' } })
+    expect(result.messages.find((message) => message.role === 'tool-result')).toMatchObject({
+      status: 'error',
+      output: { value: 'no timer is left' },
+    })
   })
 })

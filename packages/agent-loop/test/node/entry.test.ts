@@ -24,7 +24,13 @@ it('A159: without this entry a file and docs are left out with an error that nam
   const { path, write } = await temporaryFolder()
   const sections = { system: 'one', append: { file: await write('a.md', 'two') }, docs: { folder: path } }
   const message = "a file needs the file reader; add: import '@bowline/agent-loop/node'"
-  expect(await buildIn('', sections)).toMatchObject({ text: 'one', errors: [{ section: 'docs', message }, { section: 'append', message }] })
+  expect(await buildIn('', sections)).toMatchObject({
+    text: 'one',
+    errors: [
+      { section: 'docs', message },
+      { section: 'append', message },
+    ],
+  })
 })
 
 it('importing this entry is enough, also from another copy of the package', async () => {
@@ -32,5 +38,7 @@ it('importing this entry is enough, also from another copy of the package', asyn
   const sections = { system: 'one', append: { file: await write('a.md', 'two\n') } }
   const expected = { text: 'one\n\ntwo', errors: [] }
   expect(await buildIn(`import ${source('node/index.ts')}`, sections)).toMatchObject(expected)
-  expect(await buildIn(`import ${JSON.stringify(new URL('../../src/node/index.ts?copy', import.meta.url).href)}`, sections)).toMatchObject(expected)
+  expect(await buildIn(`import ${JSON.stringify(new URL('../../src/node/index.ts?copy', import.meta.url).href)}`, sections)).toMatchObject(
+    expected,
+  )
 })

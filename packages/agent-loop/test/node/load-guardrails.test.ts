@@ -15,13 +15,18 @@ describe('loadGuardrails', () => {
     const [builtIn, user, project] = [await temporaryFolder(), await temporaryFolder(), await temporaryFolder()]
     await builtIn.write('b.mjs', `export const guardrails = [${guard('two')}, ${guard('three')}]`)
     const winner = await builtIn.write('a.mjs', `export const guardrail = ${guard('one', 'built-in')}`)
-    const loser = await user.write('mine.ts', `export const guardrail: object = ${guard('one', 'user')}\nexport const other = ${guard('four')}\nexport const limit: number = 5`)
+    const loser = await user.write(
+      'mine.ts',
+      `export const guardrail: object = ${guard('one', 'user')}\nexport const other = ${guard('four')}\nexport const limit: number = 5`,
+    )
     await project.write('package.json', '{ "type": "module" }')
     await project.write('x.js', `export const beta = ${guard('six')}\nexport const alpha = ${guard('five')}`)
     const guardrails = await loadGuardrails({ folders: [builtIn.path, user.path, project.path] })
     expect(guardrails.map(({ name }) => name)).toEqual(['one', 'two', 'three', 'four', 'five', 'six'])
     expect((await reasons(guardrails))[0]).toBe('built-in')
-    expect(guardrails.diagnostics).toEqual([{ kind: 'guardrail', name: 'one', message: `the one in ${loser} is not used: ${winner} has one with the same name` }])
+    expect(guardrails.diagnostics).toEqual([
+      { kind: 'guardrail', name: 'one', message: `the one in ${loser} is not used: ${winner} has one with the same name` },
+    ])
   })
 
   it('A156: skips names that begin with _ or a dot, types, folders and other files', async () => {
@@ -38,11 +43,26 @@ describe('loadGuardrails', () => {
     const wrong: Readonly<Record<string, readonly [code: string, message: unknown]>> = {
       'broken.mjs': ['export const =', expect.any(String)],
       'empty.mjs': ['export const helper = () => 1', 'it exports no guardrail'],
-      'hookless.mjs': ["export const guardrail = { name: 'x' }", 'its export guardrail is not a guardrail: it has none of onTurnStart, onTurnEnd, beforeCall, afterCall'],
-      'nameless.mjs': ['export const a = { beforeCall() {} }', 'its export a is not a guardrail: defineGuardrail.options.name must be a text that is not blank; received undefined'],
-      'odd.mjs': ["export const guardrails = [{ name: 'x', beforeCall: 1 }]", 'its export guardrails is not a guardrail: the guardrail x: beforeCall must be a function; received 1'],
-      'policy.mjs': ["export const guardrail = { name: 'x', onError: 'ignore', beforeCall() {} }", 'its export guardrail is not a guardrail: the guardrail x: onError must be one of block, allow; received "ignore"'],
-      'text.mjs': ["export const guardrails = ['x']", 'its export guardrails is not a guardrail: defineGuardrail.options must be a guardrail; received a text of 1 character'],
+      'hookless.mjs': [
+        "export const guardrail = { name: 'x' }",
+        'its export guardrail is not a guardrail: it has none of onTurnStart, onTurnEnd, beforeCall, afterCall',
+      ],
+      'nameless.mjs': [
+        'export const a = { beforeCall() {} }',
+        'its export a is not a guardrail: defineGuardrail.options.name must be a text that is not blank; received undefined',
+      ],
+      'odd.mjs': [
+        "export const guardrails = [{ name: 'x', beforeCall: 1 }]",
+        'its export guardrails is not a guardrail: the guardrail x: beforeCall must be a function; received 1',
+      ],
+      'policy.mjs': [
+        "export const guardrail = { name: 'x', onError: 'ignore', beforeCall() {} }",
+        'its export guardrail is not a guardrail: the guardrail x: onError must be one of block, allow; received "ignore"',
+      ],
+      'text.mjs': [
+        "export const guardrails = ['x']",
+        'its export guardrails is not a guardrail: defineGuardrail.options must be a guardrail; received a text of 1 character',
+      ],
       'throws.mjs': ["throw new Error('at load')", 'at load'],
     }
     for (const [name, [code]] of Object.entries(wrong)) await folder.write(name, code)
@@ -63,7 +83,10 @@ describe('loadGuardrails', () => {
     await folder.write('a.mjs', `export const guardrail = ${guard('a', 'second')}`)
     await folder.write('c.mjs', `export const guardrail = ${guard('c')}`)
     const after = await before.reload()
-    expect([await reasons(before), await reasons(after)]).toEqual([['first', 'b'], ['second', 'b', 'c']])
+    expect([await reasons(before), await reasons(after)]).toEqual([
+      ['first', 'b'],
+      ['second', 'b', 'c'],
+    ])
     expect(after[1]).toBe(before[1])
   })
 
@@ -84,7 +107,10 @@ describe('loadGuardrails', () => {
 
   it('A156: outside of a test runner files are loaded and reloaded in the same way', async () => {
     const folder = await temporaryFolder()
-    await folder.write('a.ts', `interface Named { name: string }\nexport const b: Named = ${guard('b')}\nexport const a: Named = ${guard('a')}`)
+    await folder.write(
+      'a.ts',
+      `interface Named { name: string }\nexport const b: Named = ${guard('b')}\nexport const a: Named = ${guard('a')}`,
+    )
     const script = `import { loadGuardrails } from '@bowline/agent-loop/node'
 import { appendFileSync } from 'node:fs'
 const names = (list) => list.map(({ name }) => name)
@@ -93,8 +119,17 @@ const same = await first.reload()
 appendFileSync('a.ts', ${JSON.stringify(`\nexport const c = ${guard('c')}`)})
 const second = await same.reload()
 console.log(JSON.stringify({ names: [names(first), names(second)], same: first[0] === same[0], wrong: second.diagnostics }))`
-    const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', script], { cwd: folder.path })
-    expect(JSON.parse(stdout)).toEqual({ names: [['a', 'b'], ['a', 'b', 'c']], same: true, wrong: [] })
+    const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', script], {
+      cwd: folder.path,
+    })
+    expect(JSON.parse(stdout)).toEqual({
+      names: [
+        ['a', 'b'],
+        ['a', 'b', 'c'],
+      ],
+      same: true,
+      wrong: [],
+    })
   })
 
   it('A156: files run in the order of their names when they load', async () => {

@@ -55,7 +55,9 @@ describe('loadSkills', () => {
     await folder.write('void/other.md', '')
     const skills = await loadSkills({ folders: [`${folder.path}/none`, folder.path] })
     expect(skills.map(({ name }) => name)).toEqual(['good'])
-    expect(skills.diagnostics.map(({ kind, name, message }) => [kind, relative(folder.path, name), message.replace(folder.path, '')])).toEqual([
+    expect(
+      skills.diagnostics.map(({ kind, name, message }) => [kind, relative(folder.path, name), message.replace(folder.path, '')]),
+    ).toEqual([
       ['file', 'none', expect.stringContaining('ENOENT')],
       ['skill', 'headless/SKILL.md', 'it does not begin with a head between two lines ---'],
       ['skill', 'nameless/SKILL.md', 'its head has no name'],

@@ -17,7 +17,11 @@ const call = (id: string, name: string, input: JSONValue = { to: 'a@b' }) => ({ 
 function sender(options: Partial<ToolOptions<Schema>> = {}) {
   const sent: { to: string }[] = []
   const tool = defineTool({
-    ...{ name: 'send', description: 'sends', inputSchema: z.object({ to: z.string() }), needsApproval: true, ...options },
+    name: 'send',
+    description: 'sends',
+    inputSchema: z.object({ to: z.string() }),
+    needsApproval: true,
+    ...options,
     execute: (input) => (sent.push(input), 'sent'),
   })
   return { tool, sent }
@@ -27,7 +31,10 @@ function sender(options: Partial<ToolOptions<Schema>> = {}) {
 async function waiting(more: Parameters<typeof agentOf>[0] = [{ text: 'done' }], options: Partial<AgentOptions> = {}) {
   const talk = conversation()
   const { tool, sent } = sender()
-  const agent = agentOf([{ toolCalls: [call('a', 'far'), call('x', 'send'), call('b', 'far')] }, ...more], { tools: [remote('far'), tool], ...options })
+  const agent = agentOf([{ toolCalls: [call('a', 'far'), call('x', 'send'), call('b', 'far')] }, ...more], {
+    tools: [remote('far'), tool],
+    ...options,
+  })
   const { result } = await talk.play(agent, 'go')
   return { talk, agent, sent, result }
 }
@@ -47,35 +54,79 @@ describe('answers', () => {
     const talk = conversation()
     const [near, { tool }] = [echo('near'), sender()]
     const strict = defineTool({ name: 'strict', description: '', inputSchema: z.object({ n: z.number() }), execute: () => 'never' })
-    const calls = [call('l', 'near'), call('r', 'far'), call('x', 'send'), call('i', 'strict', { n: 'one' }), call('u', 'nowhere'), { id: 'v', name: 'near', input: { raw: '{"cut' } }]
+    const calls = [
+      call('l', 'near'),
+      call('r', 'far'),
+      call('x', 'send'),
+      call('i', 'strict', { n: 'one' }),
+      call('u', 'nowhere'),
+      { id: 'v', name: 'near', input: { raw: '{"cut' } },
+    ]
     const agent = agentOf([{ toolCalls: calls }, { text: 'done' }], { tools: [near.tool, remote('far'), tool, strict] })
     const { result } = await talk.play(agent, 'go')
-    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }], pendingApprovals: [{ toolCallId: 'x' }] })
+    expect(result).toMatchObject({
+      status: 'awaiting-tools',
+      pendingToolCalls: [{ toolCallId: 'r' }],
+      pendingApprovals: [{ toolCallId: 'x' }],
+    })
     expect(near.calls).toHaveLength(1)
     expect((await talk.memory.load()).open?.calls.map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
-      ...[['l', 'result'], ['r', 'remote'], ['x', 'pending'], ['i', 'error'], ['u', 'error'], ['v', 'error']],
+      ...[
+        ['l', 'result'],
+        ['r', 'remote'],
+        ['x', 'pending'],
+        ['i', 'error'],
+        ['u', 'error'],
+        ['v', 'error'],
+      ],
     ])
     const half = await talk.play(agent, { toolResults: [{ toolCallId: 'r', output: 'far done' }] })
     expect(half.result).toMatchObject({ status: 'awaiting-approval', pendingToolCalls: [], submission: { missing: ['approval_1'] } })
     const { result: done } = await talk.play(agent, { approvals: [approve] })
     expect(done.status).toBe('completed')
-    expect(done.messages.map((message) => (message.role === 'tool-result' ? message.toolCallId : message.role))).toEqual(['l', 'r', 'x', 'i', 'u', 'v', 'assistant'])
+    expect(done.messages.map((message) => (message.role === 'tool-result' ? message.toolCallId : message.role))).toEqual([
+      'l',
+      'r',
+      'x',
+      'i',
+      'u',
+      'v',
+      'assistant',
+    ])
     expect(near.calls).toHaveLength(1)
   })
 
   it('A72: results and decisions in one submission are checked together', async () => {
     const { talk, agent, sent } = await waiting()
     const before = talk.memory.snapshot()
-    const wrong = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'q', output: 1 }], approvals: [{ ...approve, inputHash: 'x' }] })
+    const wrong = await talk.play(agent, {
+      toolResults: [
+        { toolCallId: 'a', output: 1 },
+        { toolCallId: 'q', output: 1 },
+      ],
+      approvals: [{ ...approve, inputHash: 'x' }],
+    })
     expect(wrong.result).toMatchObject({
       reason: 'refused',
-      error: { code: 'unknown-tool-call', refused: [{ id: 'q', code: 'unknown-tool-call' }, { id: 'approval_1', code: 'approval-conflict' }] },
+      error: {
+        code: 'unknown-tool-call',
+        refused: [
+          { id: 'q', code: 'unknown-tool-call' },
+          { id: 'approval_1', code: 'approval-conflict' },
+        ],
+      },
     })
     expect(talk.memory.snapshot()).toEqual(before)
     const right = await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 1 }], approvals: [approve] })
     expect(right.result).toMatchObject({ status: 'awaiting-tools', submission: { accepted: ['b', 'approval_1'], missing: ['a'] } })
     expect(sent).toHaveLength(1)
-    const last = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'b', output: 1 }], approvals: [approve] })
+    const last = await talk.play(agent, {
+      toolResults: [
+        { toolCallId: 'a', output: 1 },
+        { toolCallId: 'b', output: 1 },
+      ],
+      approvals: [approve],
+    })
     expect(last.result).toMatchObject({ status: 'completed', submission: { accepted: ['a'], repeated: ['b', 'approval_1'], missing: [] } })
     expect(sent).toHaveLength(1)
   })
@@ -84,11 +135,24 @@ describe('answers', () => {
     const { talk, agent, result } = await waiting()
     const [a, b] = result.pendingToolCalls
     if (!a || !b) throw new Error('two calls wait')
-    for (const [field, wrong] of [['toolName', { ...a, toolName: 'near', output: 1 }], ['input', { ...a, input: { other: 1 }, output: 1 }], ['agent', { ...a, agent: ['other'], output: 1 }]] as const) {
+    for (const [field, wrong] of [
+      ['toolName', { ...a, toolName: 'near', output: 1 }],
+      ['input', { ...a, input: { other: 1 }, output: 1 }],
+      ['agent', { ...a, agent: ['other'], output: 1 }],
+    ] as const) {
       const refused = await talk.play(agent, { toolResults: [wrong] })
-      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: `a: ${field} differs from that of the pending call` } })
+      expect(refused.result).toMatchObject({
+        reason: 'refused',
+        error: { code: 'invalid-input', message: `a: ${field} differs from that of the pending call` },
+      })
     }
-    const answered = await talk.play(agent, { toolResults: [{ ...a, output: 1 }, { ...b, error: 'no' }], approvals: [approve] })
+    const answered = await talk.play(agent, {
+      toolResults: [
+        { ...a, output: 1 },
+        { ...b, error: 'no' },
+      ],
+      approvals: [approve],
+    })
     expect(answered.result).toMatchObject({ status: 'completed', submission: { accepted: ['a', 'b', 'approval_1'], missing: [] } })
   })
 
@@ -96,20 +160,28 @@ describe('answers', () => {
     const { talk, agent, result } = await waiting([])
     const [pending] = result.pendingToolCalls
     for (const given of [{ ...pending }, { ...pending, unknown: true }]) {
-      expect(() => talk.run(agent, { toolResults: [given as never] })).toThrow(/^toolResults\[0\] must have exactly one of output, error, unknown; received .*unknown is a field of the pending call, not an answer$/)
+      expect(() => talk.run(agent, { toolResults: [given as never] })).toThrow(
+        /^toolResults\[0\] must have exactly one of output, error, unknown; received .*unknown is a field of the pending call, not an answer$/,
+      )
     }
   })
 
   it('S208: answers without the journal of their turn are refused, and the error says so', () => {
     expect(() => agentOf([]).run({ approvals: [approve] })).toThrow(
-      expect.objectContaining({ code: 'invalid-config', message: 'run.options.journal must be the journal of the turn that waits for these answers; received undefined' }),
+      expect.objectContaining({
+        code: 'invalid-config',
+        message: 'run.options.journal must be the journal of the turn that waits for these answers; received undefined',
+      }),
     )
   })
 
   it('S208: an edited input that does not fit the schema is refused by its path', async () => {
     const { talk, agent } = await waiting([])
     const { result } = await talk.play(agent, { approvals: [{ ...approve, input: { to: 5 } }] })
-    expect(result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: expect.stringMatching(/^approval_1: the edited input is not valid; input\.to: /) as string } })
+    expect(result).toMatchObject({
+      reason: 'refused',
+      error: { code: 'invalid-input', message: expect.stringMatching(/^approval_1: the edited input is not valid; input\.to: /) as string },
+    })
   })
 
   it.each<[string, readonly ApprovalDecision[], string, readonly string[]]>([
@@ -142,14 +214,20 @@ describe('answers', () => {
 
   it('A108: with a stop an edited input is still checked and stored', async () => {
     const { talk, agent } = await waiting([])
-    const { result, events } = await talk.play(agent, { approvals: [{ ...approve, input: { to: 'c@d' } }] }, { abortSignal: AbortSignal.abort() })
+    const { result, events } = await talk.play(
+      agent,
+      { approvals: [{ ...approve, input: { to: 'c@d' } }] },
+      { abortSignal: AbortSignal.abort() },
+    )
     expect(result).toMatchObject({ status: 'aborted', submission: { accepted: ['approval_1'] } })
     expect(events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'approve', editedInput: { to: 'c@d' } })
   })
 
   it('A107: a schema that hangs on an edited input does not keep a stopped run from ending', async () => {
     let asked = false
-    const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => void (asked = true)))
+    const inputSchema = z
+      .object({ to: z.string() })
+      .refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => void (asked = true)))
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('x', 'send', { to: 'a@b' })] }], { tools: [sender({ inputSchema }).tool] })
     await talk.play(agent, 'go')
@@ -176,39 +254,69 @@ describe('answers', () => {
     await talk.play(agent, { approvals: [edited] })
     const commits = talk.journal.commits.length
     const judged = async () => {
-      const again = await talk.play(agent, { approvals: [{ reason: 'fine', input: { to: 'c@d' }, approvalId: 'approval_1', decision: 'approve', inputHash, by: 'eve' }] })
+      const again = await talk.play(agent, {
+        approvals: [{ reason: 'fine', input: { to: 'c@d' }, approvalId: 'approval_1', decision: 'approve', inputHash, by: 'eve' }],
+      })
       expect(again).toMatchObject({ events: [], result: { submission: { accepted: [], repeated: ['approval_1'] } } })
-      for (const other of [{ ...approve }, { ...edited, reason: 'other' }, { ...edited, input: { to: 'e@f' } }, { approvalId: 'approval_1', decision: 'deny' as const }, { ...edited, inputHash: 'x' }]) {
+      for (const other of [
+        { ...approve },
+        { ...edited, reason: 'other' },
+        { ...edited, input: { to: 'e@f' } },
+        { approvalId: 'approval_1', decision: 'deny' as const },
+        { ...edited, inputHash: 'x' },
+      ]) {
         const conflict = await talk.play(agent, { approvals: [other] })
         expect(conflict.result).toMatchObject({ reason: 'refused', error: { code: 'approval-conflict' } })
       }
       return again.result
     }
     expect(await judged()).toMatchObject({ status: 'awaiting-tools', submission: { missing: ['a', 'b'] } })
-    await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'b', output: 1 }] })
+    await talk.play(agent, {
+      toolResults: [
+        { toolCallId: 'a', output: 1 },
+        { toolCallId: 'b', output: 1 },
+      ],
+    })
     expect(await judged()).toMatchObject({ status: 'completed', reason: 'handled', submission: { missing: [] } })
     expect(talk.journal.commits.length).toBeGreaterThan(commits)
     const elsewhere = createMemoryJournal({ snapshot: talk.memory.snapshot() })
-    expect((await agent.run({ approvals: [edited] }, { journal: elsewhere }).result()).submission).toMatchObject({ repeated: ['approval_1'] })
+    expect((await agent.run({ approvals: [edited] }, { journal: elsewhere }).result()).submission).toMatchObject({
+      repeated: ['approval_1'],
+    })
   })
 
   const long = 'x'.repeat(300)
   it.each<[string, Partial<AgentOptions>, Partial<ToolOptions<object>>, SubmittedResult, SubmittedResult]>([
-    ['hooks have patched', { extensions: [extension('patch', { onToolResult: () => ({ output: 'redacted', details: { by: 'patch' } }) })] }, {}, { toolCallId: 'a', output: 'secret' }, { toolCallId: 'a', output: 'redacted' }],
-    ['is shown to the model in another form', {}, { toModelOutput: () => ({ type: 'text', value: 'shown' }) }, { toolCallId: 'a', output: { n: 1 } }, { toolCallId: 'a', output: 'shown' }],
+    [
+      'hooks have patched',
+      { extensions: [extension('patch', { onToolResult: () => ({ output: 'redacted', details: { by: 'patch' } }) })] },
+      {},
+      { toolCallId: 'a', output: 'secret' },
+      { toolCallId: 'a', output: 'redacted' },
+    ],
+    [
+      'is shown to the model in another form',
+      {},
+      { toModelOutput: () => ({ type: 'text', value: 'shown' }) },
+      { toolCallId: 'a', output: { n: 1 } },
+      { toolCallId: 'a', output: 'shown' },
+    ],
     ['was too long', {}, { maxOutputCharacters: 100 }, { toolCallId: 'a', output: long }, { toolCallId: 'a', output: long.slice(1) }],
     ['is an error', {}, {}, { toolCallId: 'a', error: 'no' }, { toolCallId: 'a', output: 'no' }],
-  ])('A72: the repeat of a result that %s is recognized, also after the turn has gone on', async (_what, options, toolOptions, answer, other) => {
-    const far = defineTool({ name: 'far', description: '', inputSchema: {}, ...toolOptions })
-    const talk = conversation()
-    const agent = agentOf([{ toolCalls: [call('a', 'far'), call('b', 'far')] }, { text: 'done' }], { tools: [far], ...options })
-    await talk.play(agent, 'go')
-    await talk.play(agent, { toolResults: [answer] })
-    const repeated = async (result: SubmittedResult) => (await talk.play(agent, { toolResults: [result] })).result.submission?.repeated
-    expect([await repeated(answer), await repeated(other)]).toEqual([['a'], undefined])
-    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 1 }] })).result.status).toBe('completed')
-    expect([await repeated(answer), await repeated(other)]).toEqual([['a'], undefined])
-  })
+  ])(
+    'A72: the repeat of a result that %s is recognized, also after the turn has gone on',
+    async (_what, options, toolOptions, answer, other) => {
+      const far = defineTool({ name: 'far', description: '', inputSchema: {}, ...toolOptions })
+      const talk = conversation()
+      const agent = agentOf([{ toolCalls: [call('a', 'far'), call('b', 'far')] }, { text: 'done' }], { tools: [far], ...options })
+      await talk.play(agent, 'go')
+      await talk.play(agent, { toolResults: [answer] })
+      const repeated = async (result: SubmittedResult) => (await talk.play(agent, { toolResults: [result] })).result.submission?.repeated
+      expect([await repeated(answer), await repeated(other)]).toEqual([['a'], undefined])
+      expect((await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 1 }] })).result.status).toBe('completed')
+      expect([await repeated(answer), await repeated(other)]).toEqual([['a'], undefined])
+    },
+  )
 
   it('A72: error is a short form of output with isError', async () => {
     const { talk, agent } = await waitingFor(remote('far'))
@@ -230,7 +338,15 @@ describe('answers', () => {
     const talk = conversation()
     const agent = agentOf([])
     const { result, events } = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 1 }], approvals: [approve] })
-    expect(result).toMatchObject({ reason: 'refused', error: { refused: [{ id: 'a', code: 'unknown-tool-call' }, { id: 'approval_1', code: 'unknown-approval' }] } })
+    expect(result).toMatchObject({
+      reason: 'refused',
+      error: {
+        refused: [
+          { id: 'a', code: 'unknown-tool-call' },
+          { id: 'approval_1', code: 'unknown-approval' },
+        ],
+      },
+    })
     expect(events).toEqual([])
   })
 
@@ -243,15 +359,31 @@ describe('answers', () => {
     await talk.clock.advance(500)
     const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'p', output: 1 }] })
     expect(result).toMatchObject({ status: 'completed', submission: { accepted: ['p'], missing: [] } })
-    expect(resultsOf(agent.model.calls[1]).map(({ output }) => (output as { type: string }).type)).toEqual(['error-text', 'execution-denied', 'json'])
+    expect(resultsOf(agent.model.calls[1]).map(({ output }) => (output as { type: string }).type)).toEqual([
+      'error-text',
+      'execution-denied',
+      'json',
+    ])
   })
 
   it('A70: results reach onToolResult and guardrails like all others', async () => {
     const seen: unknown[] = []
-    const watch = extension('watch', { onToolResult: ({ call: { toolCallId }, status, result }) => void seen.push([toolCallId, status, result.executed]) })
+    const watch = extension('watch', {
+      onToolResult: ({ call: { toolCallId }, status, result }) => void seen.push([toolCallId, status, result.executed]),
+    })
     const { talk, agent } = await waiting(undefined, { extensions: [watch] })
-    await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 1 }, { toolCallId: 'a', error: 'no' }], approvals: [{ ...approve, decision: 'deny' }] })
-    expect(seen).toEqual([['x', 'denied', 'no'], ['b', 'result', 'elsewhere'], ['a', 'error', 'elsewhere']])
+    await talk.play(agent, {
+      toolResults: [
+        { toolCallId: 'b', output: 1 },
+        { toolCallId: 'a', error: 'no' },
+      ],
+      approvals: [{ ...approve, decision: 'deny' }],
+    })
+    expect(seen).toEqual([
+      ['x', 'denied', 'no'],
+      ['b', 'result', 'elsewhere'],
+      ['a', 'error', 'elsewhere'],
+    ])
   })
 })
 
@@ -278,7 +410,10 @@ describe('answers to a turn whose subagent waits', () => {
     const { talk, agent, listed } = await waitingBelow()
     for (const wrong of [[], ['near'], ['far', 'far']]) {
       const refused = await talk.play(agent, { toolResults: [{ ...listed, agent: wrong, output: 'fetched' }] })
-      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: 'r: agent differs from that of the pending call' } })
+      expect(refused.result).toMatchObject({
+        reason: 'refused',
+        error: { code: 'invalid-input', message: 'r: agent differs from that of the pending call' },
+      })
     }
     const { result } = await talk.play(agent, { toolResults: [{ ...listed, output: 'fetched' }] })
     expect(result.submission).toMatchObject({ accepted: ['r'] })
@@ -288,16 +423,30 @@ describe('answers to a turn whose subagent waits', () => {
 describe('answers to a turn that must not go on', () => {
   it('A108: with a stop they are still stored, and the other calls are cancelled', async () => {
     const { talk, agent, sent } = await waiting([])
-    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: 'kept' }], approvals: [approve] }, { abortSignal: AbortSignal.abort() })
+    const { result } = await talk.play(
+      agent,
+      { toolResults: [{ toolCallId: 'a', output: 'kept' }], approvals: [approve] },
+      { abortSignal: AbortSignal.abort() },
+    )
     expect(result).toMatchObject({ status: 'aborted', submission: { accepted: ['a', 'approval_1'] } })
-    expect(result.messages).toMatchObject([{ toolCallId: 'a', status: 'result' }, { toolCallId: 'x', status: 'cancelled' }, { toolCallId: 'b', status: 'cancelled' }])
+    expect(result.messages).toMatchObject([
+      { toolCallId: 'a', status: 'result' },
+      { toolCallId: 'x', status: 'cancelled' },
+      { toolCallId: 'b', status: 'cancelled' },
+    ])
     expect(sent).toEqual([])
   })
 
   it('A179: with a yield they are stored, and nothing else happens', async () => {
     const { talk, agent, sent } = await waiting([])
     const leaving = AbortSignal.abort({ kind: 'yield' })
-    const answers = { toolResults: [{ toolCallId: 'a', output: 1 }, { toolCallId: 'b', output: 1 }], approvals: [approve] }
+    const answers = {
+      toolResults: [
+        { toolCallId: 'a', output: 1 },
+        { toolCallId: 'b', output: 1 },
+      ],
+      approvals: [approve],
+    }
     const journal = createMemoryJournal({ snapshot: talk.memory.snapshot() })
     const result = await agent.run(answers, { journal, abortSignal: leaving }).result()
     expect(result).toMatchObject({ status: 'aborted', reason: 'yielded', submission: { accepted: ['a', 'b', 'approval_1'] } })
@@ -313,11 +462,24 @@ describe('answers to a turn that must not go on', () => {
     const { result, events } = await talk.play(agent, 'never mind', { onInputWhilePending: 'cancel' })
     expect(result).toMatchObject({ status: 'completed', text: 'done', runId: 'run_2' })
     expect(events.map(({ type }) => type).slice(0, 12)).toEqual([
-      ...['turn-start', 'tool-execution-end', 'approval-resolved', 'tool-execution-end', 'tool-execution-end', 'step-end', 'turn-end', 'save-point'],
+      ...[
+        'turn-start',
+        'tool-execution-end',
+        'approval-resolved',
+        'tool-execution-end',
+        'tool-execution-end',
+        'step-end',
+        'turn-end',
+        'save-point',
+      ],
       // There is no `settled`: the new input follows.
       ...['user-message', 'turn-start', 'step-start', 'message-start'],
     ])
-    expect(events[6]).toMatchObject({ status: 'aborted', runId: 'run_1', receipt: [{ status: 'cancelled' }, { status: 'cancelled' }, { status: 'cancelled' }] })
+    expect(events[6]).toMatchObject({
+      status: 'aborted',
+      runId: 'run_1',
+      receipt: [{ status: 'cancelled' }, { status: 'cancelled' }, { status: 'cancelled' }],
+    })
     expect((await talk.memory.load()).messages.map((message) => (message.role === 'tool-result' ? message.status : message.role))).toEqual([
       ...['user', 'assistant', 'cancelled', 'cancelled', 'cancelled', 'user', 'assistant'],
     ])

@@ -116,7 +116,14 @@ describe('the event log', () => {
 
   it('A19: deltas of ended messages and calls are removed, those of open ones stay in order', async () => {
     const before = [toolDelta('a', 'a1'), toolDelta('b', 'b1'), toolDelta('a', 'a2'), savePoint(2), toolDelta('b', 'b2')]
-    expect(await readBehind(...before, toolEnd('a', 3), toolDelta('b', 'b3'), toolEnd('c', 4))).toEqual(['b1', '#2', 'b2', '#3', 'b3', '#4'])
+    expect(await readBehind(...before, toolEnd('a', 3), toolDelta('b', 'b3'), toolEnd('c', 4))).toEqual([
+      'b1',
+      '#2',
+      'b2',
+      '#3',
+      'b3',
+      '#4',
+    ])
   })
 
   it('A19: a message that ends twice, as in a rewind, changes no other', async () => {

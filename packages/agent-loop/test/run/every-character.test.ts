@@ -5,9 +5,21 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 
 const parts = [
-  ...[{ type: 'reasoning-start', id: 'r' }, { type: 'reasoning-delta', id: 'r', delta: 'Hm, ' }, { type: 'reasoning-delta', id: 'r', delta: 'well.' }, { type: 'reasoning-end', id: 'r' }],
-  ...[{ type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'One ' }, { type: 'text-delta', id: 't', delta: 'two ' }],
-  ...[{ type: 'text-delta', id: 't', delta: 'three.' }, { type: 'text-end', id: 't' }],
+  ...[
+    { type: 'reasoning-start', id: 'r' },
+    { type: 'reasoning-delta', id: 'r', delta: 'Hm, ' },
+    { type: 'reasoning-delta', id: 'r', delta: 'well.' },
+    { type: 'reasoning-end', id: 'r' },
+  ],
+  ...[
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'One ' },
+    { type: 'text-delta', id: 't', delta: 'two ' },
+  ],
+  ...[
+    { type: 'text-delta', id: 't', delta: 'three.' },
+    { type: 'text-end', id: 't' },
+  ],
 ] as const
 const whole = ['Hm, well.', 'One two three.', 'Bye.']
 
@@ -16,7 +28,10 @@ function startHeld(place: number) {
   const [held, heldAgain] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const call = { type: 'tool-call', toolCallId: 'c', toolName: 'gone', input: '{}' } as const
   const [first, second, third] = [parts.slice(0, place), parts.slice(place, place + 2), parts.slice(place + 2)]
-  const model = scriptedModel([{ parts: [...first, { wait: held.promise }, ...second, { wait: heldAgain.promise }, ...third, call] }, { text: 'Bye.' }])
+  const model = scriptedModel([
+    { parts: [...first, { wait: held.promise }, ...second, { wait: heldAgain.promise }, ...third, call] },
+    { text: 'Bye.' },
+  ])
   const run = defineAgent({ model }).run('go')
   return { run, go: () => held.resolve(), goOn: () => heldAgain.resolve() }
 }

@@ -8,7 +8,10 @@ import { echo, gated, remote, until } from '../support/tools.ts'
 
 const call = (id: string, name = 'wait') => ({ toolCalls: [{ id, name, input: {} }] })
 const asMessage = (content: string) => ({ role: 'user', content })
-const turnsOf = (talk: Conversation) => talk.journal.events.flatMap((event) => (event.type === 'turn-start' || event.type === 'turn-end' ? [`${event.type} ${event.turn} ${event.runId}`] : []))
+const turnsOf = (talk: Conversation) =>
+  talk.journal.events.flatMap((event) =>
+    event.type === 'turn-start' || event.type === 'turn-end' ? [`${event.type} ${event.turn} ${event.runId}`] : [],
+  )
 
 describe('follow-ups', () => {
   it('A97: each is a turn of its own, one at a time, when the model would stop', async () => {
@@ -20,7 +23,12 @@ describe('follow-ups', () => {
     await Promise.all([run.followUp('then'), run.followUp('and then'), run.steer('hurry')])
     wait.open('w')
     const result = await run.result()
-    expect(agent.model.calls.map(userTexts)).toEqual([['go'], ['go', 'hurry'], ['go', 'hurry', 'then'], ['go', 'hurry', 'then', 'and then']])
+    expect(agent.model.calls.map(userTexts)).toEqual([
+      ['go'],
+      ['go', 'hurry'],
+      ['go', 'hurry', 'then'],
+      ['go', 'hurry', 'then', 'and then'],
+    ])
     expect(turnsOf(talk)).toEqual([
       ...['turn-start 1 run_1', 'turn-end 1 run_1', 'turn-start 2 run_2', 'turn-end 2 run_2', 'turn-start 3 run_3', 'turn-end 3 run_3'],
     ])
@@ -28,10 +36,13 @@ describe('follow-ups', () => {
   })
 
   it.each([true, false])('A97: answers are refused as follow-ups, also with a queue in the journal (%s)', async (enqueues) => {
-    const wrap = (journal: Journal): Journal => (enqueues ? { ...journal, enqueue: () => Promise.resolve({ ok: true, inputId: 'x' }) } : journal)
+    const wrap = (journal: Journal): Journal =>
+      enqueues ? { ...journal, enqueue: () => Promise.resolve({ ok: true, inputId: 'x' }) } : journal
     const talk = conversation({ wrap })
     const run = talk.run(agentOf([{ text: 'one' }]), 'go')
-    expect(() => run.followUp({ toolResults: [{ toolCallId: 'x', output: 1 }] })).toThrow(expect.objectContaining({ code: 'invalid-input' }))
+    expect(() => run.followUp({ toolResults: [{ toolCallId: 'x', output: 1 }] })).toThrow(
+      expect.objectContaining({ code: 'invalid-input' }),
+    )
     await run.result()
   })
 
@@ -65,7 +76,10 @@ describe('follow-ups', () => {
     const talk = conversation()
     const a = echo('a')
     const script = [call('x', 'a'), { text: 'one' }, call('y', 'a'), { text: 'two' }]
-    const agent = agentOf(script, { tools: [a.tool], limits: { maxSteps: 2, maxToolCalls: 1, maxTotalTokens: 12_000, maxDurationMs: 1_000 } })
+    const agent = agentOf(script, {
+      tools: [a.tool],
+      limits: { maxSteps: 2, maxToolCalls: 1, maxTotalTokens: 12_000, maxDurationMs: 1_000 },
+    })
     const run = talk.run(agent, 'go')
     await run.followUp('then')
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'two', steps: 2 })
@@ -77,7 +91,10 @@ describe('follow-ups', () => {
     const run = talk.run(agent, 'go', { overlays: ['it is Monday'] })
     await run.followUp('then')
     await run.result()
-    expect(agent.model.calls.map(userTexts)).toEqual([['it is Monday', 'go'], ['go', 'then']])
+    expect(agent.model.calls.map(userTexts)).toEqual([
+      ['it is Monday', 'go'],
+      ['go', 'then'],
+    ])
     expect(talk.journal.events.flatMap((event) => (event.type === 'turn-end' ? [event.overlaysExpired] : []))).toEqual([1, 0])
   })
 
@@ -85,7 +102,9 @@ describe('follow-ups', () => {
     const talk = conversation()
     const extension = defineExtension({
       name: 'filter',
-      hooks: { onInput: ({ input }) => (JSON.stringify(input).includes('secret') ? { action: 'handled', reply: 'no' } : { action: 'continue' }) },
+      hooks: {
+        onInput: ({ input }) => (JSON.stringify(input).includes('secret') ? { action: 'handled', reply: 'no' } : { action: 'continue' }),
+      },
     })
     const agent = agentOf([{ text: 'one' }, { text: 'three' }], { extensions: [extension] })
     const run = talk.run(agent, 'go')
@@ -99,7 +118,11 @@ describe('follow-ups', () => {
     const run = talk.run(agentOf([{ text: 'one' }, { text: 'two' }]), 'go')
     await run.followUp('then')
     await run.result()
-    expect(talk.journal.events.filter(({ type }) => type === 'settled' || type === 'turn-end').map(({ type }) => type)).toEqual(['turn-end', 'turn-end', 'settled'])
+    expect(talk.journal.events.filter(({ type }) => type === 'settled' || type === 'turn-end').map(({ type }) => type)).toEqual([
+      'turn-end',
+      'turn-end',
+      'settled',
+    ])
   })
 
   it.each([
@@ -125,7 +148,10 @@ describe('follow-ups', () => {
     const queued: AgentInput[] = []
     const wrap = (journal: Journal): Journal => ({
       ...journal,
-      commit: (records, expect) => (expect?.nothingQueued && queued.length > 0 ? Promise.resolve({ ok: false, reason: 'runs-queued' }) : journal.commit(records, expect)),
+      commit: (records, expect) =>
+        expect?.nothingQueued && queued.length > 0
+          ? Promise.resolve({ ok: false, reason: 'runs-queued' })
+          : journal.commit(records, expect),
       enqueue: (input) => Promise.resolve({ ok: true, inputId: `queued_${queued.push(input)}` }),
     })
     const talk = conversation({ wrap })

@@ -13,7 +13,11 @@ function setUp(options: { driverTimeoutMs?: number } = {}) {
   const breaks: string[] = []
   let passes = 0
   return {
-    ...{ events, clock, stop, gate, breaks },
+    events,
+    clock,
+    stop,
+    gate,
+    breaks,
     iterator: () => iterate({ events, gate, onBreak: () => breaks.push('left') }),
     /** Reaches a boundary of the run, and counts when the run has passed it. */
     boundary(seq: number): void {

@@ -35,7 +35,13 @@ describe('the inbox', () => {
 
   it('A94: one-at-a-time applies to steering inputs; all overlays are taken', async () => {
     const { offer, taken } = setUp()
-    for (const [kind, text] of [['steer', 'a'], ['overlay', 'b'], ['notify', 'c'], ['overlay', 'd']] as const) await offer(kind, text)
+    for (const [kind, text] of [
+      ['steer', 'a'],
+      ['overlay', 'b'],
+      ['notify', 'c'],
+      ['overlay', 'd'],
+    ] as const)
+      await offer(kind, text)
     expect(taken('one-at-a-time')).toEqual(['a', 'b', 'd'])
     await offer('overlay', 'e')
     expect(taken('overlays')).toEqual(['e'])

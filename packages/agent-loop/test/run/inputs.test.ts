@@ -94,7 +94,10 @@ describe('inputs of a run in progress', () => {
     })
     const talk = conversation({ unfinished: true, wrap })
     const tool = defineTool({
-      ...{ name: 'wait', description: 'steers', inputSchema: { type: 'object' as const }, effect: 'pure' },
+      name: 'wait',
+      description: 'steers',
+      inputSchema: { type: 'object' as const },
+      effect: 'pure',
       execute: async (_input, context) => {
         await context.steer('taken')
         failing = true

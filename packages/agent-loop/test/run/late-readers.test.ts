@@ -15,7 +15,12 @@ const toolCall = { type: 'tool-call', toolCallId: 'c', toolName: 't', input: { a
 const start = (index: number): DeltaEvent => ({ ...block, type: 'text-start', index })
 const text = (index: number, delta: string): DeltaEvent => ({ ...block, type: 'text-delta', index, delta })
 const end = (index: number, whole: string): DeltaEvent => ({ ...block, type: 'text-end', index, text: whole })
-const part: DeltaEvent = { ...block, type: 'content-part', index: 2, part: { type: 'file', mediaType: 'text/plain', data: { type: 'url', url: 'https://example.com/x' } } }
+const part: DeltaEvent = {
+  ...block,
+  type: 'content-part',
+  index: 2,
+  part: { type: 'file', mediaType: 'text/plain', data: { type: 'url', url: 'https://example.com/x' } },
+}
 const callStart: DeltaEvent = { ...block, type: 'tool-call-start', index: 1, toolCallId: 'c', toolName: 't' }
 const callDelta = (delta: string): DeltaEvent => ({ ...block, type: 'tool-call-delta', index: 1, toolCallId: 'c', delta })
 const callEnd: DeltaEvent = { ...block, type: 'tool-call-end', index: 1, toolCallId: 'c', toolCall }
@@ -37,11 +42,27 @@ function logWith(isKept: boolean): EventLog {
   return log
 }
 
-describe.each([['while nothing reads', false], ['beside another reader', true]])('a reader that comes late, %s', (_, isKept) => {
+describe.each([
+  ['while nothing reads', false],
+  ['beside another reader', true],
+])('a reader that comes late, %s', (_, isKept) => {
   it('A18: gets each block so far in one delta, then live deltas one by one', async () => {
     const log = logWith(isKept)
     log.append([savePoint(1)])
-    publish(log, start(0), text(0, 'a'), text(0, 'b'), end(0, 'ab'), callStart, callDelta('{"a"'), callDelta(':1}'), callEnd, part, start(3), text(3, 'c'))
+    publish(
+      log,
+      start(0),
+      text(0, 'a'),
+      text(0, 'b'),
+      end(0, 'ab'),
+      callStart,
+      callDelta('{"a"'),
+      callDelta(':1}'),
+      callEnd,
+      part,
+      start(3),
+      text(3, 'c'),
+    )
     log.append([savePoint(2)])
     publish(log, text(3, 'd'))
     const late = log.read()
@@ -87,13 +108,23 @@ describe.each([['while nothing reads', false], ['beside another reader', true]])
     log.append([discarded('m', 2)])
     publish(log, textDelta('n', 'd'))
     log.close()
-    expect([...first, ...(await take(late, 4))]).toEqual([savePoint(1), toolDelta('c', 'b'), discarded('m', 2), textDelta('n', 'd'), undefined])
+    expect([...first, ...(await take(late, 4))]).toEqual([
+      savePoint(1),
+      toolDelta('c', 'b'),
+      discarded('m', 2),
+      textDelta('n', 'd'),
+      undefined,
+    ])
   })
 
   it('A18: also gets what has come since the latest late reader', async () => {
     const log = logWith(isKept)
     publish(log, text(0, 'a'), text(0, 'b'))
-    for (const [more, soFar] of [['c', 'ab'], ['d', 'abc'], ['e', 'abcd']] as const) {
+    for (const [more, soFar] of [
+      ['c', 'ab'],
+      ['d', 'abc'],
+      ['e', 'abcd'],
+    ] as const) {
       expect(await take(log.read(), 1)).toEqual([text(0, soFar)])
       publish(log, text(0, more))
     }

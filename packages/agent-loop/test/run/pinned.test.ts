@@ -7,7 +7,11 @@ import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
 import { echo, remote } from '../support/tools.ts'
 
-const browser: ToolDeclaration = { name: 'browser', description: 'looks', inputSchema: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] } }
+const browser: ToolDeclaration = {
+  name: 'browser',
+  description: 'looks',
+  inputSchema: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] },
+}
 const call = (name: string, input = {}) => ({ toolCalls: [{ id: 'x', name, input }] })
 const namesOf = (agent: ReturnType<typeof agentOf>, place = 0) => agent.model.calls[place]?.tools?.map(({ name }) => name)
 
@@ -19,10 +23,13 @@ describe('remote tools of a run', () => {
 })
 
 describe('a pinned agent', () => {
-  const look = (schema: z.ZodObject, description = 'looks') => defineTool({ name: 'look', description, inputSchema: schema, execute: () => 'seen' })
+  const look = (schema: z.ZodObject, description = 'looks') =>
+    defineTool({ name: 'look', description, inputSchema: schema, execute: () => 'seen' })
   const old = z.object({ at: z.string() })
-  const pinOf = async (agent: ReturnType<typeof agentOf>, today: ReturnType<typeof agentOf>) =>
-    ({ ...(await agent.fingerprint()), model: { provider: today.model.provider, modelId: today.model.modelId } })
+  const pinOf = async (agent: ReturnType<typeof agentOf>, today: ReturnType<typeof agentOf>) => ({
+    ...(await agent.fingerprint()),
+    model: { provider: today.model.provider, modelId: today.model.modelId },
+  })
 
   it('A183: new tools of the agent are left out, remote tools of the run are offered', async () => {
     const today = agentOf([{ text: 'done' }], { tools: [look(old), echo('more').tool, remote('far')] })
@@ -32,12 +39,22 @@ describe('a pinned agent', () => {
   })
 
   it('A183: a tool defined by a provider is offered as it is today', async () => {
-    const own = (id: string, isProviderExecuted: boolean) => ({ type: 'provider', isProviderExecuted, id, args: { as: id }, inputSchema: jsonSchema({}), ...(!isProviderExecuted && { execute: () => 1 }) })
+    const own = (id: string, isProviderExecuted: boolean) => ({
+      type: 'provider',
+      isProviderExecuted,
+      id,
+      args: { as: id },
+      inputSchema: jsonSchema({}),
+      ...(!isProviderExecuted && { execute: () => 1 }),
+    })
     const tools = { search: own('p.search', true), shell: own('p.shell', false) } as never
     const today = agentOf([{ text: 'done' }], { tools })
     const pinned = await pinOf(agentOf([], { tools }), today)
     await today.run('go', { pinned }).result()
-    expect(today.model.calls[0]?.tools).toMatchObject([{ type: 'provider', id: 'p.search' }, { type: 'provider', id: 'p.shell' }])
+    expect(today.model.calls[0]?.tools).toMatchObject([
+      { type: 'provider', id: 'p.search' },
+      { type: 'provider', id: 'p.shell' },
+    ])
   })
 
   it('A183: the same holds in a further segment', async () => {
@@ -54,9 +71,14 @@ describe('a pinned agent', () => {
 
   it('A183: the schema of the current code checks the input of its tool', async () => {
     const talk = conversation()
-    const today = agentOf([call('look', { at: 'a' }), call('look', { to: 'a' }), { text: 'done' }].map((step, place) => (place === 1 ? { toolCalls: [{ id: 'y', name: 'look', input: { to: 'a' } }] } : step)), {
-      tools: [look(z.object({ to: z.string() }))],
-    })
+    const today = agentOf(
+      [call('look', { at: 'a' }), call('look', { to: 'a' }), { text: 'done' }].map((step, place) =>
+        place === 1 ? { toolCalls: [{ id: 'y', name: 'look', input: { to: 'a' } }] } : step,
+      ),
+      {
+        tools: [look(z.object({ to: z.string() }))],
+      },
+    )
     const pinned = await pinOf(agentOf([], { tools: [look(old)] }), today)
     expect((await talk.play(today, 'go', { pinned })).result.status).toBe('completed')
     expect(today.model.calls[0]?.tools).toMatchObject([{ inputSchema: { properties: { at: {} } } }])

@@ -7,7 +7,10 @@ import { discarded, textDelta } from '../support/events.ts'
 import { echo, remote } from '../support/tools.ts'
 
 const fold = (events: readonly AgentEvent[]): RunView => events.reduce<RunView>(reduceEvents, emptyView)
-const toolSteps = [{ text: 'let me', chunk: 1, toolCalls: [{ name: 'a', input: {} }] }, { text: 'done', chunk: 1 }]
+const toolSteps = [
+  { text: 'let me', chunk: 1, toolCalls: [{ name: 'a', input: {} }] },
+  { text: 'done', chunk: 1 },
+]
 
 describe('readers', () => {
   it('A14: a run needs no reader', async () => {

@@ -14,11 +14,21 @@ const locate: ToolDeclaration = {
 describe('remote tools of a run', () => {
   it('A181: the model can call them beside the tools of the agent, and such a call suspends the run', async () => {
     const talk = conversation()
-    const calls = [{ toolCalls: [{ id: 'x', name: 'a', input: {} }, { id: 'y', name: 'locate', input: { precise: true } }] }]
+    const calls = [
+      {
+        toolCalls: [
+          { id: 'x', name: 'a', input: {} },
+          { id: 'y', name: 'locate', input: { precise: true } },
+        ],
+      },
+    ]
     const agent = agentOf([...calls, { text: 'there' }], { tools: [echo('a').tool] })
     const first = await talk.play(agent, 'go', { remoteTools: [locate] })
     expect(first.result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'y', input: { precise: true } }] })
-    expect(agent.model.calls[0]?.tools).toMatchObject([{ name: 'a' }, { name: 'locate', description: 'Where the user is', inputSchema: locate.inputSchema }])
+    expect(agent.model.calls[0]?.tools).toMatchObject([
+      { name: 'a' },
+      { name: 'locate', description: 'Where the user is', inputSchema: locate.inputSchema },
+    ])
     const answers = { toolResults: [{ toolCallId: 'y', output: 'Oslo' }] }
     const second = await talk.play(agent, answers, { remoteTools: [locate] })
     expect(second.result).toMatchObject({ status: 'completed', text: 'there' })
@@ -33,10 +43,30 @@ describe('remote tools of a run', () => {
   })
 
   it('A181: a remote tool may have the label and the effect that it has in its JSON form', async () => {
-    const tool = defineTool({ name: 'locate', description: 'Where the user is', label: 'Location', effect: 'pure', sequential: true, inputSchema: z.object({ precise: z.boolean() }) })
+    const tool = defineTool({
+      name: 'locate',
+      description: 'Where the user is',
+      label: 'Location',
+      effect: 'pure',
+      sequential: true,
+      inputSchema: z.object({ precise: z.boolean() }),
+    })
     const form = JSON.parse(JSON.stringify(tool)) as ToolDeclaration
-    expect(form).toEqual({ name: 'locate', description: 'Where the user is', label: 'Location', effect: 'pure', inputSchema: expect.objectContaining({ required: ['precise'] }) as unknown })
-    const agent = agentOf([{ toolCalls: [{ id: 'y', name: 'locate', input: { precise: 'very' } }, { id: 'z', name: 'locate', input: { precise: true } }] }])
+    expect(form).toEqual({
+      name: 'locate',
+      description: 'Where the user is',
+      label: 'Location',
+      effect: 'pure',
+      inputSchema: expect.objectContaining({ required: ['precise'] }) as unknown,
+    })
+    const agent = agentOf([
+      {
+        toolCalls: [
+          { id: 'y', name: 'locate', input: { precise: 'very' } },
+          { id: 'z', name: 'locate', input: { precise: true } },
+        ],
+      },
+    ])
     const { result } = await conversation().play(agent, 'go', { remoteTools: [form] })
     expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'z', input: { precise: true } }] })
     for (const wrong of [{ effect: 'twice' }, { label: 5 }, { sequential: true }]) {

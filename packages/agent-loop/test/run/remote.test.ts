@@ -45,12 +45,21 @@ describe('remote tools', () => {
     expect(told.map(({ type }) => type)).toEqual(['message-end', 'tool-execution-start', 'awaiting-tools'])
     const pending = [expect.objectContaining({ toolCallId: 'a' }), expect.objectContaining({ toolCallId: 'c' })]
     expect(told.at(-1)).toMatchObject({ pendingToolCalls: pending, continues: true })
-    expect(talk.journal.commits.flat().filter(({ type }) => type === 'run')).toMatchObject([{ run: { state: 'running' } }, { run: { state: 'running', pendingToolCalls: pending } }, { run: { state: 'suspended' } }])
+    expect(talk.journal.commits.flat().filter(({ type }) => type === 'run')).toMatchObject([
+      { run: { state: 'running' } },
+      { run: { state: 'running', pendingToolCalls: pending } },
+      { run: { state: 'suspended' } },
+    ])
   })
 
   it('A70: submitting all results leads to exactly one model call, with results in call order', async () => {
     const { talk, agent } = await suspended()
-    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: { n: 2 } }, { toolCallId: 'a', error: 'no' }] })
+    const { result } = await talk.play(agent, {
+      toolResults: [
+        { toolCallId: 'b', output: { n: 2 } },
+        { toolCallId: 'a', error: 'no' },
+      ],
+    })
     expect(result).toMatchObject({ status: 'completed', text: 'done', submission: { accepted: ['b', 'a'], repeated: [], missing: [] } })
     expect(resultsOf(agent.model.calls[1])).toEqual([
       { id: 'a', output: { type: 'error-text', value: 'no' } },
@@ -72,8 +81,24 @@ describe('remote tools', () => {
   })
 
   it.each<[string, readonly SubmittedResult[], string, readonly string[]]>([
-    ['an unknown id', [{ toolCallId: 'a', output: 1 }, { toolCallId: 'z', output: 1 }], 'unknown-tool-call', ['z']],
-    ['two answers to one call', [{ toolCallId: 'a', output: 1 }, { toolCallId: 'a', output: 2 }], 'tool-result-conflict', ['a']],
+    [
+      'an unknown id',
+      [
+        { toolCallId: 'a', output: 1 },
+        { toolCallId: 'z', output: 1 },
+      ],
+      'unknown-tool-call',
+      ['z'],
+    ],
+    [
+      'two answers to one call',
+      [
+        { toolCallId: 'a', output: 1 },
+        { toolCallId: 'a', output: 2 },
+      ],
+      'tool-result-conflict',
+      ['a'],
+    ],
     ['a path that leads nowhere', [{ toolCallId: 'a', path: ['p'], output: 1 }], 'unknown-tool-call', ['a']],
     ['unknown for a remote call', [{ toolCallId: 'a', unknown: true }], 'invalid-input', ['a']],
   ])('A72: %s refuses the whole submission and changes nothing', async (_what, toolResults, code, ids) => {
@@ -103,12 +128,18 @@ describe('remote tools', () => {
     await talk.play(agent, { toolResults: [answer] })
     const commits = talk.journal.commits.length
     const again = await talk.play(agent, { toolResults: [{ toolCallId: 'a', output: { a: 2, b: 1 }, details: { d: 1 } }] })
-    expect(again).toMatchObject({ events: [], result: { status: 'awaiting-tools', submission: { accepted: [], repeated: ['a'], missing: ['b'] } } })
+    expect(again).toMatchObject({
+      events: [],
+      result: { status: 'awaiting-tools', submission: { accepted: [], repeated: ['a'], missing: ['b'] } },
+    })
     expect(again.result.pendingToolCalls).toHaveLength(1)
     const rest = await talk.play(agent, { toolResults: [answer, { toolCallId: 'b', output: 1 }] })
     expect(rest.result).toMatchObject({ status: 'completed', submission: { accepted: ['b'], repeated: ['a'] } })
     const late = await talk.play(agent, { toolResults: [answer] })
-    expect(late).toMatchObject({ events: [], result: { status: 'completed', reason: 'handled', submission: { repeated: ['a'], missing: [] } } })
+    expect(late).toMatchObject({
+      events: [],
+      result: { status: 'completed', reason: 'handled', submission: { repeated: ['a'], missing: [] } },
+    })
     expect(talk.journal.commits).toHaveLength(commits + 2)
   })
 
@@ -126,7 +157,10 @@ describe('remote tools', () => {
     expect(next.result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'b' }] })
     const done = await talk.play(agent, { toolResults: [{ toolCallId: 'b', output: 1 }] })
     expect(done.result.status).toBe('completed')
-    expect(resultsOf(agent.model.calls[1])[0]?.output).toMatchObject({ type: 'error-text', value: expect.stringContaining('deadline') as string })
+    expect(resultsOf(agent.model.calls[1])[0]?.output).toMatchObject({
+      type: 'error-text',
+      value: expect.stringContaining('deadline') as string,
+    })
   })
 
   it('A74: finished local calls never run again at a resumption', async () => {
@@ -149,8 +183,15 @@ describe('remote tools', () => {
   it('A76: a suspended journal resumes in another process from its JSON with the same events', async () => {
     const talk = conversation()
     const { result } = await talk.play(waitingAgent(), 'go')
-    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }], pendingApprovals: [{ toolCallId: 'x' }] })
-    const given = JSON.stringify([talk.memory.snapshot(), { toolResults: [{ toolCallId: 'r', output: 1 }], approvals: [{ approvalId: 'approval_1', decision: 'approve' }] }])
+    expect(result).toMatchObject({
+      status: 'awaiting-tools',
+      pendingToolCalls: [{ toolCallId: 'r' }],
+      pendingApprovals: [{ toolCallId: 'x' }],
+    })
+    const given = JSON.stringify([
+      talk.memory.snapshot(),
+      { toolResults: [{ toolCallId: 'r', output: 1 }], approvals: [{ approvalId: 'approval_1', decision: 'approve' }] },
+    ])
     const [snapshot, answers] = JSON.parse(given) as Parameters<typeof goOn>
     const script = `import { goOn } from ${JSON.stringify(new URL('../support/waiting-agent.ts', import.meta.url).href)}
 console.log(JSON.stringify(await goOn(...${given})))`

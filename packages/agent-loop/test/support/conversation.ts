@@ -54,7 +54,11 @@ export function conversation(options: ConversationOptions = {}): Conversation {
   const ids = fakeIds()
   const run: Conversation['run'] = (agent, input, given = {}) => agent.run(input, { journal: wrapped, clock, ids, ...given })
   const made: Conversation = {
-    ...{ memory, journal, clock, ids, run },
+    memory,
+    journal,
+    clock,
+    ids,
+    run,
     async play(agent, input, given) {
       const started = run(agent, input, given)
       const events = await readAll(started)

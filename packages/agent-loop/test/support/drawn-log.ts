@@ -16,10 +16,13 @@ export function costOf(total: string, currency = 'USD'): Cost {
  */
 export function drawnLog(drawing: string): AgentEvent[] {
   const pen = new Pen()
-  return drawing.trim().split(/\s+/).flatMap((word) => {
-    const [, name = '', list] = /^([^(]+)(?:\((.*)\))?$/.exec(word) ?? []
-    return pen.draw(name, list === undefined ? [] : list.split(','))
-  })
+  return drawing
+    .trim()
+    .split(/\s+/)
+    .flatMap((word) => {
+      const [, name = '', list] = /^([^(]+)(?:\((.*)\))?$/.exec(word) ?? []
+      return pen.draw(name, list === undefined ? [] : list.split(','))
+    })
 }
 
 class Pen {
@@ -77,7 +80,12 @@ class Pen {
         if (first !== 'again') this.#begin()
         this.#resumes = true
         this.#messageId = `msg_${++this.#messages}`
-        return { type: name, messageId: this.#messageId, source: 'user', message: { role: 'user', id: this.#messageId, content: 'go', at: 1 } }
+        return {
+          type: name,
+          messageId: this.#messageId,
+          source: 'user',
+          message: { role: 'user', id: this.#messageId, content: 'go', at: 1 },
+        }
       case 'turn-start': {
         if (first !== '') return { type: name, resumed: true, attempt: 2, cause: first }
         if (!this.#resumes) this.#begin()
@@ -107,7 +115,16 @@ class Pen {
         return { type: name, step, messageId: second === '' ? this.#messageId : second, reason: first }
       case 'retry-start':
         this.#attempt++
-        return { type: name, step, attempt: this.#attempt, maxAttempts: 4, delayMs: 2_000, notBefore: 9_000, cause: first === '' ? 'error' : first, error }
+        return {
+          type: name,
+          step,
+          attempt: this.#attempt,
+          maxAttempts: 4,
+          delayMs: 2_000,
+          notBefore: 9_000,
+          cause: first === '' ? 'error' : first,
+          error,
+        }
       case 'retry-end':
         return { type: name, step, attempt: this.#attempt, success: first === 'true' }
       case 'compaction-start':
@@ -130,17 +147,44 @@ class Pen {
         return { ...base, toolName: 'tool', input: {}, attempt, idempotencyKey: `key/${toolCallId}`, effect: 'once' }
       }
       case 'tool-execution-end':
-        return { ...base, executed: second === '' ? 'here' : second, durationMs: 5, message: this.#result(toolCallId, second === 'no' ? 'cancelled' : 'result') }
+        return {
+          ...base,
+          executed: second === '' ? 'here' : second,
+          durationMs: 5,
+          message: this.#result(toolCallId, second === 'no' ? 'cancelled' : 'result'),
+        }
       case 'awaiting-tools':
-        return { type: name, step: this.#step, ...(args.includes('continues') && { continues: true }), pendingToolCalls: args.filter((arg) => arg !== 'continues').map((path) => ({ ...placeOf(path), toolName: 'tool', input: {}, agent: [] })) }
+        return {
+          type: name,
+          step: this.#step,
+          ...(args.includes('continues') && { continues: true }),
+          pendingToolCalls: args
+            .filter((arg) => arg !== 'continues')
+            .map((path) => ({ ...placeOf(path), toolName: 'tool', input: {}, agent: [] })),
+        }
       case 'approval-requested':
-        return { ...base, ...placeOf(toolCallId), approvalId: `approval_${toolCallId}`, toolName: 'tool', input: { a: 1 }, inputHash: 'hash' }
+        return {
+          ...base,
+          ...placeOf(toolCallId),
+          approvalId: `approval_${toolCallId}`,
+          toolName: 'tool',
+          input: { a: 1 },
+          inputHash: 'hash',
+        }
       case 'approval-resolved':
         return { ...base, ...placeOf(toolCallId), path: undefined, approvalId: `approval_${toolCallId}`, decision: second }
       case 'child-start':
         return { ...base, childRunId: `child_${toolCallId}`, subagent: 'helper', description: 'looks' }
       case 'child-update':
-        return { ...base, childRunId: `child_${toolCallId}`, subagent: args[2] ?? 'helper', step: Number(second), status: 'running', text: 'I look', toolNames: ['look'] }
+        return {
+          ...base,
+          childRunId: `child_${toolCallId}`,
+          subagent: args[2] ?? 'helper',
+          step: Number(second),
+          status: 'running',
+          text: 'I look',
+          toolNames: ['look'],
+        }
       case 'child-end':
         return { ...base, childRunId: `child_${toolCallId}`, subagent: args[2] ?? 'helper', status: second, ...spent }
       default:
@@ -152,12 +196,25 @@ class Pen {
     switch (name) {
       case 'turn-end':
         return {
-          ...{ type: name, status: first, reason: 'stop', usage: this.#usage, steps: this.#step, overlaysExpired: 0 },
+          type: name,
+          status: first,
+          reason: 'stop',
+          usage: this.#usage,
+          steps: this.#step,
+          overlaysExpired: 0,
           ...(this.#cost && { cost: this.#cost }),
           ...(first === 'error' && { error }),
         }
       case 'lone-end':
-        return { type: 'turn-end', runId: first, turn: 0, ...(second === 'error' ? { status: 'error', reason: 'refused' } : { status: 'aborted', reason: 'abort' }), usage: {}, steps: second === 'steps' ? 1 : 0, overlaysExpired: 0 }
+        return {
+          type: 'turn-end',
+          runId: first,
+          turn: 0,
+          ...(second === 'error' ? { status: 'error', reason: 'refused' } : { status: 'aborted', reason: 'abort' }),
+          usage: {},
+          steps: second === 'steps' ? 1 : 0,
+          overlaysExpired: 0,
+        }
       case 'run-queued':
         return { type: name, runId: first, turn: undefined, kind: 'user', input: 'go' }
       case 'session-start':
@@ -182,12 +239,30 @@ class Pen {
     const text = { type: 'text', text: 'some' } as const
     const parts = calls.map((toolCallId) => ({ type: 'tool-call', toolCallId, toolName: 'tool', input: {} }) as const)
     const stopReason = calls.length > 0 ? 'tool-calls' : 'stop'
-    return { role: 'assistant', id: this.#messageId, content: [text, ...parts], ...model, stopReason, ...this.#book(), at: 1, timing: { totalMs: 1 } }
+    return {
+      role: 'assistant',
+      id: this.#messageId,
+      content: [text, ...parts],
+      ...model,
+      stopReason,
+      ...this.#book(),
+      at: 1,
+      timing: { totalMs: 1 },
+    }
   }
 
   #result(toolCallId: string, status: ToolResult['status']): ToolResult {
     const output = { type: 'text', value: 'said' } as const
-    return { role: 'tool-result', id: `result_${toolCallId}`, toolCallId, toolName: 'tool', output, at: 1, status, index: this.#calls.indexOf(toolCallId) }
+    return {
+      role: 'tool-result',
+      id: `result_${toolCallId}`,
+      toolCallId,
+      toolName: 'tool',
+      output,
+      at: 1,
+      status,
+      index: this.#calls.indexOf(toolCallId),
+    }
   }
 }
 
@@ -199,5 +274,14 @@ function placeOf(text: string): { readonly toolCallId: string; readonly path: re
 
 function compactionOf(compactionId: string): object {
   const { usage } = spent
-  return { compactionId, summary: 'so far', firstKeptMessageId: '', tokensBefore: 100, tokensAfter: 10, facts: [], source: 'default', usage }
+  return {
+    compactionId,
+    summary: 'so far',
+    firstKeptMessageId: '',
+    tokensBefore: 100,
+    tokensAfter: 10,
+    facts: [],
+    source: 'default',
+    usage,
+  }
 }

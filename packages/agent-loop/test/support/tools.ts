@@ -8,7 +8,10 @@ const anything = z.looseObject({})
 export function echo(name: string, options: { effect?: ToolEffect; sequential?: boolean; concurrency?: number } = {}) {
   const calls: ToolContext[] = []
   const tool = defineTool({
-    ...{ name, description: `says ${name}`, inputSchema: anything, ...options },
+    name,
+    description: `says ${name}`,
+    inputSchema: anything,
+    ...options,
     execute: (_input, context) => {
       calls.push(context)
       return Promise.resolve(`${name} said`)
@@ -26,7 +29,10 @@ export function gated(name: string, options: { effect?: ToolEffect; sequential?:
   const started: string[] = []
   const gates = new Map<string, () => void>()
   const tool = defineTool({
-    ...{ name, description: `waits as ${name}`, inputSchema: anything, ...options },
+    name,
+    description: `waits as ${name}`,
+    inputSchema: anything,
+    ...options,
     execute: (_input, { toolCallId }) => {
       started.push(toolCallId)
       return new Promise<string>((resolve) => gates.set(toolCallId, () => resolve(`${toolCallId} done`)))

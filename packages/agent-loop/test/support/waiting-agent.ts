@@ -9,7 +9,9 @@ export async function goOn(snapshot: JSONValue, input: AgentInput | undefined): 
   const ids = fakeIds()
   const events: AgentEvent[] = []
   const run = waitingAgent().run(input, {
-    ...{ journal: createMemoryJournal({ snapshot }), clock: manualClock(5_000), random: () => 0.5 },
+    journal: createMemoryJournal({ snapshot }),
+    clock: manualClock(5_000),
+    random: () => 0.5,
     ids: { next: (kind) => ids.next(`later_${kind}`) },
   })
   for await (const event of run) events.push(event)
@@ -21,7 +23,11 @@ export function waitingAgent() {
   const schema = { type: 'object' } as const
   const made = (name: string, more: object = {}) => defineTool({ name, description: '', inputSchema: schema, ...more })
   return defineAgent({
-    model: scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'assistant') ? { text: 'done' } : { toolCalls: [call('r', 'far'), call('x', 'guarded'), call('n', 'near')] })),
+    model: scriptedModel(({ prompt }) =>
+      prompt.some(({ role }) => role === 'assistant')
+        ? { text: 'done' }
+        : { toolCalls: [call('r', 'far'), call('x', 'guarded'), call('n', 'near')] },
+    ),
     tools: [made('far'), made('guarded', { needsApproval: true, execute: () => 'ran' }), made('near', { execute: () => 'ran' })],
     retry: false,
   })

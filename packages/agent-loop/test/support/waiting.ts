@@ -3,9 +3,16 @@ import type { Agent, AgentInput, AgentResult, AgentRun, DurableEvent, RunOptions
 import type { Conversation } from './conversation.ts'
 
 /** Returns the error that a provider client throws for an HTTP answer. */
-export function refusal(statusCode: number, { retryAfter, message = `status ${statusCode}` }: { retryAfter?: number; message?: string } = {}): APICallError {
+export function refusal(
+  statusCode: number,
+  { retryAfter, message = `status ${statusCode}` }: { retryAfter?: number; message?: string } = {},
+): APICallError {
   return new APICallError({
-    ...{ message, url: 'https://provider.test/v1', requestBodyValues: {}, statusCode, responseBody: message },
+    message,
+    url: 'https://provider.test/v1',
+    requestBodyValues: {},
+    statusCode,
+    responseBody: message,
     ...(retryAfter !== undefined && { responseHeaders: { 'retry-after': String(retryAfter) } }),
   })
 }

@@ -8,7 +8,10 @@ let log: readonly AgentEvent[] = []
 
 beforeEach(async () => {
   const talk = conversation()
-  const calls = [{ id: 'x', name: 'a', input: {} }, { id: 'r', name: 'far', input: {} }]
+  const calls = [
+    { id: 'x', name: 'a', input: {} },
+    { id: 'r', name: 'far', input: {} },
+  ]
   const agent = agentOf([{ text: 'one', toolCalls: calls }, { text: 'two' }], { tools: [echo('a').tool, remote('far')] })
   await talk.play(agent, 'go')
   await talk.play(agent, { toolResults: [{ toolCallId: 'r', output: 1 }] })
@@ -23,7 +26,7 @@ function renumbered(events: readonly AgentEvent[]): readonly AgentEvent[] {
 
 const without = (type: string) => renumbered(log.filter((event) => event.type !== type))
 const at = (type: string) => log.findIndex((event) => event.type === type)
-const changed = (type: string, change: object) => log.map((event) => (event.type === type ? ({ ...event, ...change }) : event))
+const changed = (type: string, change: object) => log.map((event) => (event.type === type ? { ...event, ...change } : event))
 const repeated = (type: string) => renumbered(log.toSpliced(at(type), 0, ...log.slice(at(type), at(type) + 1)))
 
 describe('checkEvents', () => {
@@ -40,16 +43,37 @@ describe('checkEvents', () => {
     expect(checkEvents(without(type), { allDeltas: true })).not.toEqual([])
   })
 
-  it.each(['user-message', 'step-start', 'message-start', 'message-end', 'tool-execution-start', 'tool-execution-end', 'step-end', 'turn-end', 'save-point', 'settled', 'text-start', 'text-end'])(
-    'A35: reports %s twice',
-    (type) => {
-      expect(checkEvents(repeated(type), { allDeltas: true })).not.toEqual([])
-    },
-  )
+  it.each([
+    'user-message',
+    'step-start',
+    'message-start',
+    'message-end',
+    'tool-execution-start',
+    'tool-execution-end',
+    'step-end',
+    'turn-end',
+    'save-point',
+    'settled',
+    'text-start',
+    'text-end',
+  ])('A35: reports %s twice', (type) => {
+    expect(checkEvents(repeated(type), { allDeltas: true })).not.toEqual([])
+  })
 
   it.each<[string, () => readonly AgentEvent[]]>([
-    ['a gap in seq', () => log.filter((event) => event.type !== 'settled').map((event) => (event.type === 'save-point' ? { ...event, seq: 99 } : event))],
-    ['a durable event without seq', () => log.map((event) => { if (event.type !== 'settled') return event; const { seq: _seq, ...rest } = event; return rest })],
+    [
+      'a gap in seq',
+      () => log.filter((event) => event.type !== 'settled').map((event) => (event.type === 'save-point' ? { ...event, seq: 99 } : event)),
+    ],
+    [
+      'a durable event without seq',
+      () =>
+        log.map((event) => {
+          if (event.type !== 'settled') return event
+          const { seq: _seq, ...rest } = event
+          return rest
+        }),
+    ],
     ['a delta with seq', () => changed('text-delta', { seq: 3 })],
     ['a foreign run', () => changed('message-start', { runId: 'other' })],
     ['a wrong usage', () => changed('turn-end', { usage: { inputTokens: 1 } })],
@@ -67,6 +91,7 @@ describe('checkEvents', () => {
   })
 
   it('accepts a log that stops anywhere, with the option for it', () => {
-    for (let length = 0; length < log.length; length++) expect(checkEvents(log.slice(0, length), { unfinished: true, allDeltas: true })).toEqual([])
+    for (let length = 0; length < log.length; length++)
+      expect(checkEvents(log.slice(0, length), { unfinished: true, allDeltas: true })).toEqual([])
   })
 })

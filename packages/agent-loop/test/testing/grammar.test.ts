@@ -82,60 +82,249 @@ describe('the grammar of events', () => {
   })
 
   it.each([
-    ['input in a closed window', `${start} runtime-input(step-start) message-end step-end turn-end(completed) ${closed}`, '4 runtime-input: has placement "step-start", but no input is allowed here'],
-    ['input at another window', `user-message turn-start runtime-input(step-end) ${last}`, '2 runtime-input: has placement "step-end", expected "turn-start"'],
+    [
+      'input in a closed window',
+      `${start} runtime-input(step-start) message-end step-end turn-end(completed) ${closed}`,
+      '4 runtime-input: has placement "step-start", but no input is allowed here',
+    ],
+    [
+      'input at another window',
+      `user-message turn-start runtime-input(step-end) ${last}`,
+      '2 runtime-input: has placement "step-end", expected "turn-start"',
+    ],
     ['a turn without an input', `turn-start ${last}`, '1 step-start: the turn has no input'],
-    ['A39: a message without an end', `${start} step-end turn-end(completed) ${closed}`, '4 step-end: is not allowed here: the log is in state "message" and the event before is message-start'],
-    ['A39: a message with two ends', `${start} message-end message-discarded(retry) step-end turn-end(completed) ${closed}`, '5 message-discarded: is not allowed here: the log is in state "calls" and the event before is message-end'],
-    ['A39: a message that is withdrawn twice', `${start} message-discarded(retry) message-discarded(retry) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`, '5 message-discarded: the turn has no message msg_2'],
+    [
+      'A39: a message without an end',
+      `${start} step-end turn-end(completed) ${closed}`,
+      '4 step-end: is not allowed here: the log is in state "message" and the event before is message-start',
+    ],
+    [
+      'A39: a message with two ends',
+      `${start} message-end message-discarded(retry) step-end turn-end(completed) ${closed}`,
+      '5 message-discarded: is not allowed here: the log is in state "calls" and the event before is message-end',
+    ],
+    [
+      'A39: a message that is withdrawn twice',
+      `${start} message-discarded(retry) message-discarded(retry) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+      '5 message-discarded: the turn has no message msg_2',
+    ],
     ['A40: a call without an outcome', `${start} message-end(x) step-end ${last}`, '5 step-end: the call x has no tool-execution-end'],
-    ['A40: a second outcome', `${start} message-end(x) ${call} tool-execution-end(x) step-end ${last}`, '7 tool-execution-end: the call x has already ended'],
-    ['A42: two ends of one segment', `${start} message-end step-end turn-end(completed) turn-end(completed) ${closed}`, '7 turn-end: is not allowed here: the log is in state "closing" and the event before is turn-end'],
-    ['A42: an end without its save-point', `${start} message-end step-end turn-end(completed) settled`, '7 settled: is not allowed here: the log is in state "closing" and the event before is turn-end'],
-    ['A42: an event between turn-end and save-point', `${start} message-end step-end turn-end(completed) run-queued(run_b) ${closed}`, '7 run-queued: is not allowed here: the log is in state "closing" and the event before is turn-end'],
-    ['a segment that ends after an awaiting-tools that says that it goes on', `${start} message-end(r) awaiting-tools(r,continues) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(r,elsewhere) step-end ${last}`, '6 turn-end: has status "awaiting-tools" without an awaiting-tools event directly before it'],
-    ['A43: settled while calls wait', `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) ${closed}`, '8 settled: is not allowed while a turn is suspended'],
-    ['A43: settled while a run is queued', `run-queued(run_b) ${start} message-end step-end turn-end(completed) ${closed}`, '9 settled: the queue still has the run run_b'],
-    ['A43: settled behind an end while another run is queued', `session-start run-queued(run_b) run-queued(run_c) lone-end(run_b) settled lone-end(run_c)`, '4 settled: the queue still has the run run_c'],
-    ['A43: settled behind the end of a run that never began while a turn is open', `${start} lone-end(run_b) settled message-end step-end turn-end(completed) save-point`, '5 settled: is not allowed here: the log is in state "message" and the event before is message-start'],
-    ['S126: steps of a run that never began', `${start} message-end step-end turn-end(completed) ${closed} lone-end(run_b,steps)`, '9 turn-end: names the run run_b, expected run_1: another run may end here only as aborted or error with 0 steps'],
-    ['A43: settled twice', `${start} message-end step-end turn-end(completed) ${closed} settled`, '9 settled: the event before is settled, expected save-point, compaction-end or turn-end'],
-    ['A77: a start before its approval', `${start} message-end(x) approval-requested(x) ${call} step-end ${last}`, '6 tool-execution-start: the approval of the call x is "requested", expected "approve"'],
-    ['A77: a start behind a denial', `${start} message-end(x) approval-requested(x) approval-resolved(x,deny) ${call} step-end ${last}`, '7 tool-execution-start: the approval of the call x is "deny", expected "approve"'],
-    ['a decision that nobody asked for', `${start} message-end(x) approval-resolved(x,approve) ${call} step-end ${last}`, '5 approval-resolved: the approval approval_x is not open: it was not requested or is already resolved'],
-    ['a second question', `${start} message-end(x) approval-requested(x) approval-requested(x) approval-resolved(x,approve) ${call} step-end ${last}`, '6 approval-requested: the approval id approval_x is already used'],
-    ['a turn that waits for no approval', `${start} message-end(x) turn-end(awaiting-approval) save-point`, '5 turn-end: has status "awaiting-approval", but no approval is open'],
-    ['A118: a retry without its end', `${start} message-discarded(retry) retry-start message-start message-end step-end turn-end(completed) ${closed}`, '8 step-end: the retry with attempt 2 has no retry-end'],
-    ['A118: a second end of a retry', `${start} message-discarded(retry) retry-start message-start message-end retry-end(true) retry-end(true) step-end turn-end(completed) ${closed}`, '9 retry-end: ends attempt 2, but no retry-start announced it'],
-    ['A118: a retry before any failure', `${start} message-end step-end step-start retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`, '7 retry-start: announces a retry, but no attempt has failed'],
-    ['an attempt without its announcement', `${start} message-discarded(retry) message-start message-end step-end turn-end(completed) ${closed}`, '5 message-start: the previous attempt failed and no retry-start follows it'],
-    ['a message of an earlier turn that is withdrawn', `user-message turn-start ${last} user-message turn-start step-start message-start message-discarded(failed) message-discarded(failed,msg_1) step-end turn-end(error) ${closed}`, '18 message-discarded: the turn has no message msg_1'],
-    ['a withdrawal that follows no failed attempt', `${start} message-discarded(retry) usage(discarded-attempt) message-discarded(rewind,msg_1) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`, '6 message-discarded: the event before is usage, expected message-discarded, turn-start or compaction-end'],
-    ['a message of a dead process that ends', `${start} turn-start(takeover) message-end step-end turn-end(completed) ${closed}`, '5 message-end: the process died during the message msg_2, expected message-discarded with reason "crash"'],
-    ['a child without its call', `${start} message-end(x) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x,no) step-end ${last}`, '5 child-start: the call x has not started'],
-    ['a child that starts twice', `${start} message-end(x) tool-execution-start(x) child-start(x) child-start(x) tool-execution-end(x) step-end ${last}`, '7 child-start: the subagent run child_x has already started'],
-    ['a child that starts again when its parent goes on', `${start} message-end(x) tool-execution-start(x) child-start(x) awaiting-tools(x/y) turn-end(awaiting-tools) save-point turn-start(answers) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`, '11 child-start: the subagent run child_x has already started'],
-    ['a child that is not booked', `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) tool-execution-end(x) step-end ${last}`, '9 step-end: the cost of a subagent of the call x has no usage event'],
-    ['a child whose steps go back', `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,2) child-update(x,1) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`, '8 child-update: the subagent run child_x has step 1, expected at least 2'],
-    ['a child whose name changes', `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,1,other) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`, '7 child-update: the subagent run child_x has subagent other, expected helper'],
-    ['a child that ends twice', `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) usage(child) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`, '9 child-end: the subagent run child_x has already ended'],
-    ['a call while a compaction runs', `user-message turn-start compaction-start(c) step-start message-start message-end step-end turn-end(completed) ${closed}`, '3 step-start: is not allowed here: the log is in state "compacting" and the event before is compaction-start'],
-    ['a compaction at open calls', `${start} message-end(x) compaction-start(c) compaction-end(c,failed) ${call} step-end ${last}`, '5 compaction-start: is not allowed here: the log is in state "calls" and the event before is message-end'],
-    ['the end of another compaction', `user-message turn-start compaction-start(c) compaction-end(d,failed) ${last}`, '3 compaction-end: has compactionId d, expected c'],
-    ['an input while calls wait', `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) save-point user-message turn-start ${last}`, '8 user-message: is not allowed while a turn is suspended'],
-    ['waiting for a call that has ended', `${start} message-end(x) ${call} awaiting-tools(x) turn-end(awaiting-tools) save-point`, '7 awaiting-tools: the call x has already ended'],
-    ['an error before the turn', `error user-message turn-start ${last}`.replace('error ', 'user-message error '), '1 error: is not allowed here: the log is in state "input" and the event before is user-message'],
+    [
+      'A40: a second outcome',
+      `${start} message-end(x) ${call} tool-execution-end(x) step-end ${last}`,
+      '7 tool-execution-end: the call x has already ended',
+    ],
+    [
+      'A42: two ends of one segment',
+      `${start} message-end step-end turn-end(completed) turn-end(completed) ${closed}`,
+      '7 turn-end: is not allowed here: the log is in state "closing" and the event before is turn-end',
+    ],
+    [
+      'A42: an end without its save-point',
+      `${start} message-end step-end turn-end(completed) settled`,
+      '7 settled: is not allowed here: the log is in state "closing" and the event before is turn-end',
+    ],
+    [
+      'A42: an event between turn-end and save-point',
+      `${start} message-end step-end turn-end(completed) run-queued(run_b) ${closed}`,
+      '7 run-queued: is not allowed here: the log is in state "closing" and the event before is turn-end',
+    ],
+    [
+      'a segment that ends after an awaiting-tools that says that it goes on',
+      `${start} message-end(r) awaiting-tools(r,continues) turn-end(awaiting-tools) save-point turn-start(answers) tool-execution-end(r,elsewhere) step-end ${last}`,
+      '6 turn-end: has status "awaiting-tools" without an awaiting-tools event directly before it',
+    ],
+    [
+      'A43: settled while calls wait',
+      `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) ${closed}`,
+      '8 settled: is not allowed while a turn is suspended',
+    ],
+    [
+      'A43: settled while a run is queued',
+      `run-queued(run_b) ${start} message-end step-end turn-end(completed) ${closed}`,
+      '9 settled: the queue still has the run run_b',
+    ],
+    [
+      'A43: settled behind an end while another run is queued',
+      `session-start run-queued(run_b) run-queued(run_c) lone-end(run_b) settled lone-end(run_c)`,
+      '4 settled: the queue still has the run run_c',
+    ],
+    [
+      'A43: settled behind the end of a run that never began while a turn is open',
+      `${start} lone-end(run_b) settled message-end step-end turn-end(completed) save-point`,
+      '5 settled: is not allowed here: the log is in state "message" and the event before is message-start',
+    ],
+    [
+      'S126: steps of a run that never began',
+      `${start} message-end step-end turn-end(completed) ${closed} lone-end(run_b,steps)`,
+      '9 turn-end: names the run run_b, expected run_1: another run may end here only as aborted or error with 0 steps',
+    ],
+    [
+      'A43: settled twice',
+      `${start} message-end step-end turn-end(completed) ${closed} settled`,
+      '9 settled: the event before is settled, expected save-point, compaction-end or turn-end',
+    ],
+    [
+      'A77: a start before its approval',
+      `${start} message-end(x) approval-requested(x) ${call} step-end ${last}`,
+      '6 tool-execution-start: the approval of the call x is "requested", expected "approve"',
+    ],
+    [
+      'A77: a start behind a denial',
+      `${start} message-end(x) approval-requested(x) approval-resolved(x,deny) ${call} step-end ${last}`,
+      '7 tool-execution-start: the approval of the call x is "deny", expected "approve"',
+    ],
+    [
+      'a decision that nobody asked for',
+      `${start} message-end(x) approval-resolved(x,approve) ${call} step-end ${last}`,
+      '5 approval-resolved: the approval approval_x is not open: it was not requested or is already resolved',
+    ],
+    [
+      'a second question',
+      `${start} message-end(x) approval-requested(x) approval-requested(x) approval-resolved(x,approve) ${call} step-end ${last}`,
+      '6 approval-requested: the approval id approval_x is already used',
+    ],
+    [
+      'a turn that waits for no approval',
+      `${start} message-end(x) turn-end(awaiting-approval) save-point`,
+      '5 turn-end: has status "awaiting-approval", but no approval is open',
+    ],
+    [
+      'A118: a retry without its end',
+      `${start} message-discarded(retry) retry-start message-start message-end step-end turn-end(completed) ${closed}`,
+      '8 step-end: the retry with attempt 2 has no retry-end',
+    ],
+    [
+      'A118: a second end of a retry',
+      `${start} message-discarded(retry) retry-start message-start message-end retry-end(true) retry-end(true) step-end turn-end(completed) ${closed}`,
+      '9 retry-end: ends attempt 2, but no retry-start announced it',
+    ],
+    [
+      'A118: a retry before any failure',
+      `${start} message-end step-end step-start retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+      '7 retry-start: announces a retry, but no attempt has failed',
+    ],
+    [
+      'an attempt without its announcement',
+      `${start} message-discarded(retry) message-start message-end step-end turn-end(completed) ${closed}`,
+      '5 message-start: the previous attempt failed and no retry-start follows it',
+    ],
+    [
+      'a message of an earlier turn that is withdrawn',
+      `user-message turn-start ${last} user-message turn-start step-start message-start message-discarded(failed) message-discarded(failed,msg_1) step-end turn-end(error) ${closed}`,
+      '18 message-discarded: the turn has no message msg_1',
+    ],
+    [
+      'a withdrawal that follows no failed attempt',
+      `${start} message-discarded(retry) usage(discarded-attempt) message-discarded(rewind,msg_1) retry-start message-start message-end retry-end(true) step-end turn-end(completed) ${closed}`,
+      '6 message-discarded: the event before is usage, expected message-discarded, turn-start or compaction-end',
+    ],
+    [
+      'a message of a dead process that ends',
+      `${start} turn-start(takeover) message-end step-end turn-end(completed) ${closed}`,
+      '5 message-end: the process died during the message msg_2, expected message-discarded with reason "crash"',
+    ],
+    [
+      'a child without its call',
+      `${start} message-end(x) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x,no) step-end ${last}`,
+      '5 child-start: the call x has not started',
+    ],
+    [
+      'a child that starts twice',
+      `${start} message-end(x) tool-execution-start(x) child-start(x) child-start(x) tool-execution-end(x) step-end ${last}`,
+      '7 child-start: the subagent run child_x has already started',
+    ],
+    [
+      'a child that starts again when its parent goes on',
+      `${start} message-end(x) tool-execution-start(x) child-start(x) awaiting-tools(x/y) turn-end(awaiting-tools) save-point turn-start(answers) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+      '11 child-start: the subagent run child_x has already started',
+    ],
+    [
+      'a child that is not booked',
+      `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) tool-execution-end(x) step-end ${last}`,
+      '9 step-end: the cost of a subagent of the call x has no usage event',
+    ],
+    [
+      'a child whose steps go back',
+      `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,2) child-update(x,1) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+      '8 child-update: the subagent run child_x has step 1, expected at least 2',
+    ],
+    [
+      'a child whose name changes',
+      `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,1,other) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+      '7 child-update: the subagent run child_x has subagent other, expected helper',
+    ],
+    [
+      'a child that ends twice',
+      `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) usage(child) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`,
+      '9 child-end: the subagent run child_x has already ended',
+    ],
+    [
+      'a call while a compaction runs',
+      `user-message turn-start compaction-start(c) step-start message-start message-end step-end turn-end(completed) ${closed}`,
+      '3 step-start: is not allowed here: the log is in state "compacting" and the event before is compaction-start',
+    ],
+    [
+      'a compaction at open calls',
+      `${start} message-end(x) compaction-start(c) compaction-end(c,failed) ${call} step-end ${last}`,
+      '5 compaction-start: is not allowed here: the log is in state "calls" and the event before is message-end',
+    ],
+    [
+      'the end of another compaction',
+      `user-message turn-start compaction-start(c) compaction-end(d,failed) ${last}`,
+      '3 compaction-end: has compactionId d, expected c',
+    ],
+    [
+      'an input while calls wait',
+      `${start} message-end(r) awaiting-tools(r) turn-end(awaiting-tools) save-point user-message turn-start ${last}`,
+      '8 user-message: is not allowed while a turn is suspended',
+    ],
+    [
+      'waiting for a call that has ended',
+      `${start} message-end(x) ${call} awaiting-tools(x) turn-end(awaiting-tools) save-point`,
+      '7 awaiting-tools: the call x has already ended',
+    ],
+    [
+      'an error before the turn',
+      `error user-message turn-start ${last}`.replace('error ', 'user-message error '),
+      '1 error: is not allowed here: the log is in state "input" and the event before is user-message',
+    ],
   ])('A35: finds %s', (_name, drawing, problem) => {
     expect(checkEvents(drawnLog(drawing), { allDeltas: true })[0]).toBe(problem)
   })
 
   it.each([
-    ['A44: usage that is not the sum', 'turn-end', { usage: { inputTokens: 1 } }, '17 turn-end: usage is {"inputTokens":1}, expected the sum {"inputTokens":6,"outputTokens":4,"totalTokens":10}'],
-    ['A44: a cost that is not the sum', 'turn-end', { cost: undefined }, '17 turn-end: cost is undefined, expected the sum {"currency":"USD","total":"0.3","input":"0.3","cacheRead":"0","cacheWrite":"0","output":"0"}'],
-    ['an event of another run', 'step-end', { runId: 'other' }, '7 step-end: names turn 1 of the run other, expected turn 1 of the run run_1'],
+    [
+      'A44: usage that is not the sum',
+      'turn-end',
+      { usage: { inputTokens: 1 } },
+      '17 turn-end: usage is {"inputTokens":1}, expected the sum {"inputTokens":6,"outputTokens":4,"totalTokens":10}',
+    ],
+    [
+      'A44: a cost that is not the sum',
+      'turn-end',
+      { cost: undefined },
+      '17 turn-end: cost is undefined, expected the sum {"currency":"USD","total":"0.3","input":"0.3","cacheRead":"0","cacheWrite":"0","output":"0"}',
+    ],
+    [
+      'an event of another run',
+      'step-end',
+      { runId: 'other' },
+      '7 step-end: names turn 1 of the run other, expected turn 1 of the run run_1',
+    ],
     ['an event of another step', 'message-end', { step: 7 }, '4 message-end: names step 7, expected 1'],
-    ['an overlay with its text', 'runtime-input', { source: 'overlay' }, '8 runtime-input: has source "overlay" and a message, but an overlay must have none'],
-    ['a result out of its place', 'tool-execution-end', { message: { index: 3 } }, '6 tool-execution-end: its message is for the call undefined with index 3, expected x with index 0'],
+    [
+      'an overlay with its text',
+      'runtime-input',
+      { source: 'overlay' },
+      '8 runtime-input: has source "overlay" and a message, but an overlay must have none',
+    ],
+    [
+      'a result out of its place',
+      'tool-execution-end',
+      { message: { index: 3 } },
+      '6 tool-execution-end: its message is for the call undefined with index 3, expected x with index 0',
+    ],
     ['an event without its number', 'step-end', { seq: undefined }, '7 step-end: has no seq, but a durable event must have one'],
   ] as const)('A35: finds %s', (_name, type, change, problem) => {
     const log = drawnLog(`${start} message-end(x) ${call} step-end runtime-input(step-end) ${last}`)
@@ -160,7 +349,16 @@ describe('the grammar of events', () => {
   })
 
   it('A35: reports any event left out of a drawing, except those that may be missing', () => {
-    const mayBeMissing = new Set(['settled', 'usage', 'user-message', 'runtime-input', 'error', 'orchestration-step', 'run-queued', 'lone-end'])
+    const mayBeMissing = new Set([
+      'settled',
+      'usage',
+      'user-message',
+      'runtime-input',
+      'error',
+      'orchestration-step',
+      'run-queued',
+      'lone-end',
+    ])
     const log = drawnLog(`${drawings['a retry']} ${drawings['a part of the results']}`)
     for (const [place, event] of log.entries()) {
       if (mayBeMissing.has(event.type) || isDelta(event)) continue

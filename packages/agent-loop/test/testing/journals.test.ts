@@ -53,7 +53,8 @@ describe.each([
 
   it('has no method that the journal lacks', () => {
     const bare: Journal = { load: () => Promise.reject(new Error('no')), commit: () => Promise.reject(new Error('no')) }
-    for (const name of ['drainInputs', 'enqueue', 'schedulesCompaction', 'child', 'children', 'abortSignal']) expect(wrap(bare)).not.toHaveProperty(name)
+    for (const name of ['drainInputs', 'enqueue', 'schedulesCompaction', 'child', 'children', 'abortSignal'])
+      expect(wrap(bare)).not.toHaveProperty(name)
   })
 })
 

@@ -35,7 +35,9 @@ describe('transcriptArbitrary', () => {
   it.each(promptProviders)('A113: a result that is left out, moved or repeated is reported: %s', (provider) => {
     // A cut call of a stopped answer is not shown, with or without its result.
     const withResults = transcriptArbitrary(fc).filter(
-      (messages) => messages.some(({ role }) => role === 'tool-result') && !messages.some((message) => message.role === 'assistant' && message.stopReason === 'aborted'),
+      (messages) =>
+        messages.some(({ role }) => role === 'tool-result') &&
+        !messages.some((message) => message.role === 'assistant' && message.stopReason === 'aborted'),
     )
     fc.assert(
       fc.property(withResults, fc.nat(), (messages, pick) => {
@@ -43,7 +45,11 @@ describe('transcriptArbitrary', () => {
         const place = places[pick % places.length] ?? 0
         const result = messages[place]
         if (!result) return
-        for (const broken of [messages.toSpliced(place, 1), [result, ...messages.toSpliced(place, 1)], messages.toSpliced(place, 0, result)]) {
+        for (const broken of [
+          messages.toSpliced(place, 1),
+          [result, ...messages.toSpliced(place, 1)],
+          messages.toSpliced(place, 0, result),
+        ]) {
           expect(checkPrompt(broken, provider)).not.toEqual([])
           expect(checkTranscript(broken)).not.toEqual([])
         }

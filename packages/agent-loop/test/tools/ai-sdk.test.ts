@@ -29,7 +29,14 @@ function own(name: string, sdkTool: AiSdkTool): Tool {
 }
 
 const answer = (id: string, stopReason: AssistantMessage['stopReason'], toolCallId: string): AssistantMessage => ({
-  ...{ role: 'assistant', id, provider: 'p', modelId: 'm', stopReason, usage: {}, at: 0, timing: { totalMs: 0 } },
+  role: 'assistant',
+  id,
+  provider: 'p',
+  modelId: 'm',
+  stopReason,
+  usage: {},
+  at: 0,
+  timing: { totalMs: 0 },
   content: [{ type: 'tool-call', toolCallId, toolName: 'w', input: oslo }],
 })
 const earlier: readonly Message[] = [
@@ -75,7 +82,13 @@ describe('tools of the AI SDK', () => {
   })
 
   it('A66: options.context is the context of the run, and `this` is the tool', async () => {
-    const counted = { inputSchema: jsonSchema({}), step: 3, execute(this: { step: number }, _input: unknown, { context }: { context: unknown }) { return [this.step, context] } }
+    const counted = {
+      inputSchema: jsonSchema({}),
+      step: 3,
+      execute(this: { step: number }, _input: unknown, { context }: { context: unknown }) {
+        return [this.step, context]
+      },
+    }
     expect(await own('w', counted).execute?.({}, contextOf({ context: { user: 'u' } }))).toEqual({ output: [3, { user: 'u' }] })
   })
 
@@ -93,17 +106,65 @@ describe('tools of the AI SDK', () => {
   })
 
   it.each<[string, readonly unknown[], readonly unknown[], unknown]>([
-    ['texts', ['a', 'ab', 'ab', 'c'], [['a', undefined], ['b', undefined], ['c', true]], { type: 'text', value: 'c' }],
-    ['objects', [{ n: 1 }, { n: 12 }], [['{"n":1}', true], ['{"n":12}', true]], { type: 'json', value: { n: 12 } }],
-    ['numbers that look as if they grew', [1, 12], [['1', true], ['12', true]], { type: 'json', value: 12 }],
-    ['text behind an object', [{}, '{}!'], [['{}', true], ['{}!', true]], { type: 'text', value: '{}!' }],
+    [
+      'texts',
+      ['a', 'ab', 'ab', 'c'],
+      [
+        ['a', undefined],
+        ['b', undefined],
+        ['c', true],
+      ],
+      { type: 'text', value: 'c' },
+    ],
+    [
+      'objects',
+      [{ n: 1 }, { n: 12 }],
+      [
+        ['{"n":1}', true],
+        ['{"n":12}', true],
+      ],
+      { type: 'json', value: { n: 12 } },
+    ],
+    [
+      'numbers that look as if they grew',
+      [1, 12],
+      [
+        ['1', true],
+        ['12', true],
+      ],
+      { type: 'json', value: 12 },
+    ],
+    [
+      'text behind an object',
+      [{}, '{}!'],
+      [
+        ['{}', true],
+        ['{}!', true],
+      ],
+      { type: 'text', value: '{}!' },
+    ],
     ['nothing', [], [], { type: 'text', value: 'done' }],
-    ['nothing at last', [1, undefined], [['1', true], ['null', true]], { type: 'text', value: 'done' }],
+    [
+      'nothing at last',
+      [1, undefined],
+      [
+        ['1', true],
+        ['null', true],
+      ],
+      { type: 'text', value: 'done' },
+    ],
   ])('A66: a generator of %s streams its snapshots, and the last is the output', async (_what, snapshots, deltas, output) => {
-    const w = tool({ inputSchema, async *execute() { yield* snapshots } })
+    const w = tool({
+      inputSchema,
+      async *execute() {
+        yield* snapshots
+      },
+    })
     const { talk, outcome } = await call({ w })
     expect(outcome?.output).toEqual(output)
-    expect(talk.journal.log.flatMap((event) => (event.type === 'tool-execution-delta' ? [[event.delta, event.replace]] : []))).toEqual(deltas)
+    expect(talk.journal.log.flatMap((event) => (event.type === 'tool-execution-delta' ? [[event.delta, event.replace]] : []))).toEqual(
+      deltas,
+    )
   })
 
   it('A66: toModelOutput and an empty output are kept', async () => {
@@ -120,12 +181,25 @@ describe('tools of the AI SDK', () => {
 
   it('A66: JSON output is sent in the same form as the AI SDK sends it', async () => {
     const at = new Date(0)
-    class Point { x = 1; #y = 2; get sum() { return this.x + this.#y } }
+    class Point {
+      x = 1
+      #y = 2
+      get sum() {
+        return this.x + this.#y
+      }
+    }
     const row = { at, link: new URL('https://files.test/a'), seen: undefined, point: new Point() }
     const made = await call({ w: tool({ inputSchema, execute: () => row }) })
     const written = { at: '1970-01-01T00:00:00.000Z', link: 'https://files.test/a', point: { x: 1 } }
     expect(made.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: written } })
-    const streamed = await call({ w: tool({ inputSchema, async *execute() { yield { at } } }) })
+    const streamed = await call({
+      w: tool({
+        inputSchema,
+        async *execute() {
+          yield { at }
+        },
+      }),
+    })
     expect(streamed.outcome).toMatchObject({ status: 'result', output: { type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } } })
   })
 
@@ -143,17 +217,37 @@ describe('tools of the AI SDK', () => {
     ['a function', () => 1, 'the value is not a JSON value (function)'],
     ['a set', { tags: new Set(['a']) }, '/tags is not a JSON value (Set)'],
     ['a number that JSON lacks', [1, Number.NaN], '/1 is not a JSON value (NaN)'],
-    ['a value in itself', (() => { const ring: Record<string, unknown> = {}; ring['me'] = ring; return ring })(), '/me contains itself'],
+    [
+      'a value in itself',
+      (() => {
+        const ring: Record<string, unknown> = {}
+        ring['me'] = ring
+        return ring
+      })(),
+      '/me contains itself',
+    ],
     ['what its own toJSON does not make JSON', { at: { toJSON: () => 1n } }, '/at is not a JSON value (bigint)'],
   ])('A62, A190: %s fails the call, and the error names its path', async (_what, value, named) => {
-    for (const w of [tool({ inputSchema, execute: () => value }), tool({ inputSchema, async *execute() { yield value } })]) {
+    for (const w of [
+      tool({ inputSchema, execute: () => value }),
+      tool({
+        inputSchema,
+        async *execute() {
+          yield value
+        },
+      }),
+    ]) {
       const { outcome } = await call({ w })
       expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining(named) as string } })
     }
   })
 
   it('A66: the runtime waits for a slow toModelOutput', async () => {
-    const w = tool({ inputSchema, execute: () => 3, toModelOutput: ({ output }) => Promise.resolve({ type: 'text' as const, value: `${output}!` }) })
+    const w = tool({
+      inputSchema,
+      execute: () => 3,
+      toModelOutput: ({ output }) => Promise.resolve({ type: 'text' as const, value: `${output}!` }),
+    })
     const { outcome } = await call({ w })
     expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: '3!' } })
   })
@@ -182,7 +276,10 @@ describe('tools of the AI SDK', () => {
   })
 
   it.each<[string, unknown]>([
-    ['a reference to a file', { type: 'content', value: [{ type: 'file', mediaType: 'a/b', data: { type: 'reference', reference: { openai: 'f' } } }] }],
+    [
+      'a reference to a file',
+      { type: 'content', value: [{ type: 'file', mediaType: 'a/b', data: { type: 'reference', reference: { openai: 'f' } } }] },
+    ],
     ['an unknown item', { type: 'content', value: [{ type: 'hologram' }] }],
     ['a text for an item', { type: 'content', value: ['a'] }],
     ['a file without data', { type: 'content', value: [{ type: 'file-data', mediaType: 'a/b' }] }],
@@ -202,7 +299,14 @@ describe('tools of the AI SDK', () => {
 
   it('A66: needsApproval is called with input and options', async () => {
     const seen: unknown[] = []
-    const w = tool({ inputSchema, execute: () => 1, needsApproval: (input, { toolCallId, messages, context }) => { seen.push(input, toolCallId, messages.length, context); return true } })
+    const w = tool({
+      inputSchema,
+      execute: () => 1,
+      needsApproval: (input, { toolCallId, messages, context }) => {
+        seen.push(input, toolCallId, messages.length, context)
+        return true
+      },
+    })
     const { needsApproval } = own('w', w)
     if (typeof needsApproval !== 'function') throw new Error('it is asked for each call')
     expect(await needsApproval(oslo, contextOf({ context: 7 }))).toBe(true)
@@ -226,7 +330,15 @@ describe('tools of the AI SDK', () => {
 
   it('A66: adoptTool sets the effect of a tool, and its options win', async () => {
     const sdkTool = tool({ inputSchema, description: 'old', execute: ({ city }) => city, needsApproval: true })
-    const w = adoptTool({ from: sdkTool, name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
+    const w = adoptTool({
+      from: sdkTool,
+      name: 'w',
+      description: 'new',
+      effect: 'idempotent',
+      timeoutMs: 7,
+      needsApproval: false,
+      sequential: true,
+    })
     expect(w).toMatchObject({ name: 'w', description: 'new', effect: 'idempotent', timeoutMs: 7, needsApproval: false, sequential: true })
     expect(own('w', sdkTool)).toMatchObject({ effect: 'once', timeoutMs: 120_000 })
     const { outcome } = await call([w])
@@ -236,7 +348,14 @@ describe('tools of the AI SDK', () => {
 
 describe('tools that a provider defines', () => {
   const search = { type: 'provider', isProviderExecuted: true, id: 'p.search', args: { max: 3 }, inputSchema: jsonSchema({}) } as const
-  const shell = { type: 'provider', isProviderExecuted: false, id: 'p.shell', args: { os: 'linux' }, inputSchema, execute: ({ city }: { city: string }) => city } as const
+  const shell = {
+    type: 'provider',
+    isProviderExecuted: false,
+    id: 'p.shell',
+    args: { os: 'linux' },
+    inputSchema,
+    execute: ({ city }: { city: string }) => city,
+  } as const
 
   it('A66: a tool that the provider runs is passed to the model call, and its result is not run here', async () => {
     const talk = conversation()
@@ -256,7 +375,10 @@ describe('tools that a provider defines', () => {
     expect(outcome).toMatchObject({ status: 'result', output: { type: 'text', value: 'Oslo' } })
     expect(agent.model.calls[0]?.tools).toEqual([{ type: 'provider', id: 'p.shell', name: 'w', args: { os: 'linux' } }])
     const adopted = adoptTool({ from: shell, name: 'sh', effect: 'pure' })
-    expect([adopted.effect, declarationOf(adopted)]).toEqual(['pure', { type: 'provider', id: 'p.shell', name: 'sh', args: { os: 'linux' } }])
+    expect([adopted.effect, declarationOf(adopted)]).toEqual([
+      'pure',
+      { type: 'provider', id: 'p.shell', name: 'sh', args: { os: 'linux' } },
+    ])
   })
 
   it('A4: names must be unique over both kinds', () => {

@@ -27,9 +27,21 @@ describe('defineTool', () => {
 
   it('holds the given options', () => {
     const given = {
-      ...{ ...plain, label: 'Weather', effect: 'pure' as const, onUnknownOutcome: 'tell-model' as const, timeoutMs: 5, sequential: true, concurrency: 2 },
-      ...{ needsApproval: () => true, approvalTimeoutMs: null, maxOutputCharacters: 9, strict: true },
-      ...{ inputExamples: [{ input: { a: 1 } }], providerOptions: { p: { x: 1 } }, execute: () => 'x', reconcile: () => Promise.resolve({ happened: false as const }) },
+      ...plain,
+      label: 'Weather',
+      effect: 'pure' as const,
+      onUnknownOutcome: 'tell-model' as const,
+      timeoutMs: 5,
+      sequential: true,
+      concurrency: 2,
+      needsApproval: () => true,
+      approvalTimeoutMs: null,
+      maxOutputCharacters: 9,
+      strict: true,
+      inputExamples: [{ input: { a: 1 } }],
+      providerOptions: { p: { x: 1 } },
+      execute: () => 'x',
+      reconcile: () => Promise.resolve({ happened: false as const }),
     }
     expect(defineTool(given)).toMatchObject(given)
     const { name, description, inputSchema, strict, inputExamples, providerOptions } = given

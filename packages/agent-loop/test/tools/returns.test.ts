@@ -13,7 +13,9 @@ type Options = Partial<ToolOptions<typeof named.inputSchema>>
 
 /** Returns the result of a call of a tool with these options. */
 async function outcomeOf(options: Options) {
-  const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'w', input: {} }] }, { text: 'done' }], { tools: [defineTool({ ...named, ...options })] })
+  const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'w', input: {} }] }, { text: 'done' }], {
+    tools: [defineTool({ ...named, ...options })],
+  })
   const { result } = await conversation().play(agent, 'go')
   expect(result.status).toBe('completed')
   return result.messages.find((message) => message.role === 'tool-result')
@@ -44,14 +46,26 @@ const returned: readonly [what: string, value: unknown, outcome: object][] = [
   ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 }), { status: 'result', output: json({ a: 1 }) }],
   ['an output', { output: { n: 1 } }, { status: 'result', output: json({ n: 1 }) }],
   ['an output of nothing', { output: undefined, details: 1 }, { status: 'result', output: text('done'), details: 1 }],
-  ['an output with all that may stand beside it', { output: 'no', details: [1], isError: true, terminate: false }, { status: 'error', output: { type: 'error-text', value: 'no' }, details: [1] }],
+  [
+    'an output with all that may stand beside it',
+    { output: 'no', details: [1], isError: true, terminate: false },
+    { status: 'error', output: { type: 'error-text', value: 'no' }, details: [1] },
+  ],
   ['an output with an unknown key', { output: 1, foo: 2 }, { status: 'result', output: json({ output: 1, foo: 2 }) }],
-  ['an output with an unknown key, and details', { output: 1, details: 2, foo: 3 }, { status: 'result', output: json({ output: 1, details: 2, foo: 3 }) }],
+  [
+    'an output with an unknown key, and details',
+    { output: 1, details: 2, foo: 3 },
+    { status: 'result', output: json({ output: 1, details: 2, foo: 3 }) },
+  ],
   ['details without an output', { details: 2 }, { status: 'result', output: json({ details: 2 }) }],
   ['content', content, { status: 'result', output: content }],
   ['content as output', { output: content }, { status: 'result', output: content }],
   ['content parts', [part, picture], { status: 'result', output: content }],
-  ['content parts as output', { output: [picture], details: 1 }, { status: 'result', output: { type: 'content', value: [picture] }, details: 1 }],
+  [
+    'content parts as output',
+    { output: [picture], details: 1 },
+    { status: 'result', output: { type: 'content', value: [picture] }, details: 1 },
+  ],
   ['content parts with more in them', [{ ...part, speaker: 'me' }], { status: 'result', output: json([{ ...part, speaker: 'me' }]) }],
   ['content parts among others', [part, 1], { status: 'result', output: json([part, 1]) }],
   ['content parts of an error', { output: [part], isError: true }, { status: 'error', output: { type: 'error-json', value: [part] } }],
@@ -62,7 +76,14 @@ class Money {
 }
 const ring: Record<string, unknown> = {}
 ring['next'] = { back: ring }
-const hostile = new Proxy({}, { ownKeys: () => { throw new Error('hostile') } })
+const hostile = new Proxy(
+  {},
+  {
+    ownKeys: () => {
+      throw new Error('hostile')
+    },
+  },
+)
 
 const refused: readonly [what: string, value: unknown, named: string][] = [
   ['a date', { user: { born: new Date(0) } }, '/user/born is not a JSON value (Date)'],
@@ -94,12 +115,29 @@ describe('the return value of a tool', () => {
 
   it.each(returned)('A190: %s is the same from a promise and at the end of a generator', async (_what, value, outcome) => {
     expect(await outcomeOf({ execute: () => Promise.resolve(value as string) })).toMatchObject(outcome)
-    expect(await outcomeOf({ async *execute() { yield 'a'; return await Promise.resolve(value as string) } })).toMatchObject(value === undefined ? { output: text('a') } : outcome)
+    expect(
+      await outcomeOf({
+        async *execute() {
+          yield 'a'
+          return await Promise.resolve(value as string)
+        },
+      }),
+    ).toMatchObject(value === undefined ? { output: text('a') } : outcome)
   })
 
   it.each(refused)('A190: a value that is not JSON fails the call and is named: %s', async (_what, value, named) => {
-    const error = { status: 'error', output: { type: 'error-text', value: expect.stringMatching(/^the tool has run, but its output cannot be used: /) as string } }
-    for (const execute of [() => value as string, () => Promise.resolve(value as string), async function* () { yield 'a'; return await Promise.resolve(value as string) }] satisfies Options['execute'][]) {
+    const error = {
+      status: 'error',
+      output: { type: 'error-text', value: expect.stringMatching(/^the tool has run, but its output cannot be used: /) as string },
+    }
+    for (const execute of [
+      () => value as string,
+      () => Promise.resolve(value as string),
+      async function* () {
+        yield 'a'
+        return await Promise.resolve(value as string)
+      },
+    ] satisfies Options['execute'][]) {
       const outcome = await outcomeOf({ execute })
       expect(outcome).toMatchObject(error)
       expect(outcome?.output).toMatchObject({ value: expect.stringContaining(named) as string })
@@ -112,26 +150,69 @@ describe('the return value of a tool', () => {
     ['yields an empty text', [''], { status: 'result', output: text('') }],
     ['yields texts', ['a', { type: 'delta', delta: 'b' }], { status: 'result', output: text('ab') }],
     ['completes', ['a', { type: 'complete', output: 1, details: 2 }], { status: 'result', output: json(1), details: 2 }],
-    ['completes with no JSON', [{ type: 'complete', output: { at: 1n } }], { status: 'error', output: { value: expect.stringContaining('/output/at') as string } }],
-    ['completes without output', [{ type: 'complete' }], { status: 'error', output: { value: expect.stringContaining('a complete chunk must have output') as string } }],
-    ['completes with an unknown key', [{ type: 'complete', output: 1, foo: 2 }], { status: 'error', output: { value: expect.stringContaining('a complete chunk must have output') as string } }],
+    [
+      'completes with no JSON',
+      [{ type: 'complete', output: { at: 1n } }],
+      { status: 'error', output: { value: expect.stringContaining('/output/at') as string } },
+    ],
+    [
+      'completes without output',
+      [{ type: 'complete' }],
+      { status: 'error', output: { value: expect.stringContaining('a complete chunk must have output') as string } },
+    ],
+    [
+      'completes with an unknown key',
+      [{ type: 'complete', output: 1, foo: 2 }],
+      { status: 'error', output: { value: expect.stringContaining('a complete chunk must have output') as string } },
+    ],
   ])('A190: the output of a generator that %s', async (_what, chunks, outcome) => {
-    expect(await outcomeOf({ async *execute() { await Promise.resolve(); yield* chunks as readonly string[] } })).toMatchObject(outcome)
+    expect(
+      await outcomeOf({
+        async *execute() {
+          await Promise.resolve()
+          yield* chunks as readonly string[]
+        },
+      }),
+    ).toMatchObject(outcome)
   })
 
   it('A190: toModelOutput gets the output of a plain object, and its result must be JSON', async () => {
     const seen: ToolReturnValue[] = []
     const execute = () => ({ output: 1, foo: 2 })
-    expect(await outcomeOf({ execute, toModelOutput: (value) => { seen.push(value); return { type: 'text', value: 'shown' } } })).toMatchObject({ output: text('shown') })
-    expect(await outcomeOf({ execute: () => undefined, toModelOutput: (value) => { seen.push(value); return { type: 'text', value: 'shown' } } })).toMatchObject({ output: text('shown') })
+    expect(
+      await outcomeOf({
+        execute,
+        toModelOutput: (value) => {
+          seen.push(value)
+          return { type: 'text', value: 'shown' }
+        },
+      }),
+    ).toMatchObject({ output: text('shown') })
+    expect(
+      await outcomeOf({
+        execute: () => undefined,
+        toModelOutput: (value) => {
+          seen.push(value)
+          return { type: 'text', value: 'shown' }
+        },
+      }),
+    ).toMatchObject({ output: text('shown') })
     expect(seen).toEqual([{ output: { output: 1, foo: 2 } }, { output: 'done' }])
     const live = await outcomeOf({ execute, toModelOutput: () => ({ type: 'json', value: { at: new Date(0) } as never }) })
-    expect(live).toMatchObject({ status: 'error', output: { value: expect.stringContaining('/value/at is not a JSON value (Date)') as string } })
+    expect(live).toMatchObject({
+      status: 'error',
+      output: { value: expect.stringContaining('/value/at is not a JSON value (Date)') as string },
+    })
   })
 
   it('A190: the value may change after the tool has returned it', async () => {
     const shared = { list: [1] }
-    const outcome = await outcomeOf({ execute: () => { setImmediate(() => shared.list.push(2)); return shared } })
+    const outcome = await outcomeOf({
+      execute: () => {
+        setImmediate(() => shared.list.push(2))
+        return shared
+      },
+    })
     await new Promise((resolve) => setImmediate(resolve))
     expect(outcome?.output).toEqual(json({ list: [1] }))
   })
@@ -141,7 +222,9 @@ describe('the return value of a tool', () => {
 async function storedOutcome(value: unknown, point: CrashPoint, options: Options) {
   const tools = [defineTool({ ...named, execute: () => value as string, ...options })]
   // It answers by what it is shown, as a real model would.
-  const model = scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? { text: 'done' } : { toolCalls: [{ id: 'x', name: 'w', input: {} }] }))
+  const model = scriptedModel(({ prompt }) =>
+    prompt.some(({ role }) => role === 'tool') ? { text: 'done' } : { toolCalls: [{ id: 'x', name: 'w', input: {} }] },
+  )
   const agent = defineAgent({ model, tools, retry: false })
   const memory = createMemoryJournal()
   const journal = crashingJournal(memory, point)
@@ -158,7 +241,15 @@ async function storedOutcome(value: unknown, point: CrashPoint, options: Options
 }
 
 describe('the return value of a tool before a crash', () => {
-  const kinds = ['nothing', 'an object', 'an output with all that may stand beside it', 'an output with an unknown key', 'content parts', 'a date', 'details']
+  const kinds = [
+    'nothing',
+    'an object',
+    'an output with all that may stand beside it',
+    'an output with an unknown key',
+    'content parts',
+    'a date',
+    'details',
+  ]
   const cases = [...returned, ...refused].flatMap(([what, value]) => (kinds.includes(what) ? [[what, value] as const] : []))
 
   it.each(cases)('A190, A171: a crash at any commit does not change the outcome of %s', async (_what, value) => {
@@ -170,7 +261,8 @@ describe('the return value of a tool before a crash', () => {
         const stored = await Promise.all((['before', 'after'] as const).map((when) => storedOutcome(value, { commit, when }, options)))
         if (stored.every((each) => each === undefined)) break
         crashes++
-        for (const each of stored) expect({ status: each?.status, output: each?.output, details: each?.details }).toEqual({ status, output, details })
+        for (const each of stored)
+          expect({ status: each?.status, output: each?.output, details: each?.details }).toEqual({ status, output, details })
       }
       expect(crashes).toBeGreaterThanOrEqual(4)
     }

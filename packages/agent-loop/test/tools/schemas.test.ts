@@ -15,8 +15,14 @@ const plain = {
     days: { type: 'number' as const, minimum: 1, maximum: 7 },
     unit: { type: 'string' as const, enum: ['c', 'f'] },
     places: {
-      ...{ type: 'array' as const, maxItems: 2 },
-      items: { type: 'object' as const, properties: { lat: { type: 'number' as const } }, required: ['lat'], additionalProperties: false as const },
+      type: 'array' as const,
+      maxItems: 2,
+      items: {
+        type: 'object' as const,
+        properties: { lat: { type: 'number' as const } },
+        required: ['lat'],
+        additionalProperties: false as const,
+      },
     },
   },
   required: ['city', 'days'],
@@ -26,11 +32,16 @@ const schema = z.strictObject({
   city: z.string().min(1),
   days: z.number().min(1).max(7),
   unit: z.enum(['c', 'f']).optional(),
-  places: z.array(z.strictObject({ lat: z.number() })).max(2).optional(),
+  places: z
+    .array(z.strictObject({ lat: z.number() }))
+    .max(2)
+    .optional(),
 })
 const standard = {
   '~standard': {
-    ...{ version: 1, vendor: 'handmade', validate: (value: unknown) => schema['~standard'].validate(value) },
+    version: 1,
+    vendor: 'handmade',
+    validate: (value: unknown) => schema['~standard'].validate(value),
     jsonSchema: { input: () => plain, output: () => plain },
   },
 }
@@ -57,7 +68,11 @@ const known = fc.record(
   },
   { requiredKeys: ['city', 'days'] },
 )
-const inputs = fc.oneof({ weight: 9, arbitrary: known }, known.map((input) => ({ ...input, more: 1 })), known.map(({ city }) => ({ city })))
+const inputs = fc.oneof(
+  { weight: 9, arbitrary: known },
+  known.map((input) => ({ ...input, more: 1 })),
+  known.map(({ city }) => ({ city })),
+)
 
 describe('schemas', () => {
   it.each(kinds)('A67: %s sends the JSON Schema, and refuses before the tool runs', async (_kind, inputSchema) => {
@@ -96,9 +111,15 @@ describe('schemas', () => {
   it('A49: the outcome names each wrong place and what was received', async () => {
     const tools = [defineTool({ name: 'w', description: '', inputSchema: schema, execute: () => 'ran' })]
     const input = { city: '', days: 1, places: [{ lat: 'north' }] }
-    const { result } = await conversation().play(agentOf([{ toolCalls: [{ id: 'x', name: 'w', input }] }, { text: 'done' }], { tools }), 'go')
+    const { result } = await conversation().play(
+      agentOf([{ toolCalls: [{ id: 'x', name: 'w', input }] }, { text: 'done' }], { tools }),
+      'go',
+    )
     const outcome = result.messages.find((message) => message.role === 'tool-result')
-    expect(outcome).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringMatching(/city: .*\nplaces\.0\.lat: /) } })
+    expect(outcome).toMatchObject({
+      status: 'error',
+      output: { type: 'error-text', value: expect.stringMatching(/city: .*\nplaces\.0\.lat: /) },
+    })
     expect(outcome?.output).toMatchObject({ value: expect.stringContaining(JSON.stringify(input)) })
   })
 })

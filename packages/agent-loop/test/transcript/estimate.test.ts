@@ -75,8 +75,15 @@ describe('the estimate of the context', () => {
   it('A130: usage from before the last compaction is ignored, also when the conversation is loaded again', () => {
     const messages = [user('u1', long(400)), answer('a1', '', used(9_000, 1)), user('u2', long(40)), answer('a2', '', used(9_100, 1))]
     const compaction = {
-      ...{ compactionId: 'k', summary: long(100), firstKeptMessageId: 'u2', lastMessageId: 'a2', tokensBefore: 9_101, tokensAfter: 60 },
-      ...{ facts: [], source: 'default', usage: {} },
+      compactionId: 'k',
+      summary: long(100),
+      firstKeptMessageId: 'u2',
+      lastMessageId: 'a2',
+      tokensBefore: 9_101,
+      tokensAfter: 60,
+      facts: [],
+      source: 'default',
+      usage: {},
     }
     const view = new View()
     for (const message of messages) view.append(message)
@@ -130,7 +137,14 @@ describe('the estimate of the context', () => {
   it('tokens per character follow real usage, without images, and stay within bounds', () => {
     const context = estimate()
     context.usePrompt(0)
-    context.append({ role: 'user', id: 'u1', content: [{ type: 'text', text: long(2_000) }, { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://x.test/i' } }] })
+    context.append({
+      role: 'user',
+      id: 'u1',
+      content: [
+        { type: 'text', text: long(2_000) },
+        { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://x.test/i' } },
+      ],
+    })
     context.append(answer('a1', '', used(1_200 + 1_000, 1)))
     expect(context.tokensPerCharacter).toBe(0.5)
     context.append(answer('a2', '', used(1_000_000, 1)))

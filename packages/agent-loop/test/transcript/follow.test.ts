@@ -10,8 +10,14 @@ import { answer, call, long, used, user } from '../plugins/compaction/messages.t
 const name = { provider: 'p', modelId: 'm' }
 const talk = [user('u1'), answer('a1'), user('u2'), answer('a2')]
 const compaction: Compaction = {
-  ...{ compactionId: 'k1', summary: 'the summary', firstKeptMessageId: 'u2', tokensBefore: 100, tokensAfter: 10 },
-  ...{ facts: [], source: 'default', usage: {} },
+  compactionId: 'k1',
+  summary: 'the summary',
+  firstKeptMessageId: 'u2',
+  tokensBefore: 100,
+  tokensAfter: 10,
+  facts: [],
+  source: 'default',
+  usage: {},
 }
 
 function transcriptOf(messages: readonly StoredMessage[], compacted?: Compaction): Transcript {
@@ -36,7 +42,10 @@ describe('a transcript that the next run takes over', () => {
 
   it('A170: begins with the estimate of a new run, whatever the earlier runs added to theirs', () => {
     const name = { provider: 'scripted', modelId: 'scripted-model' }
-    const turns = Array.from({ length: 5 }, (_, n) => [user(`u${n}`, long(2_000)), answer(`a${n}`, long(500), used(1_000 * (n + 1), 200))]).flat()
+    const turns = Array.from({ length: 5 }, (_, n) => [
+      user(`u${n}`, long(2_000)),
+      answer(`a${n}`, long(500), used(1_000 * (n + 1), 200)),
+    ]).flat()
     const kept = new Transcript({ messages: turns.slice(0, 4) }, name)
     for (const read of [4, 6, 6, 10]) {
       expect(kept.follow({ messages: turns.slice(0, read) }, name)).toBe(true)
@@ -85,7 +94,10 @@ it('A170: the next run of a journal that gives the same list again shows its mod
   const model = scriptedModel([{ text: 'one' }, { text: 'two' }])
   const agent = defineAgent({ name: 'assistant', model })
   await agent.run('first', { journal }).result()
-  await inner.commit([{ type: 'append', message: user('other') }, { type: 'append', message: answer('answered') }])
+  await inner.commit([
+    { type: 'append', message: user('other') },
+    { type: 'append', message: answer('answered') },
+  ])
   expect(await agent.run('second', { journal }).result()).toMatchObject({ status: 'completed' })
   expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
   expect(list).toHaveLength(4)

@@ -9,11 +9,30 @@ import { agentOf, conversation, model } from '../support/conversation.ts'
 
 const user = (id: string): StoredMessage => ({ role: 'user', id, content: 'x', at: 0 })
 const call = (toolCallId: string, toolName = 't'): ToolCallPart => ({ type: 'tool-call', toolCallId, toolName, input: {} })
-const answer = (id: string, calls: readonly ToolCallPart[], stopReason: AssistantMessage['stopReason'] = 'tool-calls'): AssistantMessage => ({
-  ...{ role: 'assistant', id, content: calls, provider: 'p', modelId: 'm', stopReason, usage: {}, at: 0, timing: { totalMs: 0 } },
+const answer = (
+  id: string,
+  calls: readonly ToolCallPart[],
+  stopReason: AssistantMessage['stopReason'] = 'tool-calls',
+): AssistantMessage => ({
+  role: 'assistant',
+  id,
+  content: calls,
+  provider: 'p',
+  modelId: 'm',
+  stopReason,
+  usage: {},
+  at: 0,
+  timing: { totalMs: 0 },
 })
 const result = (id: string, toolCallId: string, fields: Partial<ToolResult> = {}): ToolResult => ({
-  ...{ role: 'tool-result', id, toolCallId, toolName: 't', output: { type: 'text', value: '' }, at: 0, status: 'result', index: 0 },
+  role: 'tool-result',
+  id,
+  toolCallId,
+  toolName: 't',
+  output: { type: 'text', value: '' },
+  at: 0,
+  status: 'result',
+  index: 0,
   ...fields,
 })
 
@@ -41,7 +60,9 @@ describe('transcript guard', () => {
     const guard = new TranscriptGuard()
     for (const message of messages.slice(0, -1)) guard.append(message)
     const last = messages.at(-1)
-    expect(() => last && guard.append(last)).toThrow(expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error)
+    expect(() => last && guard.append(last)).toThrow(
+      expect.objectContaining({ code: 'invalid-transcript', message: expect.stringContaining(named) }) as Error,
+    )
   })
 
   it.each(wrong)('A12: refuses a given transcript with %s', (_name, messages, named) => {
@@ -107,7 +128,12 @@ describe('transcript guard', () => {
   })
 
   it('A12: missing ids are filled in beside existing ones', () => {
-    const stored = earlierMessages([{ role: 'user', content: 'x' }, user('earlier_1'), answer('a', [call('c')], 'aborted'), { role: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: '' } }])
+    const stored = earlierMessages([
+      { role: 'user', content: 'x' },
+      user('earlier_1'),
+      answer('a', [call('c')], 'aborted'),
+      { role: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: '' } },
+    ])
     expect(stored.map(({ id }) => id)).toEqual(['earlier_1~2', 'earlier_1', 'a', 'earlier_4'])
     expect(stored.at(-1)).toMatchObject({ at: 0, status: 'cancelled', index: 0 })
   })
@@ -134,7 +160,9 @@ describe('transcript guard', () => {
   it('A114: a journal whose transcript is broken ends the run as error, and nothing is stored', async () => {
     const broken = { messages: [answer('a', [call('c')])], seq: 3, turns: 1, segments: 1, answered: [], children: {} }
     const journal = createMemoryJournal({ snapshot: structuredClone(broken) as never })
-    const outcome = await defineAgent({ model: model([]) }).run('hi', { journal }).result()
+    const outcome = await defineAgent({ model: model([]) })
+      .run('hi', { journal })
+      .result()
     expect(outcome).toMatchObject({ status: 'error', reason: 'refused', error: { code: 'invalid-transcript' } })
     expect(journal.snapshot()).toMatchObject({ seq: 3, turns: 1 })
   })

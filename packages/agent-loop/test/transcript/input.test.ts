@@ -23,31 +23,71 @@ function circle(): object {
 
 describe('input', () => {
   it.each([
-    ['no data', { type: 'image' }, 'input[0].image must be base64, a data: URL of an image in base64, or an http(s) address; received undefined'],
+    [
+      'no data',
+      { type: 'image' },
+      'input[0].image must be base64, a data: URL of an image in base64, or an http(s) address; received undefined',
+    ],
     ['empty data', { type: 'image', image: '' }, 'input[0].image must be base64'],
     ['data of a text', { type: 'image', image: 'data:text/plain;base64,aGk=' }, 'input[0].image must be base64'],
     ['another address', { type: 'image', image: 'file:///etc/passwd' }, 'input[0].image must be base64'],
     ['a media type that is no text', { type: 'image', image: 'aGk=', mediaType: 5 }, 'input[0].mediaType must be a text'],
   ])('A9: refuses an image with %s', (_fault, part, message) => {
-    expect(() => agentOf([]).run([part] as never)).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as string }))
+    expect(() => agentOf([]).run([part] as never)).toThrow(
+      expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining(message) as string }),
+    )
   })
 
   it.each<[string, AgentInput, AgentInput]>([
     ['a text', 'hi', { role: 'user', content: 'hi' }],
-    ['texts', ['a', 'b'], { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }],
+    [
+      'texts',
+      ['a', 'b'],
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+    ],
     ['parts', [{ type: 'text', text: 'a' }, image], { role: 'user', content: [{ type: 'text', text: 'a' }, image] }],
     ['user-text', { type: 'user-text', text: 'hi' }, { role: 'user', content: 'hi' }],
-    ['user-text of texts', { type: 'user-text', text: ['a', 'b'] }, { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }],
+    [
+      'user-text of texts',
+      { type: 'user-text', text: ['a', 'b'] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+    ],
     ['user-message', { type: 'user-message', content: [image] }, { role: 'user', content: [image] }],
     ['an image in base64', [{ type: 'image', image: 'aGk=', mediaType: 'image/png' }], { role: 'user', content: [image] }],
-    ['an image as a data URL', { type: 'user-message', content: [{ type: 'image', image: 'data:image/png;base64,aGk=' }] }, { role: 'user', content: [image] }],
-    ['an image by its first bytes', { role: 'user', content: [{ type: 'image', image: 'iVBORw0KGgo=' }] }, [{ ...image, data: { type: 'data', data: 'iVBORw0KGgo=' } }]],
-    ['an image of a URL', [{ type: 'image', image: 'https://host/a' }], [{ type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://host/a' } }]],
+    [
+      'an image as a data URL',
+      { type: 'user-message', content: [{ type: 'image', image: 'data:image/png;base64,aGk=' }] },
+      { role: 'user', content: [image] },
+    ],
+    [
+      'an image by its first bytes',
+      { role: 'user', content: [{ type: 'image', image: 'iVBORw0KGgo=' }] },
+      [{ ...image, data: { type: 'data', data: 'iVBORw0KGgo=' } }],
+    ],
+    [
+      'an image of a URL',
+      [{ type: 'image', image: 'https://host/a' }],
+      [{ type: 'file', mediaType: 'image/*', data: { type: 'url', url: 'https://host/a' } }],
+    ],
   ])('A9: %s gives the same stored message as its long form', async (_name, short, long) => {
-    const stored = await Promise.all([short, long].map(async (input) => {
-      const { result } = await conversation().play(agentOf([{ text: 'ok' }]), input)
-      return result.messages[0]
-    }))
+    const stored = await Promise.all(
+      [short, long].map(async (input) => {
+        const { result } = await conversation().play(agentOf([{ text: 'ok' }]), input)
+        return result.messages[0]
+      }),
+    )
     expect(stored[0]).toEqual(stored[1])
     expect(stored[0]).toMatchObject({ role: 'user', id: 'msg_1', at: 1_000 })
   })
@@ -56,24 +96,38 @@ describe('input', () => {
     const texted = fc.string().filter((text) => text.trim() !== '')
     const part: fc.Arbitrary<ContentPart> = fc.oneof(
       texted.map((text): ContentPart => ({ type: 'text', text })),
-      fc.record({ filename: fc.string(), providerOptions: fc.constant({ x: { y: 1 } }) }, { requiredKeys: [] }).map((more): ContentPart => ({ ...image, ...more })),
+      fc
+        .record({ filename: fc.string(), providerOptions: fc.constant({ x: { y: 1 } }) }, { requiredKeys: [] })
+        .map((more): ContentPart => ({ ...image, ...more })),
     )
-    fc.assert(fc.property(texted, fc.array(texted, { minLength: 1 }), fc.array(part, { minLength: 1 }), (text, texts, parts) => {
-      const textParts = texts.map((each): ContentPart => ({ type: 'text', text: each }))
-      const forms: readonly (readonly [UserMessageContent, readonly AgentInput[]])[] = [
-        [text, [text, { type: 'user-text', text }, { type: 'user-message', content: text }, { role: 'user', content: text }]],
-        [textParts, [texts, textParts, { type: 'user-text', text: texts }, { type: 'user-message', content: textParts }, { role: 'user', content: textParts }]],
-        [parts, [parts, { type: 'user-message', content: parts }, { role: 'user', content: parts }]],
-      ]
-      for (const [content, inputs] of forms) {
-        for (const input of inputs) {
-          const stored = userMessageFor(input)
-          expect(JSON.stringify(stored)).toBe(JSON.stringify({ role: 'user', content }))
-          expect(parseInput(input)).toEqual(stored)
-          expect(isDeeplyFrozen(stored)).toBe(true)
+    fc.assert(
+      fc.property(texted, fc.array(texted, { minLength: 1 }), fc.array(part, { minLength: 1 }), (text, texts, parts) => {
+        const textParts = texts.map((each): ContentPart => ({ type: 'text', text: each }))
+        const forms: readonly (readonly [UserMessageContent, readonly AgentInput[]])[] = [
+          [text, [text, { type: 'user-text', text }, { type: 'user-message', content: text }, { role: 'user', content: text }]],
+          [
+            textParts,
+            [
+              texts,
+              textParts,
+              { type: 'user-text', text: texts },
+              { type: 'user-message', content: textParts },
+              { role: 'user', content: textParts },
+            ],
+          ],
+          [parts, [parts, { type: 'user-message', content: parts }, { role: 'user', content: parts }]],
+        ]
+        for (const [content, inputs] of forms) {
+          for (const input of inputs) {
+            const stored = userMessageFor(input)
+            expect(JSON.stringify(stored)).toBe(JSON.stringify({ role: 'user', content }))
+            expect(parseInput(input)).toEqual(stored)
+            expect(isDeeplyFrozen(stored)).toBe(true)
+          }
         }
-      }
-    }), randomRuns(100))
+      }),
+      randomRuns(100),
+    )
   })
 
   it('A9: keeps fields of a user message that other software has added', () => {
@@ -156,8 +210,15 @@ describe('input', () => {
   })
 
   it('answers are results, decisions, or both', () => {
-    const results = [{ toolCallId: 'a', path: ['p'], output: null, details: { n: 1 }, isError: true }, { toolCallId: 'b', error: 'no' }, { toolCallId: 'c', unknown: true as const }]
-    const approvals = [{ approvalId: 'a', decision: 'approve' as const, input: null, inputHash: 'h', by: 'me' }, { approvalId: 'b', decision: 'deny' as const, reason: 'r' }]
+    const results = [
+      { toolCallId: 'a', path: ['p'], output: null, details: { n: 1 }, isError: true },
+      { toolCallId: 'b', error: 'no' },
+      { toolCallId: 'c', unknown: true as const },
+    ]
+    const approvals = [
+      { approvalId: 'a', decision: 'approve' as const, input: null, inputHash: 'h', by: 'me' },
+      { approvalId: 'b', decision: 'deny' as const, reason: 'r' },
+    ]
     expect(orderOf({ toolResults: results })).toEqual({ kind: 'answers', results, approvals: [] })
     expect(orderOf({ approvals })).toEqual({ kind: 'answers', results: [], approvals })
     expect(parseInput({ toolResults: results, approvals })).toEqual({ toolResults: results, approvals })
@@ -168,9 +229,14 @@ describe('input', () => {
   it('S208: refuses an empty input by its path; one text or file makes it valid', () => {
     const wanted = 'must be a text that is not blank, or parts with one or a file'
     expect(() => parseInput(' ')).toThrow(new AgentError('invalid-input', `input ${wanted}; received a text of 1 character`))
-    expect(() => parseInput({ role: 'user', content: [{ type: 'text', text: '' }] })).toThrow(new AgentError('invalid-input', `input.content ${wanted}; received a list of 1`))
-    expect(() => agentOf([]).run('x', { overlays: ['a', ''] })).toThrow(new AgentError('invalid-input', `overlays[1] ${wanted}; received an empty text`))
-    for (const input of [['', 'a'], [{ type: 'text', text: '' }, image], [image]] as const) expect(parseInput(input as AgentInput)).toMatchObject({ role: 'user' })
+    expect(() => parseInput({ role: 'user', content: [{ type: 'text', text: '' }] })).toThrow(
+      new AgentError('invalid-input', `input.content ${wanted}; received a list of 1`),
+    )
+    expect(() => agentOf([]).run('x', { overlays: ['a', ''] })).toThrow(
+      new AgentError('invalid-input', `overlays[1] ${wanted}; received an empty text`),
+    )
+    for (const input of [['', 'a'], [{ type: 'text', text: '' }, image], [image]] as const)
+      expect(parseInput(input as AgentInput)).toMatchObject({ role: 'user' })
   })
 
   it('S208: a run refuses a blank steer, follow-up and overlay', async () => {

@@ -9,13 +9,31 @@ import { repairTranscript } from '../../src/transcript/repair.ts'
 import type { TranscriptRepair } from '../../src/transcript/repair.ts'
 
 const user = (id: string): Message => ({ role: 'user', id, content: 'x' })
-const call = (toolCallId: string, fields: Partial<ToolCallPart> = {}): ToolCallPart => ({ type: 'tool-call', toolCallId, toolName: 't', input: {}, ...fields })
+const call = (toolCallId: string, fields: Partial<ToolCallPart> = {}): ToolCallPart => ({
+  type: 'tool-call',
+  toolCallId,
+  toolName: 't',
+  input: {},
+  ...fields,
+})
 const answer = (id: string, calls: readonly ToolCallPart[], fields: Partial<AssistantMessage> = {}): AssistantMessage => ({
-  ...{ role: 'assistant', id, content: calls, provider: 'p', modelId: 'm', stopReason: 'tool-calls', usage: {}, at: 7, timing: { totalMs: 0 } },
+  role: 'assistant',
+  id,
+  content: calls,
+  provider: 'p',
+  modelId: 'm',
+  stopReason: 'tool-calls',
+  usage: {},
+  at: 7,
+  timing: { totalMs: 0 },
   ...fields,
 })
 const result = (id: string, toolCallId: string, fields: object = {}): ToolResultMessage => ({
-  ...{ role: 'tool-result', id, toolCallId, toolName: 't', output: { type: 'text', value: toolCallId } },
+  role: 'tool-result',
+  id,
+  toolCallId,
+  toolName: 't',
+  output: { type: 'text', value: toolCallId },
   ...fields,
 })
 const unknown = 'may or may not have happened: the transcript holds no result'
@@ -31,7 +49,10 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
     'a repeated message id',
     [user('a'), user('a'), user('a~2'), user('')],
     [user('a'), user('a~3'), user('a~2'), user('earlier_4')],
-    [{ code: 'message-id', messageIndex: 1 }, { code: 'message-id', messageIndex: 3 }],
+    [
+      { code: 'message-id', messageIndex: 1 },
+      { code: 'message-id', messageIndex: 3 },
+    ],
   ],
   [
     'a repeated call id, whose result goes along',
@@ -42,7 +63,11 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
   [
     'two calls of one id in one answer',
     [answer('a', [call('c'), call('c')]), result('r', 'c', { at: 1 }), result('s', 'c', { at: 2 })],
-    [answer('a', [call('c'), call('c~2')]), result('r', 'c', { at: 1 }), result('s', 'c~2', { at: 2, output: { type: 'text', value: 'c' } })],
+    [
+      answer('a', [call('c'), call('c~2')]),
+      result('r', 'c', { at: 1 }),
+      result('s', 'c~2', { at: 2, output: { type: 'text', value: 'c' } }),
+    ],
     [{ code: 'call-id', messageIndex: 0, toolCallId: 'c~2' }],
   ],
   [
@@ -54,7 +79,11 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
   [
     'a missing result: nobody knows what became of the call',
     [answer('a', [call('c')]), user('b')],
-    [answer('a', [call('c')]), result('result_c', 'c', { output: { type: 'error-text', value: unknown }, status: 'unknown', index: 0, at: 7 }), user('b')],
+    [
+      answer('a', [call('c')]),
+      result('result_c', 'c', { output: { type: 'error-text', value: unknown }, status: 'unknown', index: 0, at: 7 }),
+      user('b'),
+    ],
     [{ code: 'missing-result', messageIndex: 0, toolCallId: 'c' }],
   ],
   [
@@ -62,7 +91,12 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
     [answer('a', [call('c')], { stopReason: 'aborted' })],
     [
       answer('a', [call('c')], { stopReason: 'aborted' }),
-      result('result_c', 'c', { output: { type: 'error-text', value: 'not run: the answer was cut off' }, status: 'cancelled', index: 0, at: 7 }),
+      result('result_c', 'c', {
+        output: { type: 'error-text', value: 'not run: the answer was cut off' },
+        status: 'cancelled',
+        index: 0,
+        at: 7,
+      }),
     ],
     [{ code: 'missing-result', messageIndex: 0, toolCallId: 'c' }],
   ],
@@ -71,7 +105,12 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
     [answer('a', [call('c', { invalid: 'not-json', inputText: '{' })])],
     [
       answer('a', [call('c', { invalid: 'not-json', inputText: '{' })]),
-      result('result_c', 'c', { output: { type: 'error-text', value: 'not run: the arguments are not valid' }, status: 'error', index: 0, at: 7 }),
+      result('result_c', 'c', {
+        output: { type: 'error-text', value: 'not run: the arguments are not valid' },
+        status: 'error',
+        index: 0,
+        at: 7,
+      }),
     ],
     [{ code: 'missing-result', messageIndex: 0, toolCallId: 'c' }],
   ],
@@ -104,7 +143,10 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
     'a wrong name and a wrong place',
     [answer('a', [call('c')]), result('r', 'c', { toolName: 'u', index: 4 })],
     [answer('a', [call('c')]), result('r', 'c', { index: 0 })],
-    [{ code: 'tool-name', messageIndex: 1, toolCallId: 'c' }, { code: 'field', messageIndex: 1, toolCallId: 'c' }],
+    [
+      { code: 'tool-name', messageIndex: 1, toolCallId: 'c' },
+      { code: 'field', messageIndex: 1, toolCallId: 'c' },
+    ],
   ],
   [
     'a result of a broken answer',
@@ -120,7 +162,12 @@ const cases: readonly (readonly [string, readonly unknown[], readonly Message[],
   ],
   [
     'what is no JSON',
-    [{ ...user('a'), when: new Date(0) }, answer('b', [call('c', { input: (() => 1) as never })]), result('r', 'c'), { ...user('d'), content: [{ type: 'text', text: 'x' }, () => 1] }],
+    [
+      { ...user('a'), when: new Date(0) },
+      answer('b', [call('c', { input: (() => 1) as never })]),
+      result('r', 'c'),
+      { ...user('d'), content: [{ type: 'text', text: 'x' }, () => 1] },
+    ],
     [user('a'), answer('b', []), { role: 'user', id: 'd', content: [{ type: 'text', text: 'x' }] }],
     [
       { code: 'field', messageIndex: 0 },
@@ -167,7 +214,13 @@ describe('repairTranscript', () => {
   })
 
   it('A12: returns a valid transcript unchanged, also in its stored form', () => {
-    const right = [user('a'), answer('b', [call('c'), call('d')]), result('r', 'c'), result('s', 'd', { status: 'denied', index: 1, at: 3, details: { n: 1 } }), user('e')]
+    const right = [
+      user('a'),
+      answer('b', [call('c'), call('d')]),
+      result('r', 'c'),
+      result('s', 'd', { status: 'denied', index: 1, at: 3, details: { n: 1 } }),
+      user('e'),
+    ]
     expect(repairTranscript(right)).toEqual({ messages: right, repairs: [] })
     const stored = [...earlierMessages(right)]
     expect(repairTranscript(stored)).toEqual({ messages: stored, repairs: [] })
@@ -185,20 +238,60 @@ describe('repairTranscript', () => {
 // Only a few ids, so that some are missing, repeated or mixed up.
 const id = fc.constantFrom('a', 'b', 'a~2', 'earlier_2', 'result_a', '', undefined)
 const part = fc.oneof(
-  fc.record({ type: fc.constant('tool-call'), toolCallId: id, toolName: fc.constantFrom('t', 'u'), input: fc.jsonValue(), providerExecuted: fc.constant(true) }, { requiredKeys: ['type', 'toolCallId', 'toolName', 'input'] }),
-  fc.record({ type: fc.constant('tool-call'), toolCallId: id, toolName: fc.constant('t'), input: fc.constant({}), invalid: fc.constant('truncated'), inputText: fc.constant('{') }, { requiredKeys: ['type', 'toolCallId', 'toolName', 'input'] }),
+  fc.record(
+    {
+      type: fc.constant('tool-call'),
+      toolCallId: id,
+      toolName: fc.constantFrom('t', 'u'),
+      input: fc.jsonValue(),
+      providerExecuted: fc.constant(true),
+    },
+    { requiredKeys: ['type', 'toolCallId', 'toolName', 'input'] },
+  ),
+  fc.record(
+    {
+      type: fc.constant('tool-call'),
+      toolCallId: id,
+      toolName: fc.constant('t'),
+      input: fc.constant({}),
+      invalid: fc.constant('truncated'),
+      inputText: fc.constant('{'),
+    },
+    { requiredKeys: ['type', 'toolCallId', 'toolName', 'input'] },
+  ),
   fc.record({ type: fc.constantFrom('text', 'reasoning', 'source', 'hologram'), text: fc.string() }),
   fc.anything(),
 )
 const entry: fc.Arbitrary<unknown> = fc.oneof(
-  fc.record({ role: fc.constant('user'), id, content: fc.oneof(fc.string(), fc.array(part, { maxLength: 2 })), at: fc.anything() }, { requiredKeys: ['role', 'content'] }),
-  fc.record({
-    ...{ role: fc.constant('assistant'), id, content: fc.oneof(fc.array(part, { maxLength: 4 }), fc.string()) },
-    ...{ stopReason: fc.constantFrom('stop', 'tool-calls', 'length', 'error', 'aborted', 'nap'), usage: fc.anything(), at: fc.integer() },
-  }, { requiredKeys: ['role', 'content'] }),
-  fc.record({
-    ...{ role: fc.constant('tool-result'), id, toolCallId: id, toolName: fc.constantFrom('t', 'u', 7), status: fc.constantFrom('result', 'error', 'late'), index: fc.constantFrom(0, 1, 'x') },
-    output: fc.oneof(fc.constant({ type: 'text', value: 'x' }), fc.record({ type: fc.constantFrom('json', 'content', 'error-text'), value: fc.anything() })),
-  }, { requiredKeys: ['role', 'toolCallId', 'toolName', 'output'] }),
+  fc.record(
+    { role: fc.constant('user'), id, content: fc.oneof(fc.string(), fc.array(part, { maxLength: 2 })), at: fc.anything() },
+    { requiredKeys: ['role', 'content'] },
+  ),
+  fc.record(
+    {
+      role: fc.constant('assistant'),
+      id,
+      content: fc.oneof(fc.array(part, { maxLength: 4 }), fc.string()),
+      stopReason: fc.constantFrom('stop', 'tool-calls', 'length', 'error', 'aborted', 'nap'),
+      usage: fc.anything(),
+      at: fc.integer(),
+    },
+    { requiredKeys: ['role', 'content'] },
+  ),
+  fc.record(
+    {
+      role: fc.constant('tool-result'),
+      id,
+      toolCallId: id,
+      toolName: fc.constantFrom('t', 'u', 7),
+      status: fc.constantFrom('result', 'error', 'late'),
+      index: fc.constantFrom(0, 1, 'x'),
+      output: fc.oneof(
+        fc.constant({ type: 'text', value: 'x' }),
+        fc.record({ type: fc.constantFrom('json', 'content', 'error-text'), value: fc.anything() }),
+      ),
+    },
+    { requiredKeys: ['role', 'toolCallId', 'toolName', 'output'] },
+  ),
   fc.anything(),
 )

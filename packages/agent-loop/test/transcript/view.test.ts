@@ -13,8 +13,15 @@ function viewOf(messages: readonly StoredMessage[]): View {
 
 function compaction(fields: Partial<Compaction> = {}): Compaction {
   return {
-    ...{ compactionId: 'k1', summary: 'the summary', firstKeptMessageId: 'u2', tokensBefore: 100, tokensAfter: 10 },
-    ...{ facts: [], source: 'default', usage: {}, ...fields },
+    compactionId: 'k1',
+    summary: 'the summary',
+    firstKeptMessageId: 'u2',
+    tokensBefore: 100,
+    tokensAfter: 10,
+    facts: [],
+    source: 'default',
+    usage: {},
+    ...fields,
   }
 }
 

@@ -21,22 +21,60 @@ const right = [
 
 /** Mistakes of a user, with the message that a compiler must give. */
 const mistakes: readonly (readonly [what: string, code: string, ...said: string[]])[] = [
-  ['a field that the schema lacks', `defineTool({ ...facts, execute: ({ town }) => town })`, `Property 'town' does not exist on type '{ city: string; }'`],
-  ['a parameter of another type', `defineTool({ ...facts, execute: (input: { city: number }) => String(input.city) })`, `Types of property 'city' are incompatible`, `Type 'string' is not assignable to type 'number'`],
+  [
+    'a field that the schema lacks',
+    `defineTool({ ...facts, execute: ({ town }) => town })`,
+    `Property 'town' does not exist on type '{ city: string; }'`,
+  ],
+  [
+    'a parameter of another type',
+    `defineTool({ ...facts, execute: (input: { city: number }) => String(input.city) })`,
+    `Types of property 'city' are incompatible`,
+    `Type 'string' is not assignable to type 'number'`,
+  ],
   ['no description', `defineTool({ name: 'w', inputSchema, execute: ({ city }) => city })`, `Property 'description' is missing`],
   ['no inputSchema', `defineTool({ name: 'w', description: 'x', execute: () => 'x' })`, `Property 'inputSchema' is missing`],
   ['no name', `defineTool({ description: 'x', inputSchema, execute: () => 'x' })`, `Property 'name' is missing`],
-  ['the option of an older AI SDK', `defineTool({ name: 'w', description: 'x', parameters: inputSchema, execute: () => 'x' })`, `'parameters' does not exist in type 'ToolOptions<`],
+  [
+    'the option of an older AI SDK',
+    `defineTool({ name: 'w', description: 'x', parameters: inputSchema, execute: () => 'x' })`,
+    `'parameters' does not exist in type 'ToolOptions<`,
+  ],
   ['a misspelled option', `defineTool({ ...facts, timeout: 3, execute: () => 'x' })`, `Did you mean to write 'timeoutMs'?`],
-  ['an unknown effect', `defineTool({ ...facts, effect: 'twice', execute: () => 'x' })`, `Type '"twice"' is not assignable to type 'ToolEffect'`],
-  ['a date', `defineTool({ ...facts, execute: () => ({ born: new Date() }) })`, `Types of property 'born' are incompatible`, `'Date'`, `'NotJson'`],
-  ['a date in a promise', `defineTool({ ...facts, execute: async () => ({ born: new Date() }) })`, `Types of property 'born' are incompatible`, `'Date'`, `'NotJson'`],
-  ['a bigint as output', `defineTool({ ...facts, execute: async () => ({ output: 1n }) })`, `Types of property 'output' are incompatible`, `Type 'bigint' is not assignable to type 'NotJson'`],
+  [
+    'an unknown effect',
+    `defineTool({ ...facts, effect: 'twice', execute: () => 'x' })`,
+    `Type '"twice"' is not assignable to type 'ToolEffect'`,
+  ],
+  [
+    'a date',
+    `defineTool({ ...facts, execute: () => ({ born: new Date() }) })`,
+    `Types of property 'born' are incompatible`,
+    `'Date'`,
+    `'NotJson'`,
+  ],
+  [
+    'a date in a promise',
+    `defineTool({ ...facts, execute: async () => ({ born: new Date() }) })`,
+    `Types of property 'born' are incompatible`,
+    `'Date'`,
+    `'NotJson'`,
+  ],
+  [
+    'a bigint as output',
+    `defineTool({ ...facts, execute: async () => ({ output: 1n }) })`,
+    `Types of property 'output' are incompatible`,
+    `Type 'bigint' is not assignable to type 'NotJson'`,
+  ],
   ['a function', `defineTool({ ...facts, execute: () => ({ run: () => 1 }) })`, `Types of property 'run' are incompatible`, `'NotJson'`],
   ['a chunk that is none', `defineTool({ ...facts, async *execute() { yield 7 } })`, `Type 'number' is not assignable to type 'ToolChunk<`],
   ['a tool of the AI SDK', `defineTool({ ...facts, from: sdkTool })`, `'from' does not exist in type 'ToolOptions<`],
   ['a tool of the AI SDK without a name', `adoptTool({ from: sdkTool })`, `Property 'name' is missing`],
-  ['an execute beside that of the AI SDK', `adoptTool({ from: sdkTool, name: 'w', execute: () => 'x' })`, `'execute' does not exist in type 'AdoptedToolOptions<`],
+  [
+    'an execute beside that of the AI SDK',
+    `adoptTool({ from: sdkTool, name: 'w', execute: () => 'x' })`,
+    `'execute' does not exist in type 'AdoptedToolOptions<`,
+  ],
 ]
 
 // One program for all mistakes, because a compiler then reads the libraries only once.
@@ -82,7 +120,8 @@ async function saidByCommand(command: string): Promise<Said> {
   const compiled = promisify(execFile)(process.execPath, [command, '-p', place, '--pretty', 'false'], { cwd: place })
   const { stdout } = await compiled.catch((error: { readonly stdout: string }) => error)
   const said = new Map<number, string>()
-  for (const [, line, text = ''] of stdout.matchAll(/^mistakes\.ts\((\d+),\d+\): (.*\n(?: .*\n)*)/gm)) said.set(Number(line) - 1, (said.get(Number(line) - 1) ?? '') + text)
+  for (const [, line, text = ''] of stdout.matchAll(/^mistakes\.ts\((\d+),\d+\): (.*\n(?: .*\n)*)/gm))
+    said.set(Number(line) - 1, (said.get(Number(line) - 1) ?? '') + text)
   return said
 }
 

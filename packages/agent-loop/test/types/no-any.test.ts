@@ -2,7 +2,9 @@ import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 
 const root = new URL('../../', import.meta.url).pathname
-const entries = ['index', 'events/index', 'testing/index', 'node/index'].map((name) => `${root}src/${name}.ts`).filter((file) => ts.sys.fileExists(file))
+const entries = ['index', 'events/index', 'testing/index', 'node/index']
+  .map((name) => `${root}src/${name}.ts`)
+  .filter((file) => ts.sys.fileExists(file))
 
 const { config } = ts.readConfigFile(`${root}tsconfig.json`, (file) => ts.sys.readFile(file)) as { config: object }
 const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root)
@@ -77,7 +79,9 @@ class AnySearch {
     for (const signature of [...type.getCallSignatures(), ...type.getConstructSignatures()]) this.#signature(signature, place)
     for (const info of this.#checker.getIndexInfosOfType(type)) this.#type(info.type, `${place}[]`)
     if (type.flags & ts.TypeFlags.Conditional) {
-      const { root: { node } } = type as ts.ConditionalType
+      const {
+        root: { node },
+      } = type as ts.ConditionalType
       this.#type(this.#checker.getTypeFromTypeNode(node.trueType), `${place}?`)
       this.#type(this.#checker.getTypeFromTypeNode(node.falseType), `${place}:`)
     }

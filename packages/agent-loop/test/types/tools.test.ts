@@ -3,16 +3,7 @@ import type { JSONObject, JSONValue } from '@bowline/llm'
 import { describe, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { adoptTool, defineTool } from '../../src/index.ts'
-import type {
-  AgentOptions,
-  InferInput,
-  Reconciled,
-  Tool,
-  ToolChunk,
-  ToolContext,
-  ToolReturn,
-  ToolReturnValue,
-} from '../../src/index.ts'
+import type { AgentOptions, InferInput, Reconciled, Tool, ToolChunk, ToolContext, ToolReturn, ToolReturnValue } from '../../src/index.ts'
 
 const weather = z.object({ city: z.string(), days: z.number().default(1) })
 interface Weather {
@@ -100,10 +91,20 @@ describe('types of tools', () => {
   })
 
   it('execute may return at once, later, or as a generator, and only JSON or content', () => {
-    expectTypeOf(defineTool({ ...named, inputSchema: weather, execute: () => 'now' })).toEqualTypeOf<Tool<string, { city: string; days: number }, string>>()
+    expectTypeOf(defineTool({ ...named, inputSchema: weather, execute: () => 'now' })).toEqualTypeOf<
+      Tool<string, { city: string; days: number }, string>
+    >()
     defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: [1, { a: null }], isError: true, terminate: true }) })
     defineTool({ ...named, inputSchema: weather, execute: () => ({ output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }) })
-    defineTool({ ...named, inputSchema: weather, async *execute() { yield 'a'; yield { type: 'delta', delta: 'b', replace: true }; yield { type: 'complete', output: 1 } } })
+    defineTool({
+      ...named,
+      inputSchema: weather,
+      async *execute() {
+        yield 'a'
+        yield { type: 'delta', delta: 'b', replace: true }
+        yield { type: 'complete', output: 1 }
+      },
+    })
     defineTool({ ...named, inputSchema: weather })
     defineTool({ ...named, inputSchema: weather, execute: () => {} })
     defineTool({ ...named, inputSchema: weather, execute: async ({ city }) => (city === '' ? undefined : { city }) })
@@ -123,7 +124,13 @@ describe('types of tools', () => {
       // @ts-expect-error a bigint is no JSON
       defineTool({ ...named, inputSchema: weather, execute: () => 1n })
       // @ts-expect-error a generator yields texts, deltas or its complete output
-      defineTool({ ...named, inputSchema: weather, async *execute() { yield 7 } })
+      defineTool({
+        ...named,
+        inputSchema: weather,
+        async *execute() {
+          yield 7
+        },
+      })
       // @ts-expect-error no such effect
       defineTool({ ...named, inputSchema: weather, effect: 'twice' })
       // @ts-expect-error no such option
@@ -149,7 +156,14 @@ describe('types of tools', () => {
     defineTool({ ...named, inputSchema: weather, execute: forecast })
     defineTool({ ...named, inputSchema: weather, execute: async () => [forecast()] })
     defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: forecast(), details: { count: 1 } }) })
-    defineTool({ ...named, inputSchema: weather, async *execute() { yield 'a'; return forecast() } })
+    defineTool({
+      ...named,
+      inputSchema: weather,
+      async *execute() {
+        yield 'a'
+        return forecast()
+      },
+    })
     const check = (dated: Dated) => {
       // @ts-expect-error it has a date
       defineTool({ ...named, inputSchema: weather, execute: () => dated })
@@ -166,7 +180,9 @@ describe('types of tools', () => {
     expectTypeOf<readonly Tool[]>().toExtend<NonNullable<AgentOptions['tools']>>()
     expectTypeOf<readonly (typeof sdkTool)[]>().not.toExtend<NonNullable<AgentOptions['tools']>>()
     adoptTool({
-      ...{ from: sdkTool, name: 'w', effect: 'idempotent' },
+      from: sdkTool,
+      name: 'w',
+      effect: 'idempotent',
       needsApproval: (input) => {
         expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
         return true

@@ -4,7 +4,17 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { adoptTool, defineAgent, defineTool } from '../../src/index.ts'
-import type { Agent, AgentEvent, AgentResult, AgentRun, InferAgentEvent, InferAgentTools, RunTypes, Tool, ToolResult } from '../../src/index.ts'
+import type {
+  Agent,
+  AgentEvent,
+  AgentResult,
+  AgentRun,
+  InferAgentEvent,
+  InferAgentTools,
+  RunTypes,
+  Tool,
+  ToolResult,
+} from '../../src/index.ts'
 
 interface Forecast {
   readonly sky: string
@@ -54,9 +64,21 @@ describe('types of an agent', () => {
     expectTypeOf<{ name: string }>().toExtend<OutputIn<typeof either>>()
     const json = defineTool({ ...named, execute: () => ({ output: 1, exitCode: 0 }) })
     expectTypeOf<OutputIn<typeof json>>().toEqualTypeOf<{ output: number; exitCode: number }>()
-    const generated = defineTool({ ...named, async *execute() { yield 'a'; return forecast() } })
+    const generated = defineTool({
+      ...named,
+      async *execute() {
+        yield 'a'
+        return forecast()
+      },
+    })
     expectTypeOf<OutputIn<typeof generated>>().toEqualTypeOf<Forecast>()
-    const completed = defineTool({ ...named, async *execute() { yield 'a'; yield { type: 'complete', output: 1 } } })
+    const completed = defineTool({
+      ...named,
+      async *execute() {
+        yield 'a'
+        yield { type: 'complete', output: 1 }
+      },
+    })
     expectTypeOf<OutputIn<typeof completed>>().toEqualTypeOf<number | string>()
     const shown = defineTool({ ...named, execute: forecast, toModelOutput: () => ({ type: 'json', value: { n: 1 } }) })
     expectTypeOf<OutputIn<typeof shown>>().toExtend<{ n: number }>()

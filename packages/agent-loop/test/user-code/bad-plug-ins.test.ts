@@ -23,7 +23,9 @@ function endedOf({ result, events }: PlayedPlugIn): Ended {
 
 /** The end of an error message that tells the received value. */
 const received: { readonly [Kind in BadKind]?: RegExp } = {
-  ...{ number: /; received 7$/, text: /; received a text of 4 characters$/, null: /; received null$/ },
+  number: /; received 7$/,
+  text: /; received a text of 4 characters$/,
+  null: /; received null$/,
   array: /; received a list of 1$|\[0\] is not a message$/,
 }
 

@@ -35,9 +35,17 @@ export function misbehave(kind: BadKind): unknown {
     case 'proxy':
       return hostile()
     case 'bad thenable':
-      return { then: () => { throw new Error(message) } }
+      return {
+        then: () => {
+          throw new Error(message)
+        },
+      }
     case 'bad then':
-      return Object.defineProperty({}, 'then', { get: () => { throw new Error(message) } })
+      return Object.defineProperty({}, 'then', {
+        get: () => {
+          throw new Error(message)
+        },
+      })
     default: {
       const unknown: never = kind
       return unknown
@@ -50,8 +58,20 @@ function hostile(): object {
   const refuse = (): never => {
     throw new Error(message)
   }
-  return new Proxy({}, {
-    ...{ get: refuse, has: refuse, ownKeys: refuse, getPrototypeOf: refuse, getOwnPropertyDescriptor: refuse },
-    ...{ set: refuse, defineProperty: refuse, deleteProperty: refuse, isExtensible: refuse, preventExtensions: refuse, setPrototypeOf: refuse },
-  })
+  return new Proxy(
+    {},
+    {
+      get: refuse,
+      has: refuse,
+      ownKeys: refuse,
+      getPrototypeOf: refuse,
+      getOwnPropertyDescriptor: refuse,
+      set: refuse,
+      defineProperty: refuse,
+      deleteProperty: refuse,
+      isExtensible: refuse,
+      preventExtensions: refuse,
+      setPrototypeOf: refuse,
+    },
+  )
 }

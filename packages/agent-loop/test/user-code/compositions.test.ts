@@ -8,7 +8,17 @@ import type { PlugIn } from './play-plug-in.ts'
 const tool = { name: 'tool', description: 'does it', inputSchema: {}, effect: 'idempotent', execute: () => 'did it' } as const
 
 const hooks: readonly (keyof Hooks)[] = [
-  ...(['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'onModelRequest', 'afterModelCall'] as const),
+  ...([
+    'onInput',
+    'beforeAgentStart',
+    'onTurnStart',
+    'transformContext',
+    'onStepStart',
+    'onStepEnd',
+    'beforeModelCall',
+    'onModelRequest',
+    'afterModelCall',
+  ] as const),
   ...(['onToolCall', 'onToolResult', 'onToolSettled', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const),
 ]
 
@@ -18,11 +28,15 @@ function extensionOf(name: string, hook: keyof Hooks): Extension {
 
 /** Plug-ins that observe and change nothing, each with its own name. */
 const plugIns: Readonly<Record<string, (place: string) => PlugIn>> = {
-  ...Object.fromEntries(hooks.map((hook) => [hook, (place: string): PlugIn => ({ agent: { extensions: [extensionOf(`${hook} ${place}`, hook)] } })])),
+  ...Object.fromEntries(
+    hooks.map((hook) => [hook, (place: string): PlugIn => ({ agent: { extensions: [extensionOf(`${hook} ${place}`, hook)] } })]),
+  ),
   ...Object.fromEntries(
     (['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall'] as const).map((handler) => [
       `guardrail ${handler}`,
-      (place: string): PlugIn => ({ agent: { guardrails: [defineGuardrail({ name: `${handler} ${place}`, [handler]: () => undefined })] } }),
+      (place: string): PlugIn => ({
+        agent: { guardrails: [defineGuardrail({ name: `${handler} ${place}`, [handler]: () => undefined })] },
+      }),
     ]),
   ),
   stopWhen: () => ({ agent: { stopWhen: () => false } }),

@@ -20,7 +20,9 @@ function refusalOf(options: Partial<AgentOptions>): string {
 describe('A200: two plug-ins of one name', () => {
   it('are refused by name if they are extensions', () => {
     const same = defineExtension({ name: 'same', hooks: {} })
-    expect(refusalOf({ extensions: [same, defineExtension({ name: 'same', hooks: {} })] })).toBe('invalid-config: extensions has two extensions named "same"')
+    expect(refusalOf({ extensions: [same, defineExtension({ name: 'same', hooks: {} })] })).toBe(
+      'invalid-config: extensions has two extensions named "same"',
+    )
     expect(refusalOf({ extensions: [same, same] })).toBe('invalid-config: extensions has two extensions named "same"')
   })
 
@@ -38,7 +40,11 @@ describe('A200: two plug-ins of one name', () => {
   })
 
   it('if one is a tool of the agent and one of an extension, the tool of the agent is used', () => {
-    const { diagnostics } = defineAgent({ model, tools: [tool('same', 'one')], extensions: [defineExtension({ name: 'more', tools: [tool('same', 'two')], hooks: {} })] })
+    const { diagnostics } = defineAgent({
+      model,
+      tools: [tool('same', 'one')],
+      extensions: [defineExtension({ name: 'more', tools: [tool('same', 'two')], hooks: {} })],
+    })
     expect(diagnostics).toMatchObject([{ name: 'same' }])
   })
 })

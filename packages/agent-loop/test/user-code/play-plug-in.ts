@@ -56,7 +56,11 @@ export async function playPlugIns(plugIns: readonly PlugIn[], steps: readonly St
   if (!settled && !(await settle(clock, result))) throw new Error('the run never ends')
   const { messages, open } = await journal.load()
   return {
-    ...{ result: await result, events: journal.events, commits: journal.commits.length, waitedMs: clock.now() - 1_000, stoodStill: !settled },
+    result: await result,
+    events: journal.events,
+    commits: journal.commits.length,
+    waitedMs: clock.now() - 1_000,
+    stoodStill: !settled,
     faults: [
       ...checkEvents(journal.log, { allDeltas: true }),
       ...checkTranscript(messages, { openCalls: open !== undefined }),

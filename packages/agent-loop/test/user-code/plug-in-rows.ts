@@ -33,9 +33,27 @@ const aborted: Ended = { end: 'aborted/abort' }
 /** Values that a function without a result may return without a failure. */
 const ignored = { number: fine, text: fine, null: fine, array: fine, 'unknown keys': fine, 'number later': fine } as const
 
-const deciding: readonly HookName[] = ['onInput', 'beforeAgentStart', 'transformContext', 'beforeModelCall', 'onToolCall', 'onToolResult', 'beforeCompaction']
+const deciding: readonly HookName[] = [
+  'onInput',
+  'beforeAgentStart',
+  'transformContext',
+  'beforeModelCall',
+  'onToolCall',
+  'onToolResult',
+  'beforeCompaction',
+]
 const looking: readonly HookName[] = [
-  ...(['onTurnStart', 'onStepStart', 'onStepEnd', 'onModelRequest', 'afterModelCall', 'onToolSettled', 'afterCompaction', 'onRetryStart', 'onRetryEnd'] as const),
+  ...([
+    'onTurnStart',
+    'onStepStart',
+    'onStepEnd',
+    'onModelRequest',
+    'afterModelCall',
+    'onToolSettled',
+    'afterCompaction',
+    'onRetryStart',
+    'onRetryEnd',
+  ] as const),
   ...(['onAgentEnd', 'onSavePoint', 'onSettled'] as const),
 ]
 /** The turn has ended before these hooks: `onError: 'fail'` cannot end it any more. */
@@ -120,7 +138,10 @@ const otherRows: readonly PlugInRow[] = [
   },
   {
     name: 'onApproval',
-    make: (bad) => ({ agent: { tools: [defineTool({ ...tool, needsApproval: true })] }, run: { onApproval: bad as () => Promise<undefined> } }),
+    make: (bad) => ({
+      agent: { tools: [defineTool({ ...tool, needsApproval: true })] },
+      run: { onApproval: bad as () => Promise<undefined> },
+    }),
     told: ['tool', 'tool', 'onApproval'],
     fails: { end: 'awaiting-approval/pending' },
     aborted: { ...aborted, call: 'cancelled' },

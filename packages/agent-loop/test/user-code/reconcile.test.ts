@@ -27,7 +27,10 @@ async function playRecovery(bad: () => unknown, onUnknownOutcome: OnUnknownOutco
     commit: (records, expect) => (isDead ? Promise.reject(new Error('the process died')) : recording.commit(records, expect)),
   }
   const pay = defineTool({
-    ...{ name: 'pay', description: 'pays', inputSchema: {}, timeoutMs: 9_000 },
+    name: 'pay',
+    description: 'pays',
+    inputSchema: {},
+    timeoutMs: 9_000,
     execute: () => {
       ran++
       isDead = true
@@ -35,17 +38,32 @@ async function playRecovery(bad: () => unknown, onUnknownOutcome: OnUnknownOutco
     },
     reconcile: () => (asked++, bad()) as never,
   })
-  const agent = (): Agent => defineAgent({
-    ...{ tools: [pay], onUnknownOutcome },
-    model: scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? { text: 'done' } : { toolCalls: [{ id: 'p', name: 'pay', input: {} }] })),
-  })
-  await agent().run('go', { journal, ...options }).result()
+  const agent = (): Agent =>
+    defineAgent({
+      tools: [pay],
+      onUnknownOutcome,
+      model: scriptedModel(({ prompt }) =>
+        prompt.some(({ role }) => role === 'tool') ? { text: 'done' } : { toolCalls: [{ id: 'p', name: 'pay', input: {} }] },
+      ),
+    })
+  await agent()
+    .run('go', { journal, ...options })
+    .result()
   isDead = false
-  const result = agent().run(undefined, { journal, ...options }).result()
+  const result = agent()
+    .run(undefined, { journal, ...options })
+    .result()
   expect(await settle(clock, result)).toBe(true)
   const { status, reason } = await result
   const outcomes = recording.events.flatMap((event) => (event.type === 'tool-execution-end' ? [event.message.status] : []))
-  return { end: `${status}/${reason}`, outcomes, ran, asked, waitedMs: clock.now() - 1_000, problems: checkEvents(recording.log, { unfinished: true }) }
+  return {
+    end: `${status}/${reason}`,
+    outcomes,
+    ran,
+    asked,
+    waitedMs: clock.now() - 1_000,
+    problems: checkEvents(recording.log, { unfinished: true }),
+  }
 }
 
 describe('A200: a bad reconcile', () => {
@@ -57,8 +75,11 @@ describe('A200: a bad reconcile', () => {
     expect(stopped).toEqual({ end: 'needs-recovery/unknown-outcome', outcomes: [], ran: 1, asked: 1, waitedMs, problems: [] })
   })
 
-  it.each([7, null, [7], { unknown: 1 }, undefined])('leaves the outcome unknown if it reports that the call happened with the result %j', async (result) => {
-    const played = await playRecovery(() => ({ happened: 'perhaps', result }), 'tell-model')
-    expect(played).toMatchObject({ outcomes: ['unknown'], ran: 1 })
-  })
+  it.each([7, null, [7], { unknown: 1 }, undefined])(
+    'leaves the outcome unknown if it reports that the call happened with the result %j',
+    async (result) => {
+      const played = await playRecovery(() => ({ happened: 'perhaps', result }), 'tell-model')
+      expect(played).toMatchObject({ outcomes: ['unknown'], ran: 1 })
+    },
+  )
 })

@@ -42,7 +42,7 @@ const deltasBetween = 1000
 const takeCalls = countCalls()
 
 const works = {
-  'step': () => countOne(functionAgent, settle, 10),
+  step: () => countOne(functionAgent, settle, 10),
   'late step': () => countOne(functionAgent, settle, 50),
   'step with a reader': () => countOne(functionAgent, readAll, 10),
   'first delta': () => countFirstDelta(functionAgent),
@@ -161,7 +161,9 @@ async function printLists(names: readonly string[]): Promise<void> {
   for (const name of names) {
     if (!isWorkName(name)) throw new Error(`Received ${name}. Name one of: ${Object.keys(works).join(', ')}`)
     const { own, llm, promises } = await works[name]()
-    console.log(`${name}: ${own.calls} calls, ${own.functions} functions, ${own.files} files, ${promises} promises; ${llm.calls} calls of llm`)
+    console.log(
+      `${name}: ${own.calls} calls, ${own.functions} functions, ${own.files} files, ${promises} promises; ${llm.calls} calls of llm`,
+    )
     for (const counted of [...own.list, ...llm.list]) console.log(`${String(counted.calls).padStart(6)}  ${placeOf(counted)}`)
   }
 }

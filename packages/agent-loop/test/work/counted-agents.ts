@@ -63,7 +63,14 @@ function callStream(step: number): MessageStream {
 function streamOf(part: AssistantPart, events: readonly MessageEvent[]): MessageStream {
   const [messageId, provider, modelId] = ['message', 'own', 'own']
   const message: AssistantMessage = {
-    ...{ role: 'assistant', id: messageId, content: [part], provider, modelId, usage: {}, at: 0, timing: { totalMs: 0 } },
+    role: 'assistant',
+    id: messageId,
+    content: [part],
+    provider,
+    modelId,
+    usage: {},
+    at: 0,
+    timing: { totalMs: 0 },
     stopReason: part.type === 'tool-call' ? 'tool-calls' : 'stop',
   }
   const all: MessageEvent[] = [{ type: 'message-start', messageId, provider, modelId, at: 0 }, ...events, { type: 'message-end', message }]

@@ -8,7 +8,7 @@ type Figure = 'calls' | 'functions' | 'files' | 'promises'
 
 /** Limits for this package, and for the promises of the whole process. A ceiling only falls. */
 const ceilings = {
-  'step': { calls: 541, functions: 287, files: 47, promises: 66 },
+  step: { calls: 541, functions: 287, files: 47, promises: 66 },
   'step with a reader': { calls: 560, functions: 289, files: 48, promises: 84 },
   'first delta': { calls: 351, functions: 228, files: 46, promises: 58 },
   'plain turn': { calls: 628, functions: 327, files: 55, promises: 95 },
@@ -30,7 +30,9 @@ function objectionsTo(work: Work, ceiling: Readonly<Record<Figure, number>>): re
   return Object.entries(ceiling).flatMap(([name, most]) => {
     const count = figureOf(work, name as Figure)
     if (count > most) return [`${count} ${name} are above the ceiling of ${most}: do less`]
-    return count < most * (1 - slack) ? [`${count} ${name} are well below the ceiling of ${most}: lower the ceiling to ${Math.ceil(count)}`] : []
+    return count < most * (1 - slack)
+      ? [`${count} ${name} are well below the ceiling of ${most}: lower the ceiling to ${Math.ceil(count)}`]
+      : []
   })
 }
 
@@ -58,7 +60,12 @@ describe('the work of an agent without hooks', () => {
   it.each(Object.entries(ceilings))('A170: stays within its budget: %s', (name, ceiling) => {
     const work = counted.works[name as keyof typeof ceilings]
     const objections = objectionsTo(work, ceiling)
-    const lines = [`${name}:`, ...objections, `The functions with most calls; for all: node packages/agent-loop/test/work/count-work.ts --list '${name}'`, ...mostCalled(work)]
+    const lines = [
+      `${name}:`,
+      ...objections,
+      `The functions with most calls; for all: node packages/agent-loop/test/work/count-work.ts --list '${name}'`,
+      ...mostCalled(work),
+    ]
     expect(objections, lines.join('\n')).toEqual([])
   })
 })

@@ -78,16 +78,16 @@ export function multiProviderAgent(options: MultiProviderAgentOptions): BridgeAg
 
   async function* answer({ session, prompt, runtimeParams, abortSignal }: PromptContext): AsyncGenerator<BridgeEvent> {
     const { provider, params, history } = conversationOf(session)
-    const { systemPrompt = instructions, ...merged } = mergeRuntimeParams(
-      params,
-      checkedParams(runtimeParams, 'runtimeParams', 'PROTOCOL'),
-    )
+    const { systemPrompt = instructions, ...merged } = mergeRuntimeParams(params, checkedParams(runtimeParams, 'runtimeParams', 'PROTOCOL'))
     const question: UserMessage = { role: 'user', content: prompt }
     const { model: _resolved, ...settings } = merged
     const call = callModel(() =>
       streamMessage({
-        ...{ models, model: { provider: provider.id, model: table.modelOf(provider, merged) }, abortSignal },
-        ...{ messages: [...history.messages(), question], instructions: systemPrompt },
+        models,
+        model: { provider: provider.id, model: table.modelOf(provider, merged) },
+        abortSignal,
+        messages: [...history.messages(), question],
+        instructions: systemPrompt,
         // Also if `systemPrompt` is empty: otherwise the defaults of the model registry would apply.
         runtimeParams: { ...settings, systemPrompt },
       }),

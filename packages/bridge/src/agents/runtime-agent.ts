@@ -175,7 +175,7 @@ function waitingResult(run: RunInfo, text: string): PromptResult | undefined {
 async function runOf(session: Session, { requestId }: Pick<PromptContext, 'requestId'>): Promise<RunInfo | undefined> {
   const info = await session.info()
   if (!info || info.openRun?.inputId === requestId) return info?.openRun
-  for (let page: string | undefined; ; ) {
+  for (let page: string | undefined; ;) {
     const { items, next } = await session.runs({ newestFirst: true, ...(page !== undefined && { page }) })
     const found = items.find(({ inputId }) => inputId === requestId)
     if (found || next === undefined) return found
@@ -189,7 +189,9 @@ function checkAgentOf(runtime: Runtime, agent: string): void {
     runtime.session('bridge:check', { agent })
   } catch (error) {
     if (!SessionError.isInstance(error)) throw error
-    throw new BridgeError('CONFIG', `The runtime has no agent ${agent}; add it to agents of createRuntime`, { details: { reason: error.code } })
+    throw new BridgeError('CONFIG', `The runtime has no agent ${agent}; add it to agents of createRuntime`, {
+      details: { reason: error.code },
+    })
   }
 }
 

@@ -45,7 +45,9 @@ export function throwRuntimeFailure(agentId: string, step: RuntimeStep): (error:
     throw new BridgeError(codeBySessionError[code] ?? 'UPSTREAM', `Agent ${agentId} ${what}: ${code}`, {
       retryable: retryable || code === 'busy' || code === 'queue-full',
       details: {
-        ...{ agentId, reason: code, outcome },
+        agentId,
+        reason: code,
+        outcome,
         ...(endsSession.has(code) && { sessionValid: false }),
         ...(refused && { issues: refused.map((each) => ({ path: 'answers', id: each.id, message: each.code })) }),
       },

@@ -45,7 +45,10 @@ const commands = ['check', 'ask'] as const
 /** Parses flags and environment. A flag overrides its variable. Throws `CONFIG` with advice. */
 export function readCommandLine(argv: readonly string[], environment: Environment): CommandLine {
   const { values, positionals } = parse(argv)
-  const { command, question } = values.help || values.version ? { command: values.help ? ('help' as const) : ('version' as const), question: undefined } : readCommand(positionals)
+  const { command, question } =
+    values.help || values.version
+      ? { command: values.help ? ('help' as const) : ('version' as const), question: undefined }
+      : readCommand(positionals)
   return {
     command,
     question,
@@ -90,7 +93,10 @@ function readHttp(address: string | undefined, allowedHosts: readonly string[], 
   }
   const { host, port } = readAddress(address)
   if (token === undefined && !isLoopback(host)) {
-    throw new BridgeError('CONFIG', `Without a token every caller could use the agents on ${host}: set BOWLINE_BRIDGE_TOKEN, or choose 127.0.0.1`)
+    throw new BridgeError(
+      'CONFIG',
+      `Without a token every caller could use the agents on ${host}: set BOWLINE_BRIDGE_TOKEN, or choose 127.0.0.1`,
+    )
   }
   return { host, port, allowedHosts, token }
 }

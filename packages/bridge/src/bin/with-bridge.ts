@@ -46,11 +46,7 @@ async function makeBridge({ workers = [], servers = [], ...options }: Parts, lin
   return createBridge({
     ...allForOneOwner,
     ...options,
-    executors: [
-      ...(options.executors ?? []),
-      ...(await workersOf(workers, place)),
-      ...(await serversOf(servers, place)),
-    ],
+    executors: [...(options.executors ?? []), ...(await workersOf(workers, place)), ...(await serversOf(servers, place))],
     logger: atLevel(options.logger ?? stderrLogger(), logLevel),
     ...(defaultAgentId !== undefined && { defaultAgentId }),
   })

@@ -67,7 +67,10 @@ export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): 
     prompt: (request) => workerOf(request.session).prompt(request),
     answer: (request) => workerOf(request.session).answer(request),
     cancel: (request) => workerOf(request.session).cancel(request),
-    detach: (session) => void workerOf(session).close(session, { detach: true }).catch(() => {}),
+    detach: (session) =>
+      void workerOf(session)
+        .close(session, { detach: true })
+        .catch(() => {}),
     close: (session, reason) => workerOf(session).close(session, { reason }),
   }
 }

@@ -10,7 +10,15 @@ import { BridgeError } from '../errors.ts'
 import { readCursor } from './list-cursor.ts'
 import { invalidInput, issuesWith } from './issues.ts'
 import type { InputIssue } from './issues.ts'
-import { cancelInputSchema, closeInputSchema, createInputSchema, delegateInputSchema, listInputSchema, promptInputSchema, requestListInputSchema } from './schemas.ts'
+import {
+  cancelInputSchema,
+  closeInputSchema,
+  createInputSchema,
+  delegateInputSchema,
+  listInputSchema,
+  promptInputSchema,
+  requestListInputSchema,
+} from './schemas.ts'
 
 export interface InputLimits {
   readonly maxPromptBytes: number
@@ -20,12 +28,22 @@ export interface InputLimits {
 
 /** Checks the input alone. Throws `PROTOCOL` for a wrong shape and `CAPACITY` for a size over the limit. */
 export function checkDelegateInput(input: DelegateInput, limits: InputLimits): void {
-  checkFields('delegate.input', input, { schema: delegateInputSchema, options: { ...ownerOption, ...lineageOptions, ...signalOption } }, requestIssues(input, limits))
+  checkFields(
+    'delegate.input',
+    input,
+    { schema: delegateInputSchema, options: { ...ownerOption, ...lineageOptions, ...signalOption } },
+    requestIssues(input, limits),
+  )
   checkSizes(input, limits)
 }
 
 export function checkPromptInput(input: PromptInput, limits: InputLimits): void {
-  checkFields('prompt.input', input, { schema: promptInputSchema, options: { ...ownerOption, ...signalOption } }, promptIssues(input, limits))
+  checkFields(
+    'prompt.input',
+    input,
+    { schema: promptInputSchema, options: { ...ownerOption, ...signalOption } },
+    promptIssues(input, limits),
+  )
   checkSizes({ ...input, prompt: input.prompt ?? JSON.stringify(input.answers) }, limits)
 }
 
@@ -55,7 +73,10 @@ const lineageOptions: FieldChecks<DepthOption> = { depth: callChecks.whole(0), p
 const signalOption: FieldChecks<Pick<RequestOptions, 'abortSignal'>> = { abortSignal: callChecks.checkSignal }
 
 export const checkHealthOptions = callChecks.record(ownerOption)
-export const checkDiscoverQuery = callChecks.record<NonNullable<Parameters<Bridge['discover']>[0]>>({ ...ownerOption, capability: callChecks.optionalName })
+export const checkDiscoverQuery = callChecks.record<NonNullable<Parameters<Bridge['discover']>[0]>>({
+  ...ownerOption,
+  capability: callChecks.optionalName,
+})
 export const checkSessionOptions = callChecks.record(ownerOption)
 export const checkRequestQuery = callChecks.record<RequestQuery>({ ...ownerOption, ...signalOption, waitMs: callChecks.whole(0) })
 export const checkRefreshOptions = callChecks.record<NonNullable<Parameters<Bridge['refresh']>[0]>>({ waitMs: callChecks.whole(0) })
@@ -90,7 +111,9 @@ function issuesIn(check: () => void): readonly InputIssue[] {
 
 /** Returns equal hashes for equal inputs. */
 export function payloadHash(payload: object): string {
-  return createHash('sha256').update(canonicalJson(JSON.parse(JSON.stringify(payload)) as JSONObject)).digest('base64url')
+  return createHash('sha256')
+    .update(canonicalJson(JSON.parse(JSON.stringify(payload)) as JSONObject))
+    .digest('base64url')
 }
 
 /** Derives the id of a request from the caller's idempotency key. */
@@ -126,7 +149,10 @@ export function listIssues(filter: Pick<SessionFilter, 'cursor'> | undefined): r
   return typeof cursor !== 'string' || readCursor(cursor) ? [] : [{ path: 'cursor', message: 'must be a nextCursor of an earlier page' }]
 }
 
-function checkSizes(input: { readonly prompt?: string; readonly metadata?: object; readonly runtimeParams?: object }, limits: InputLimits): void {
+function checkSizes(
+  input: { readonly prompt?: string; readonly metadata?: object; readonly runtimeParams?: object },
+  limits: InputLimits,
+): void {
   if (input.prompt !== undefined) checkSize('prompt', Buffer.byteLength(input.prompt), limits.maxPromptBytes)
   checkSize('metadata', jsonBytes(input.metadata) + jsonBytes(input.runtimeParams), limits.maxMetadataBytes)
 }

@@ -25,7 +25,12 @@ function joined(place: string, path: string): string {
 export function issuesWith(schema: z.ZodType, value: unknown): readonly InputIssue[] {
   try {
     const { error } = schema.safeParse(value)
-    return error?.issues.map((issue) => ({ path: pathText(issue.path), message: messageOf(issue, valueAt(value, issue.path), schemaAt(schema, issue.path)) })) ?? []
+    return (
+      error?.issues.map((issue) => ({
+        path: pathText(issue.path),
+        message: messageOf(issue, valueAt(value, issue.path), schemaAt(schema, issue.path)),
+      })) ?? []
+    )
   } catch (error) {
     // The value is nested too deeply for the stack.
     if (error instanceof RangeError) return [{ path: '', message: 'is nested too deeply' }]
@@ -60,7 +65,11 @@ function wantedBy(issue: z.core.$ZodIssue): string {
     case 'invalid_type':
       return kinds[issue.expected] ?? issue.expected
     case 'too_small':
-      return issue.origin === 'string' ? 'a text with at least one character' : issue.origin === 'array' ? 'a list with at least one item' : `a whole number from ${lowest(issue)}`
+      return issue.origin === 'string'
+        ? 'a text with at least one character'
+        : issue.origin === 'array'
+          ? 'a list with at least one item'
+          : `a whole number from ${lowest(issue)}`
     case 'too_big':
       return `a whole number up to ${issue.maximum}`
     case 'invalid_format':

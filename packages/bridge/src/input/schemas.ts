@@ -13,8 +13,14 @@ const agentIdSchema = idSchema.describe('Id of an agent, as agents_discover list
 const metadataSchema = z.record(z.string(), z.json()).meta({
   description: 'Any JSON object; reaches the agent unchanged, for the whole session.',
   properties: {
-    provider: { type: 'string', description: 'For an agent with providers (agents_discover): the id of the one to use. Default: chosen by the agent.' },
-    runtimeParams: { type: 'object', description: 'For such an agent: model settings of the whole session, with the fields of runtimeParams of sessions_prompt.' },
+    provider: {
+      type: 'string',
+      description: 'For an agent with providers (agents_discover): the id of the one to use. Default: chosen by the agent.',
+    },
+    runtimeParams: {
+      type: 'object',
+      description: 'For such an agent: model settings of the whole session, with the fields of runtimeParams of sessions_prompt.',
+    },
   },
 })
 
@@ -24,8 +30,12 @@ const promptText = z.string().regex(/\S/, 'must be a text that is not blank')
 const requestShape = {
   runtimeParams: runtimeParamsSchema
     .optional()
-    .describe('Model settings for this prompt, over those of the session. Give only what must differ; agents without providers may ignore them.'),
-  requestId: idSchema.optional().describe('An id of your choice: letters, digits, . _ : -. A repeat with the same id and input joins the first call.'),
+    .describe(
+      'Model settings for this prompt, over those of the session. Give only what must differ; agents without providers may ignore them.',
+    ),
+  requestId: idSchema
+    .optional()
+    .describe('An id of your choice: letters, digits, . _ : -. A repeat with the same id and input joins the first call.'),
   idempotencyKey: idSchema.optional().describe('As requestId, if you need no id: give one of the two.'),
   timeoutMs: z.int().min(1).optional().describe('Ms after which the request is cancelled. Default: the limit of the bridge.'),
 }
@@ -49,14 +59,20 @@ const answerSchema = z.union(
 export const createInputSchema = z.strictObject({
   agentId: agentIdSchema.optional(),
   metadata: metadataSchema.optional(),
-  resumeSessionId: idSchema.optional().describe('An earlier session of yours whose conversation goes on under a new id; of durable agents.'),
+  resumeSessionId: idSchema
+    .optional()
+    .describe('An earlier session of yours whose conversation goes on under a new id; of durable agents.'),
   idempotencyKey: idSchema.optional().describe('The same key with the same input gives the same session, so a repeat is safe.'),
 })
 
 export const promptInputSchema = z.strictObject({
   sessionId: idSchema.describe('As sessions_create answered it.'),
   prompt: promptText.optional().describe('What the agent is asked. Give either this or answers.'),
-  answers: z.array(answerSchema).min(1).optional().describe('Answers to what the request of the session waits for (pending). Give either this or prompt.'),
+  answers: z
+    .array(answerSchema)
+    .min(1)
+    .optional()
+    .describe('Answers to what the request of the session waits for (pending). Give either this or prompt.'),
   ...requestShape,
 })
 

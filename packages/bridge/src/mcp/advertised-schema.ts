@@ -50,7 +50,8 @@ function plainSchema(schema: JsonSchema): JsonSchema {
     // `additionalProperties` that allows anything is the default.
     if (name === 'additionalProperties' && isAnything(value)) continue
     if (name === 'exclusiveMinimum' && value === 0 && schema['type'] === 'integer') plain['minimum'] = 1
-    else if (name === 'properties') plain[name] = Object.fromEntries(Object.entries(value as JsonSchema).map(([field, each]) => [field, plainSchema(each as JsonSchema)]))
+    else if (name === 'properties')
+      plain[name] = Object.fromEntries(Object.entries(value as JsonSchema).map(([field, each]) => [field, plainSchema(each as JsonSchema)]))
     else plain[name] = plainValue(value)
   }
   return plain

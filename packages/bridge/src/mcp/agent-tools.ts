@@ -17,7 +17,8 @@ export const bridgeHealth = tool({
 export const agentsDiscover = tool({
   name: 'agents_discover',
   title: 'Discover agents',
-  description: 'Lists the agents that work can be given to, what each is for, and the providers and models it lets you choose. Call it first.',
+  description:
+    'Lists the agents that work can be given to, what each is for, and the providers and models it lets you choose. Call it first.',
   input: z.strictObject({
     capability: z.string().optional().describe('Only agents that list exactly this capability.'),
     refresh: z.boolean().optional().describe('Looks anew at every agent before it answers.'),

@@ -34,7 +34,9 @@ function lineOf({ id, description, status, default: isDefault, capabilities, pro
     ...(capabilities.length > 0 ? [`can ${capabilities.join(', ')}`] : []),
     ...(providers.length > 0 ? [`providers ${providers.map((provider) => provider.id).join(', ')}`] : []),
   ]
-  return shortened(`- ${id}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}${description === undefined ? '' : `: ${oneLine(description)}`}`)
+  return shortened(
+    `- ${id}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}${description === undefined ? '' : `: ${oneLine(description)}`}`,
+  )
 }
 
 /** Joins the lines of a description. It is foreign text and must not look like another entry of the list. */

@@ -35,7 +35,10 @@ export class Reach {
     const agentId = given ?? this.#default()
     if (agentId === undefined) throw new BridgeError('CONFIG', 'No agents registered', { details: { reason: 'no-agents' } })
     if (this.#mayUse(agentId)) return agentId
-    throw missingAgent(agentId, this.discover().map(({ id }) => id))
+    throw missingAgent(
+      agentId,
+      this.discover().map(({ id }) => id),
+    )
   }
 
   health(): BridgeHealth {

@@ -24,7 +24,9 @@ const errorWords = 'code, message, retryable, next, details.'
 export const sessionSchema = z.looseObject({
   sessionId: z.string().describe('For all other calls about this session.'),
   agentId: ids.agentId,
-  status: z.enum(['active', 'busy', 'idle', 'failed']).describe('active: no prompt yet. busy: one runs or waits for answers. idle: takes a prompt. failed: takes none.'),
+  status: z
+    .enum(['active', 'busy', 'idle', 'failed'])
+    .describe('active: no prompt yet. busy: one runs or waits for answers. idle: takes a prompt. failed: takes none.'),
   createdAt: timeSchema.describe('Ms since 1970.'),
   lastActivityAt: timeSchema.describe('Ms since 1970.'),
   expiresAt: timeSchema.optional().describe('Ms since 1970; absent: never.'),
@@ -64,8 +66,14 @@ const resultShape = {
     .optional()
     .describe('Why the agent stopped; end_turn: it was done.'),
   structured: z.json().optional().describe('The answer as data.'),
-  usage: inWords(usageSchema.optional(), 'inputTokens, outputTokens, totalTokens; where reported cacheReadTokens (of the input), reasoningTokens (of the output); estimated if not all are reported.'),
-  cost: inWords(costSchema.optional(), 'If prices are known: currency, total and its parts input, cacheRead, cacheWrite, output, as exact decimals.'),
+  usage: inWords(
+    usageSchema.optional(),
+    'inputTokens, outputTokens, totalTokens; where reported cacheReadTokens (of the input), reasoningTokens (of the output); estimated if not all are reported.',
+  ),
+  cost: inWords(
+    costSchema.optional(),
+    'If prices are known: currency, total and its parts input, cacheRead, cacheWrite, output, as exact decimals.',
+  ),
   pending: z.array(pendingInputSchema).optional().describe('What it waits for: send answers with sessions_prompt.'),
   progress: inWords(progressSchema.optional(), 'While it runs: message (its last), chars (of text so far), at (in ms since 1970).'),
 }
@@ -132,7 +140,10 @@ export const healthSchema = z.looseObject({
           z.array(z.looseObject({ id: z.string(), state: z.string(), restarts: z.int(), reason: z.string().optional() })).optional(),
           'Its processes: id, state (ready, starting, waiting, unavailable or stopped), restarts, and the reason if it is not ready.',
         ),
-        leftOut: inWords(z.array(z.looseObject({ id: z.string(), reason: z.string() })).optional(), 'Agents that are not listed: id, and the reason.'),
+        leftOut: inWords(
+          z.array(z.looseObject({ id: z.string(), reason: z.string() })).optional(),
+          'Agents that are not listed: id, and the reason.',
+        ),
       }),
     )
     .describe('What reaches the agents.'),
@@ -156,7 +167,9 @@ export const agentListSchema = z.looseObject({
         description: z.string().optional().describe('What it is for.'),
         version: z.string().optional().describe('Of the agent.'),
         capabilities: z.array(z.string()).describe('What it can do, as words to filter by.'),
-        status: z.enum(['ready', 'busy', 'starting', 'unavailable']).describe('busy: no place now. starting: prompts wait for it. unavailable: prompts fail.'),
+        status: z
+          .enum(['ready', 'busy', 'starting', 'unavailable'])
+          .describe('busy: no place now. starting: prompts wait for it. unavailable: prompts fail.'),
         reason: z.string().optional().describe('Why it is not ready.'),
         executor: z.string().describe('How it is reached.'),
         durable: z.boolean().describe('Its work goes on after a crash, and its sessions can be resumed.'),

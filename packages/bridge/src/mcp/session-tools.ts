@@ -8,7 +8,8 @@ import { looks, tool } from './tool.ts'
 export const sessionsCreate = tool({
   name: 'sessions_create',
   title: 'Create a session',
-  description: 'Opens a session with an agent, for several prompts in one conversation; then call sessions_prompt. For one prompt alone use tasks_delegate. Close it with sessions_close when it is over.',
+  description:
+    'Opens a session with an agent, for several prompts in one conversation; then call sessions_prompt. For one prompt alone use tasks_delegate. Close it with sessions_close when it is over.',
   input: createInputSchema.extend({ workerId: idSchema.optional().describe('Old name of agentId.') }),
   output: sessionSchema,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -42,7 +43,8 @@ export const sessionsList = tool({
 export const sessionsCancel = tool({
   name: 'sessions_cancel',
   title: 'Cancel a request',
-  description: 'Stops a running request, named by its requestId or by its session: give at least one of the two. The work cannot go on afterwards.',
+  description:
+    'Stops a running request, named by its requestId or by its session: give at least one of the two. The work cannot go on afterwards.',
   input: cancelInputSchema,
   issues: cancelIssues,
   output: z.looseObject({

@@ -13,7 +13,11 @@ export interface SeveralOptions {
 }
 
 /** Returns the status of each request, in order. A failed or missing request is reported with its error. */
-export async function statusOfSeveral(bridge: BridgeView, requestIds: readonly string[], options: SeveralOptions): Promise<readonly object[]> {
+export async function statusOfSeveral(
+  bridge: BridgeView,
+  requestIds: readonly string[],
+  options: SeveralOptions,
+): Promise<readonly object[]> {
   const { waitFor, waitMs, abortSignal, redaction } = options
   const enough = new AbortController()
   const waiting = { waitMs, abortSignal: AbortSignal.any([abortSignal, enough.signal]) }

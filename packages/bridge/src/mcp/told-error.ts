@@ -25,15 +25,20 @@ type Ids = { readonly [Name in 'sessionId' | 'agentId']?: string }
 
 function idsIn(input: unknown): Ids {
   if (typeof input !== 'object' || input === null) return {}
-  return Object.fromEntries(['sessionId', 'agentId'].flatMap((name) => {
-    const id = (input as Readonly<Record<string, unknown>>)[name]
-    return typeof id === 'string' ? [[name, id]] : []
-  }))
+  return Object.fromEntries(
+    ['sessionId', 'agentId'].flatMap((name) => {
+      const id = (input as Readonly<Record<string, unknown>>)[name]
+      return typeof id === 'string' ? [[name, id]] : []
+    }),
+  )
 }
 
 async function takesPrompts(bridge: BridgeView, sessionId: string | undefined): Promise<boolean> {
   if (sessionId === undefined || sessionId === '') return false
-  return bridge.session(sessionId).then(({ status }) => status !== 'failed', () => false)
+  return bridge.session(sessionId).then(
+    ({ status }) => status !== 'failed',
+    () => false,
+  )
 }
 
 /** Lists what the caller has of the kind that was not found. */
@@ -41,11 +46,17 @@ async function alternatives(bridge: BridgeView, { details }: BridgeError): Promi
   switch (details.reason) {
     case 'no-session': {
       const { sessions } = await bridge.sessions({ limit: shown })
-      return listOf('sessions', sessions.map(({ sessionId, agentId, status }) => `${sessionId} (${agentId}, ${status})`))
+      return listOf(
+        'sessions',
+        sessions.map(({ sessionId, agentId, status }) => `${sessionId} (${agentId}, ${status})`),
+      )
     }
     case 'no-request': {
       const { requests } = await bridge.requests({ limit: shown })
-      return listOf('requests', requests.map(({ requestId, agentId, status }) => `${requestId} (${agentId}, ${status})`))
+      return listOf(
+        'requests',
+        requests.map(({ requestId, agentId, status }) => `${requestId} (${agentId}, ${status})`),
+      )
     }
     default:
       return isAboutAgent(details.issues) ? `the agents are ${namesOf(bridge.discover().map(({ id }) => id))}` : ''

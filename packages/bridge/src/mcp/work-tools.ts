@@ -16,9 +16,7 @@ const maxStatusIds = 50
 
 /** Field of both tools that start work. */
 const waitField = {
-  waitMs: waitMsSchema
-    .optional()
-    .describe('Ms until this call answers running while the work goes on. Default: the limit of the bridge.'),
+  waitMs: waitMsSchema.optional().describe('Ms until this call answers running while the work goes on. Default: the limit of the bridge.'),
 }
 
 export const sessionsPrompt = tool({
@@ -49,7 +47,10 @@ export const tasksDelegate = tool({
     'A status running or queued means that the work goes on: ask tasks_status with the requestId.',
   input: delegateInputSchema.extend({
     ...waitField,
-    mode: z.enum(['wait', 'background']).default('wait').describe('background: answers as soon as the task is accepted; tasks_status gives the outcome.'),
+    mode: z
+      .enum(['wait', 'background'])
+      .default('wait')
+      .describe('background: answers as soon as the task is accepted; tasks_status gives the outcome.'),
   }),
   issues: (input, limits) => requestIssues(input as DelegateInput, limits),
   oldNames: { timeout: 'timeoutMs', workerId: 'agentId' },
@@ -71,15 +72,24 @@ export const tasksStatus = tool({
     'With waitMs it waits for the outcome. A lost requestId is found with tasks_list.',
   input: z.strictObject({
     requestId: idSchema.optional().describe('The request. The answer is its outcome, or its error.'),
-    requestIds: z.array(idSchema).min(1).max(maxStatusIds).optional().describe(`Up to ${maxStatusIds} requests. The answer is a list of them.`),
-    waitFor: z.enum(['any', 'all']).default('all').describe('With requestIds and waitMs: wait until one of them has ended or needs answers, or until all have.'),
+    requestIds: z
+      .array(idSchema)
+      .min(1)
+      .max(maxStatusIds)
+      .optional()
+      .describe(`Up to ${maxStatusIds} requests. The answer is a list of them.`),
+    waitFor: z
+      .enum(['any', 'all'])
+      .default('all')
+      .describe('With requestIds and waitMs: wait until one of them has ended or needs answers, or until all have.'),
     waitMs: waitMsSchema.max(600_000).default(0).describe('How long in ms to wait for that. Default: not at all.'),
   }),
   issues: statusIssues,
   output: taskStatusSchema,
   annotations: looks,
   run: async ({ bridge, abortSignal, redaction }, { requestId, requestIds = [], waitFor = 'all', waitMs = 0 }) => {
-    if (requestId === undefined) return { requests: await statusOfSeveral(bridge, [...new Set(requestIds)], { waitFor, waitMs, abortSignal, redaction }) }
+    if (requestId === undefined)
+      return { requests: await statusOfSeveral(bridge, [...new Set(requestIds)], { waitFor, waitMs, abortSignal, redaction }) }
     return outcomeOnTheWire(await bridge.request(requestId, { waitMs, abortSignal }))
   },
 })
@@ -87,7 +97,8 @@ export const tasksStatus = tool({
 export const tasksList = tool({
   name: 'tasks_list',
   title: 'List tasks',
-  description: 'Lists your requests, newest first: those that go on, and those that ended not long ago. It finds a requestId that was lost; tasks_status gives the answers.',
+  description:
+    'Lists your requests, newest first: those that go on, and those that ended not long ago. It finds a requestId that was lost; tasks_status gives the answers.',
   input: requestListInputSchema,
   issues: listIssues,
   output: requestListSchema,

@@ -98,7 +98,11 @@ async function resume(bridge: BridgeContext, entry: ActiveRequest, record: Reque
 }
 
 /** Returns the session of a delegation: the existing one, or a new one if the bridge ended before opening it. */
-async function reopened({ sessions, directory }: BridgeContext, { requestId }: RequestRecord, context: NonNullable<RequestRecord['work']>['session']): Promise<LiveSession> {
+async function reopened(
+  { sessions, directory }: BridgeContext,
+  { requestId }: RequestRecord,
+  context: NonNullable<RequestRecord['work']>['session'],
+): Promise<LiveSession> {
   const earlier = await sessions.find(keyOf(context))
   if (earlier && earlier.status !== 'over') return sessions.held(keyOf(context))
   const found = directory.findEarlier(context.agentId, context.owner)

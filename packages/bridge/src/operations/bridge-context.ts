@@ -21,12 +21,23 @@ export interface BridgeContext {
 }
 
 /** Finds an agent. Throws the same error for an agent that this owner may not use as for one that does not exist. */
-export function findAgent({ core, directory }: BridgeContext, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {
+export function findAgent(
+  { core, directory }: BridgeContext,
+  owner: string,
+  action: BridgeAction,
+  agentId: string | undefined,
+): FoundAgent {
   const isVisible = (id: string): boolean => core.settings.authorize(owner, action, id)
   const found = directory.find(agentId, isVisible)
   const { id } = found.agent
   if (isVisible(id)) return found
-  throw missingAgent(id, directory.list().map((agent) => agent.id).filter(isVisible))
+  throw missingAgent(
+    id,
+    directory
+      .list()
+      .map((agent) => agent.id)
+      .filter(isVisible),
+  )
 }
 
 export function missingRequest(requestId: string): BridgeError {

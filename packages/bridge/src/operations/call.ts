@@ -23,7 +23,11 @@ export function callOf({ settings }: Core, { kind, input, sessionId, payload }: 
   const { owner = 'local', requestId, idempotencyKey, timeoutMs = settings.timeoutMs, abortSignal } = input
   const given = requestId ?? (idempotencyKey === undefined ? undefined : idOfKey(kind, idempotencyKey))
   return {
-    ...{ owner, kind, payloadHash: payloadHash(payload), deadlineAt: settings.clock.now() + timeoutMs, abortSignal },
+    owner,
+    kind,
+    payloadHash: payloadHash(payload),
+    deadlineAt: settings.clock.now() + timeoutMs,
+    abortSignal,
     ids: { requestId: given ?? settings.ids.next('req'), sessionId, agentId: '' },
     isRepeatable: given !== undefined,
   }
@@ -40,8 +44,14 @@ export interface RecordParts {
 export function newRecord({ settings, processes }: Core, { request, place }: ActiveRequest, parts: RecordParts): RequestRecord {
   const { session, durable, prompt, runtimeParams } = parts
   return {
-    ...{ requestId: request.ids.requestId, owner: request.owner, kind: request.kind, payloadHash: request.payloadHash },
-    ...{ sessionId: session.sessionId, agentId: session.agentId, durable, home: processes.id },
+    requestId: request.ids.requestId,
+    owner: request.owner,
+    kind: request.kind,
+    payloadHash: request.payloadHash,
+    sessionId: session.sessionId,
+    agentId: session.agentId,
+    durable,
+    home: processes.id,
     status: place && !place.taken ? 'queued' : 'running',
     createdAt: settings.clock.now(),
     deadlineAt: request.watch.deadlineAt,

@@ -57,7 +57,11 @@ async function open(bridge: BridgeContext, input: CreateSessionInput, { lineage,
 }
 
 /** Returns the agent of the new session and the conversation that it continues. */
-async function agentFor(bridge: BridgeContext, input: CreateSessionInput, sessionId: string): Promise<{ found: FoundAgent; conversationId: string }> {
+async function agentFor(
+  bridge: BridgeContext,
+  input: CreateSessionInput,
+  sessionId: string,
+): Promise<{ found: FoundAgent; conversationId: string }> {
   const { owner = 'local', agentId, resumeSessionId } = input
   if (resumeSessionId === undefined) return { found: findAgent(bridge, owner, 'create', agentId), conversationId: sessionId }
   const earlier = await bridge.sessions.find({ owner, id: resumeSessionId })
@@ -87,7 +91,11 @@ function newEntry(bridge: BridgeContext, call: RequestCall, input: CreateSession
   return entry
 }
 
-async function admit(bridge: BridgeContext, entry: ActiveRequest, { call, input, place }: { call: RequestCall; input: CreateSessionInput; place: NewPlace }): Promise<void> {
+async function admit(
+  bridge: BridgeContext,
+  entry: ActiveRequest,
+  { call, input, place }: { call: RequestCall; input: CreateSessionInput; place: NewPlace },
+): Promise<void> {
   const { registry, core } = bridge
   if (await attachToEarlier(bridge, entry, call)) return
   const context = newContext(core.settings.clock.now(), { ...entry.request.ids, owner: call.owner, metadata: undefined, ...place.lineage })

@@ -15,10 +15,15 @@ export function lineageOf({ depth, path }: DepthOption): Lineage {
 }
 
 /** Throws `PROTOCOL` if delegation is too deep or circular. */
-export function checkLineage({ depth, path }: Lineage, agentId: string, limits: { readonly maxDepth: number; readonly allowLoops: boolean }): void {
+export function checkLineage(
+  { depth, path }: Lineage,
+  agentId: string,
+  limits: { readonly maxDepth: number; readonly allowLoops: boolean },
+): void {
   const refuse = (reason: string, message: string): never => {
     throw new BridgeError('PROTOCOL', message, { details: { reason, agentId } })
   }
   if (depth > limits.maxDepth) refuse('too-deep', `The limit of nested delegations is reached (maxDepth: ${limits.maxDepth})`)
-  if (!limits.allowLoops && path.includes(agentId)) refuse('loop', `Agent ${agentId} already works on this task: ${[...path, agentId].join(' → ')}`)
+  if (!limits.allowLoops && path.includes(agentId))
+    refuse('loop', `Agent ${agentId} already works on this task: ${[...path, agentId].join(' → ')}`)
 }

@@ -27,7 +27,12 @@ export async function getRequest(bridge: BridgeContext, requestId: string, optio
 }
 
 /** Another bridge may have recorded the end of the request, or received the answers that it waits for. */
-async function toldElsewhere({ registry, core }: BridgeContext, key: Owned, entry: ActiveRequest, result: Extract<BridgeResult, { ok: true }>): Promise<BridgeResult> {
+async function toldElsewhere(
+  { registry, core }: BridgeContext,
+  key: Owned,
+  entry: ActiveRequest,
+  result: Extract<BridgeResult, { ok: true }>,
+): Promise<BridgeResult> {
   if (isWaiting(result)) {
     const record = (await registry.read(key))?.value
     return record ? resultOf(record) : result

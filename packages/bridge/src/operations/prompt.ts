@@ -34,7 +34,10 @@ export function prompt(bridge: BridgeContext, input: PromptInput): BridgeRun {
   } catch (error) {
     if (!BridgeError.isInstance(error)) throw error
     tellRefusal(core, 'prompt', error)
-    return refusedRun({ requestId: textIn(input, 'requestId') ?? core.settings.ids.next('req'), sessionId: textIn(input, 'sessionId') ?? '' }, error)
+    return refusedRun(
+      { requestId: textIn(input, 'requestId') ?? core.settings.ids.next('req'), sessionId: textIn(input, 'sessionId') ?? '' },
+      error,
+    )
   }
 }
 

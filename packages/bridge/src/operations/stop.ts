@@ -14,13 +14,24 @@ export async function stopWork({ core, registry, sessions }: BridgeContext, dead
   const leftMs = (): number => Math.max(0, deadlineAt + stopMarginMs - clock.now())
   await settlesWithin(clock, leftMs(), Promise.all(running.map(({ request }) => request.ended)))
   const ending = sessions.live().map((live) => endWithBridge({ core, sessions }, live, leftMs()))
-  await settlesWithin(clock, leftMs(), core.attempt('the sessions were not closed', () => Promise.all(ending)))
+  await settlesWithin(
+    clock,
+    leftMs(),
+    core.attempt('the sessions were not closed', () => Promise.all(ending)),
+  )
 }
 
 /** Detaches a durable session; ends any other, also if the store fails. */
-export async function endWithBridge({ core, sessions }: Pick<BridgeContext, 'core' | 'sessions'>, live: LiveSession, withinMs?: number): Promise<void> {
+export async function endWithBridge(
+  { core, sessions }: Pick<BridgeContext, 'core' | 'sessions'>,
+  live: LiveSession,
+  withinMs?: number,
+): Promise<void> {
   if (live.found.agent.durable) return sessions.detach(live)
   let isEndedElsewhere = false
-  await core.attempt('the end of the session was not recorded', async () => void (isEndedElsewhere = !(await sessions.end(live, 'shutdown'))))
+  await core.attempt(
+    'the end of the session was not recorded',
+    async () => void (isEndedElsewhere = !(await sessions.end(live, 'shutdown'))),
+  )
   if (!isEndedElsewhere) await sessions.takeDown(live, 'shutdown', withinMs)
 }

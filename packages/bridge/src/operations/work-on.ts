@@ -44,14 +44,21 @@ export async function workOnPrompt(bridge: BridgeContext, entry: ActiveRequest, 
 }
 
 /** Runs an accepted delegation: opens a session, prompts it and closes it. Never rejects. */
-export async function workOnDelegation(bridge: BridgeContext, entry: ActiveRequest, { found, releaseSlot, open }: Opening, work: Work): Promise<void> {
+export async function workOnDelegation(
+  bridge: BridgeContext,
+  entry: ActiveRequest,
+  { found, releaseSlot, open }: Opening,
+  work: Work,
+): Promise<void> {
   const { core, registry, sessions } = bridge
   const early = await turnComes(bridge, entry)
   const session = early ?? (await openedInTime(bridge, entry, open))
   // The hook may never return, so its slot is released now. If it does open the session later, that session is closed at once.
   if ('cause' in session) releaseSlot()
   if ('cause' in session || BridgeError.isInstance(session)) {
-    const end = BridgeError.isInstance(session) ? { result: { ok: false as const, error: session }, detached: false } : endedEarly(entry, found, session)
+    const end = BridgeError.isInstance(session)
+      ? { result: { ok: false as const, error: session }, detached: false }
+      : endedEarly(entry, found, session)
     return leave(bridge, entry, end.detached ? end.result : await registry.recordEnd(entry, end.result))
   }
   await core.attempt('what the agent is was not recorded', () => registry.change(entry, (record) => withDurability(record, session, work)))
@@ -91,7 +98,11 @@ async function turnComes({ registry, core }: BridgeContext, entry: ActiveRequest
 }
 
 /** Returns the opened session, or the interruption or error that came first. */
-async function openedInTime({ core, sessions }: BridgeContext, entry: ActiveRequest, open: () => Promise<LiveSession>): Promise<LiveSession | Interruption | BridgeError> {
+async function openedInTime(
+  { core, sessions }: BridgeContext,
+  entry: ActiveRequest,
+  open: () => Promise<LiveSession>,
+): Promise<LiveSession | Interruption | BridgeError> {
   const { request } = entry
   const opening = open().catch((error: unknown) => asBridgeError(core, error, request))
   const opened = await Promise.race([opening, request.watch.fired])
@@ -164,4 +175,3 @@ function closeReason({ request }: ActiveRequest, result: BridgeResult): CloseRea
   if (request.watch.interruption?.cause === 'shutdown') return 'shutdown'
   return result.ok ? 'closed' : 'failed'
 }
-

@@ -61,7 +61,11 @@ export class RecordTable<T extends object> {
   async *list(owner: string): AsyncGenerator<T> {
     let page: string | undefined
     do {
-      const found = await this.#store.list(this.#space, { prefix: `${ownerKey(owner)}/`, limit: pageSize, ...(page !== undefined && { page }) })
+      const found = await this.#store.list(this.#space, {
+        prefix: `${ownerKey(owner)}/`,
+        limit: pageSize,
+        ...(page !== undefined && { page }),
+      })
       for (const item of found.items) yield item.value as T
       page = found.next
     } while (page !== undefined)

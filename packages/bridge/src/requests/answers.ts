@@ -22,15 +22,25 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
     if (refused.length === 0) return
     const { requestId, sessionId, agentId } = record
     const issues = refused.map((answer) => ({ path: `answers[${answers.indexOf(answer)}]`, id: answer.id, message }))
-    throw new BridgeError(code, `${message} ${refused.map(({ id }) => id).join(', ')}`, { details: { requestId, sessionId, agentId, issues } })
+    throw new BridgeError(code, `${message} ${refused.map(({ id }) => id).join(', ')}`, {
+      details: { requestId, sessionId, agentId, issues },
+    })
   }
   const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
   const open = [...pending.keys()].filter((id) => !Object.hasOwn(answered, id))
-  refuseSome('NOT_FOUND', `${open.length > 0 ? `Pending: ${namesOf(open)}` : 'Nothing is pending'}; not pending:`, fresh.filter(({ id }) => !pending.has(id)))
+  refuseSome(
+    'NOT_FOUND',
+    `${open.length > 0 ? `Pending: ${namesOf(open)}` : 'Nothing is pending'}; not pending:`,
+    fresh.filter(({ id }) => !pending.has(id)),
+  )
   const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && !isSame(answered[answer.id], answer))
   refuseSome('PROTOCOL', 'Already answered differently:', others)
   refuseSome('PROTOCOL', 'Answered twice in one call:', repeated(fresh))
-  refuseSome('PROTOCOL', 'An approval needs a decision, a tool needs an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))))
+  refuseSome(
+    'PROTOCOL',
+    'An approval needs a decision, a tool needs an output or error:',
+    fresh.filter((answer) => !fits(answer, pending.get(answer.id))),
+  )
   const given = new Set(fresh.map(({ id }) => id))
   return {
     fresh,

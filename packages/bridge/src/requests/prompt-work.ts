@@ -70,7 +70,8 @@ export class PromptWork {
   async answer(answers: readonly Answer[]): Promise<boolean> {
     const { found, session, request } = this.#input
     const { requestId } = request.ids
-    const taken = this.#reading?.open && (await inSession(session, requestId, () => found.executor.answer?.({ session, requestId, answers })))
+    const taken =
+      this.#reading?.open && (await inSession(session, requestId, () => found.executor.answer?.({ session, requestId, answers })))
     if (taken) return true
     this.#answers.push(...answers)
     this.#wake()

@@ -76,7 +76,17 @@ export class RequestRegistry {
     const watch = watchRequest({ clock, deadlineAt: call.deadlineAt })
     if (call.abortSignal) watch.follow(call.abortSignal)
     const request = new LiveRequest(call, watch, clock)
-    const entry: ActiveRequest = { request, stored: undefined, place: undefined, work: undefined, unsure: new Map(), isResumed: false, isElsewhere: false, settled: true, writing: Promise.resolve() }
+    const entry: ActiveRequest = {
+      request,
+      stored: undefined,
+      place: undefined,
+      work: undefined,
+      unsure: new Map(),
+      isResumed: false,
+      isElsewhere: false,
+      settled: true,
+      writing: Promise.resolve(),
+    }
     this.#live.set(mapKey(keyOfCall(call)), entry)
     return entry
   }
@@ -194,5 +204,10 @@ function isInvalidValue(error: unknown): boolean {
 }
 
 function notJson(agentId: string): BridgeResult {
-  return { ok: false, error: new BridgeError('PROTOCOL', `Agent ${agentId} returned a result that is not JSON`, { details: { agentId, reason: 'bad-reply' } }) }
+  return {
+    ok: false,
+    error: new BridgeError('PROTOCOL', `Agent ${agentId} returned a result that is not JSON`, {
+      details: { agentId, reason: 'bad-reply' },
+    }),
+  }
 }

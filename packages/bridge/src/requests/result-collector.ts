@@ -142,5 +142,7 @@ function textOf(structured: unknown, agentId: string): string {
 
 function badEvent(event: unknown, agentId: string): BridgeError {
   const type = JSON.stringify((event as { type?: unknown } | null)?.type)
-  return new BridgeError('PROTOCOL', `Agent ${agentId} sent an event of the unknown type ${type}`, { details: { agentId, reason: 'bad-reply' } })
+  return new BridgeError('PROTOCOL', `Agent ${agentId} sent an event of the unknown type ${type}`, {
+    details: { agentId, reason: 'bad-reply' },
+  })
 }

@@ -47,7 +47,8 @@ export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settl
     case 'awaiting-subagent':
       return { status: view.outcome, result: result('needs_input') }
     case 'needs-recovery':
-      if (end?.reason === 'definition-changed') throw heldFailure(agentId, [{ runId: end.runId, agent: [], message: 'The definition of the agent has changed.' }])
+      if (end?.reason === 'definition-changed')
+        throw heldFailure(agentId, [{ runId: end.runId, agent: [], message: 'The definition of the agent has changed.' }])
       throw new BridgeError('UPSTREAM', `Agent ${agentId} stopped: it is unknown whether a tool call took effect`, {
         details: { reason: 'needs-recovery', outcome: 'unknown', agentId },
       })
@@ -76,7 +77,12 @@ export function heldFailure(agentId: string, held: readonly HeldRun[]): BridgeEr
   const [first] = held
   const below = first && first.agent.length > 0 ? ` of ${first.agent.join('/')}` : ''
   return new BridgeError('UPSTREAM', `Agent ${agentId} waits until recover decides about run ${first?.runId}${below}: ${first?.message}`, {
-    details: { agentId, reason: 'needs-recovery', outcome: 'unknown', issues: held.map(({ runId, agent, message }) => ({ id: runId, agent: [...agent], message })) },
+    details: {
+      agentId,
+      reason: 'needs-recovery',
+      outcome: 'unknown',
+      issues: held.map(({ runId, agent, message }) => ({ id: runId, agent: [...agent], message })),
+    },
   })
 }
 

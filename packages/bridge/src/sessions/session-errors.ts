@@ -34,7 +34,14 @@ export function busySession({ sessionId, agentId, currentRequestId }: SessionRec
 /** Returns the error for a session whose request waits for answers. Not retryable, because waiting alone does not help. */
 export function awaitingSession({ sessionId, agentId, currentRequestId }: SessionRecord, pending: readonly PendingInput[]): BridgeError {
   const asked = pending.map(({ id, kind, toolName }) => `${kind === 'approval' ? 'the approval' : 'the result'} ${id} of ${toolName}`)
-  const details = { sessionId, agentId, reason: 'awaiting-input', sessionValid: true, pending: pending.map(asJson), ...(currentRequestId !== undefined && { requestId: currentRequestId }) }
+  const details = {
+    sessionId,
+    agentId,
+    reason: 'awaiting-input',
+    sessionValid: true,
+    pending: pending.map(asJson),
+    ...(currentRequestId !== undefined && { requestId: currentRequestId }),
+  }
   return new BridgeError('BUSY', `The session has a request that waits for ${namesOf(asked)}`, { retryable: false, details })
 }
 

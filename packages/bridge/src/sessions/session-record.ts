@@ -40,9 +40,21 @@ export interface NewSession {
 export function newSessionRecord({ context, limits, durable, home, now, requestId }: NewSession): SessionRecord {
   const { sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path } = context
   return {
-    ...{ sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path, durable, home },
+    sessionId,
+    conversationId,
+    agentId,
+    owner,
+    metadata,
+    createdAt,
+    depth,
+    path,
+    durable,
+    home,
     // The idle time starts now; time spent in the create hook is not activity of the session.
-    ...{ lastActivityAt: createdAt, idleSince: now, ttlMs: limits.ttlMs ?? 0, idleMs: limits.idleMs ?? 0 },
+    lastActivityAt: createdAt,
+    idleSince: now,
+    ttlMs: limits.ttlMs ?? 0,
+    idleMs: limits.idleMs ?? 0,
     ...(requestId === undefined ? { status: 'active' } : { status: 'busy', currentRequestId: requestId, lastRequestId: requestId }),
   }
 }
@@ -56,7 +68,11 @@ export function sessionView(record: SessionRecord): BridgeSession {
   const { sessionId, agentId, createdAt, lastActivityAt, currentRequestId, lastError, metadata } = record
   const expiresAt = expiryOf(record)
   return {
-    ...{ sessionId, agentId, status: statusOf(record), createdAt, lastActivityAt },
+    sessionId,
+    agentId,
+    status: statusOf(record),
+    createdAt,
+    lastActivityAt,
     ...(Number.isFinite(expiresAt) && { expiresAt }),
     ...(currentRequestId !== undefined && { currentRequestId }),
     ...(lastError && { lastError }),
@@ -112,7 +128,11 @@ export interface PromptEnd {
 }
 
 /** Returns the record after its prompt has ended, or undefined if that prompt is no longer the running one. */
-export function withoutPrompt(record: SessionRecord, { requestId, now, error, valid }: PromptEnd, redaction: BridgeRedaction): SessionRecord | undefined {
+export function withoutPrompt(
+  record: SessionRecord,
+  { requestId, now, error, valid }: PromptEnd,
+  redaction: BridgeRedaction,
+): SessionRecord | undefined {
   if (record.status !== 'busy' || record.currentRequestId !== requestId) return undefined
   const { currentRequestId: _over, ...rest } = record
   const lastError = error && { lastError: errorBody(error, redaction) }
@@ -120,7 +140,11 @@ export function withoutPrompt(record: SessionRecord, { requestId, now, error, va
 }
 
 /** Returns the record of a failed session. Undefined if it has ended, or if its prompt will report the failure. */
-export function asFailed(record: SessionRecord, { error, now }: Pick<PromptEnd, 'now'> & { readonly error: BridgeError }, redaction: BridgeRedaction): SessionRecord | undefined {
+export function asFailed(
+  record: SessionRecord,
+  { error, now }: Pick<PromptEnd, 'now'> & { readonly error: BridgeError },
+  redaction: BridgeRedaction,
+): SessionRecord | undefined {
   if (record.status !== 'active' && record.status !== 'idle') return undefined
   return { ...record, status: 'failed', lastError: errorBody(error, redaction), lastActivityAt: now }
 }
@@ -131,4 +155,3 @@ export function asOver(record: SessionRecord, end: SessionEnd, now: number): Ses
   const { currentRequestId: _none, ...rest } = record
   return { ...rest, status: 'over', end, lastActivityAt: now }
 }
-

@@ -49,7 +49,9 @@ export class SessionRegistry {
       list: (owner) => this.list(owner),
       isAttached: (record) => this.#live.has(mapKey(keyOf(record))) || this.#attaching.has(mapKey(keyOf(record))),
     })
-    this.#table = new RecordTable(core.store, 'bridge-session', ({ status, durable }) => (status === 'over' ? core.retentionMs(durable) : 'never'))
+    this.#table = new RecordTable(core.store, 'bridge-session', ({ status, durable }) =>
+      status === 'over' ? core.retentionMs(durable) : 'never',
+    )
   }
 
   live(): readonly LiveSession[] {
@@ -88,8 +90,25 @@ export class SessionRegistry {
     }
     const found = this.#directory.asNow(wanted)
     const limits = found.executor.limits ?? {}
-    const record = newSessionRecord({ context, limits, durable: found.agent.durable, home: this.#core.processes.id, now: this.#now(), requestId })
-    const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isForOneRequest: requestId !== undefined, isUnsure: false, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
+    const record = newSessionRecord({
+      context,
+      limits,
+      durable: found.agent.durable,
+      home: this.#core.processes.id,
+      now: this.#now(),
+      requestId,
+    })
+    const live: LiveSession = {
+      context,
+      found,
+      releaseSlot,
+      stored: { version: 0, value: record },
+      isForOneRequest: requestId !== undefined,
+      isUnsure: false,
+      isEnding: false,
+      leaving: undefined,
+      quiet: Promise.resolve(),
+    }
     const id = mapKey(keyOf(context))
     this.#inserting.add(id)
     try {
@@ -153,7 +172,17 @@ export class SessionRegistry {
         found.executor.detach?.(context)
         throw stored ? overSession(stored.value) : missingSession(context.sessionId)
       }
-      const live: LiveSession = { context, found: this.#directory.asNow(found), stored, isForOneRequest: false, isUnsure: false, isEnding: false, leaving: undefined, quiet: Promise.resolve(), releaseSlot }
+      const live: LiveSession = {
+        context,
+        found: this.#directory.asNow(found),
+        stored,
+        isForOneRequest: false,
+        isUnsure: false,
+        isEnding: false,
+        leaving: undefined,
+        quiet: Promise.resolve(),
+        releaseSlot,
+      }
       this.#live.set(mapKey(keyOf(context)), live)
       this.onLiveChange()
       return live
@@ -213,7 +242,9 @@ export class SessionRegistry {
     const { context, found } = live
     await live.quiet
     this.#forget(live)
-    const closing = this.#core.attempt('onSessionClose failed', () => inSession(context, undefined, () => found.executor.close(context, reason)))
+    const closing = this.#core.attempt('onSessionClose failed', () =>
+      inSession(context, undefined, () => found.executor.close(context, reason)),
+    )
     await settlesWithin(this.#core.settings.clock, hookMs, closing)
   }
 
@@ -269,7 +300,9 @@ export class SessionRegistry {
     const live = this.#live.get(mapKey(key))
     const isDue = (record: SessionRecord): boolean => end === 'shutdown' || isExpired(record, this.#now())
     const isEnding = live?.isEnding ?? false
-    const ended = await this.#ending(live, () => this.#table.change(key, known, (record) => (isDue(record) ? asOver(record, end, this.#now()) : undefined)))
+    const ended = await this.#ending(live, () =>
+      this.#table.change(key, known, (record) => (isDue(record) ? asOver(record, end, this.#now()) : undefined)),
+    )
     if (!ended) return undefined
     this.#noteChange(ended, known.value.status)
     if (live) {
@@ -293,7 +326,10 @@ export class SessionRegistry {
     }
   }
 
-  async #change(live: LiveSession, change: (record: SessionRecord) => SessionRecord | undefined): Promise<Change<SessionRecord> | undefined> {
+  async #change(
+    live: LiveSession,
+    change: (record: SessionRecord) => SessionRecord | undefined,
+  ): Promise<Change<SessionRecord> | undefined> {
     const before = live.stored.value.status
     const result = await this.#table.change(keyOf(live.context), live.stored, change).catch((error: unknown) => {
       live.isUnsure = true

@@ -35,7 +35,10 @@ export class UnattachedSessions {
 
   /** Removes an ended session. */
   remove({ owner, sessionId }: Pick<SessionRecord, 'owner' | 'sessionId'>): void {
-    void this.#known.get(owner)?.then((known) => known.delete(sessionId), () => {})
+    void this.#known.get(owner)?.then(
+      (known) => known.delete(sessionId),
+      () => {},
+    )
   }
 
   #readFor(owner: string): Promise<Map<string, SessionRecord>> {

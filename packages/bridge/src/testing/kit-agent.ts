@@ -114,7 +114,11 @@ function doing({ prompt }: PromptContext): Doing {
 const doings: Readonly<Record<KitWord, Doing>> = {
   say: ({ prompt }) => [result(prompt.slice('say '.length))],
   stream: ({ prompt }) => prompt.split(' ').slice(1).map(delta),
-  result: () => [delta('not the whole'), { type: 'progress', message: 'half', progress: 1, total: 2 }, { type: 'result', result: kitResult }],
+  result: () => [
+    delta('not the whole'),
+    { type: 'progress', message: 'half', progress: 1, total: 2 },
+    { type: 'result', result: kitResult },
+  ],
   more: () => [result('first'), delta('more'), result('second')],
   see: (request) => [{ type: 'result', result: { text: '', stopReason: 'end_turn', structured: seen(request) } }],
   long: ({ prompt }) => [result('x'.repeat(Number(prompt.split(' ')[1])))],

@@ -7,7 +7,11 @@ const options = [
 ]
 
 /** Asks a plain ACP client for decisions. Returns undefined if it cancelled or cannot answer one of the questions. */
-export async function askApprovals(client: AgentContext, sessionId: string, pending: readonly PendingInput[]): Promise<readonly Answer[] | undefined> {
+export async function askApprovals(
+  client: AgentContext,
+  sessionId: string,
+  pending: readonly PendingInput[],
+): Promise<readonly Answer[] | undefined> {
   if (pending.some(({ kind }) => kind !== 'approval')) return undefined
   const answers: Answer[] = []
   for (const { id, toolName, input } of pending) {

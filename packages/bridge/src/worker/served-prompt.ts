@@ -57,7 +57,11 @@ async function answer(service: PromptService, request: PromptContext): Promise<P
 }
 
 /** Runs the agent once: sends its events and returns its result. */
-async function runAgent({ agent, session, client, ours }: PromptService, request: PromptContext, sender: UpdateSender): Promise<PromptResult | undefined> {
+async function runAgent(
+  { agent, session, client, ours }: PromptService,
+  request: PromptContext,
+  sender: UpdateSender,
+): Promise<PromptResult | undefined> {
   const inside = <T>(work: () => T): T => inContext(session.context, request.requestId, work)
   const events = inside(() => eventsOf(agent.onPrompt(request))[Symbol.asyncIterator]())
   for (let step = await inside(() => events.next()); !step.done; step = await inside(() => events.next())) {
@@ -74,7 +78,12 @@ async function runAgent({ agent, session, client, ours }: PromptService, request
 }
 
 /** Answers a plain ACP client, which cannot read results: sends the text, and asks for approvals with the protocol's own requests. */
-async function answerForeign(service: PromptService, request: PromptContext, sender: UpdateSender, result: PromptResult): Promise<PromptResponse> {
+async function answerForeign(
+  service: PromptService,
+  request: PromptContext,
+  sender: UpdateSender,
+  result: PromptResult,
+): Promise<PromptResponse> {
   const { client, session } = service
   if (request.abortSignal.aborted) return { stopReason: 'cancelled' }
   if (result.stopReason === 'needs_input' && result.pending) {

@@ -76,7 +76,11 @@ async function cancel(agent: BridgeAgent, session: ServedSession, meta: Readonly
   await inContext(context, requestId, () => agent.onCancel?.({ session: context, requestId, reason }))
 }
 
-async function takeAnswers(agent: BridgeAgent, { context, current }: ServedSession, params: AnswerParams): Promise<{ readonly taken: boolean }> {
+async function takeAnswers(
+  agent: BridgeAgent,
+  { context, current }: ServedSession,
+  params: AnswerParams,
+): Promise<{ readonly taken: boolean }> {
   const { requestId, answers } = params
   if (current?.requestId !== requestId || !agent.onAnswers) return { taken: false }
   try {

@@ -7,7 +7,9 @@ import { fixture, nodeArgs } from './command-support.ts'
 /** Connects to the command, started as an MCP host starts it. Closed after the test. */
 async function connected(): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...nodeArgs(), '--config', fixture('clients')], stderr: 'ignore' }))
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [...nodeArgs(), '--config', fixture('clients')], stderr: 'ignore' }),
+  )
   onTestFinished(() => client.close())
   return client
 }
@@ -44,7 +46,10 @@ async function modelOf(client: Client) {
 /** Returns the items that the message lists after these words, without the remarks in parentheses. */
 function listed({ message }: BridgeErrorBody, after: string): readonly string[] {
   const [, list = ''] = message.split(after)
-  return list.replaceAll(/ \([^)]*\)/g, '').split(', ').map((name) => name.trim())
+  return list
+    .replaceAll(/ \([^)]*\)/g, '')
+    .split(', ')
+    .map((name) => name.trim())
 }
 
 it('B119, B121: a model that guesses names reaches its answer with instructions, messages and advice alone', async () => {

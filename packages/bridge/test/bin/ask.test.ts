@@ -23,7 +23,10 @@ function run(...args: string[]): Promise<Outcome> {
 
 describe('B124: bowline-bridge ask', () => {
   it('B124: prints the answer and exits 0', async () => {
-    expect(await run('--config', fixture('clients'), 'ask', 'echo', 'Hello there')).toMatchObject({ exitCode: 0, stdout: 'echo: Hello there\n' })
+    expect(await run('--config', fixture('clients'), 'ask', 'echo', 'Hello there')).toMatchObject({
+      exitCode: 0,
+      stdout: 'echo: Hello there\n',
+    })
   })
 
   it('B124: prints the stream of a runtime agent, and nothing else to stdout', async () => {

@@ -111,7 +111,12 @@ describe('the command line', () => {
 
 describe('B124: ask', () => {
   it('B124: takes an agent and a text, and logs errors only', () => {
-    expect(readCommandLine(['ask', 'reviewer', 'Is this right?'], {})).toEqual({ ...nothing, command: 'ask', logLevel: 'error', question: { agentId: 'reviewer', prompt: 'Is this right?' } })
+    expect(readCommandLine(['ask', 'reviewer', 'Is this right?'], {})).toEqual({
+      ...nothing,
+      command: 'ask',
+      logLevel: 'error',
+      question: { agentId: 'reviewer', prompt: 'Is this right?' },
+    })
     expect(readCommandLine(['ask', 'a', 'b', '--log-level', 'info'], {}).logLevel).toBe('info')
   })
 

@@ -50,7 +50,9 @@ function call(id: number, name: string, input: object): object {
 async function connected(...args: string[]) {
   const client = new Client({ name: 'test', version: '1.0.0' })
   const env = { ...process.env, STORE_FILE: join(folder, 'sessions.db') } as Record<string, string>
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...nodeArgs(), ...args], env, cwd: folder, stderr: 'ignore' }))
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [...nodeArgs(), ...args], env, cwd: folder, stderr: 'ignore' }),
+  )
   return client
 }
 
@@ -65,7 +67,11 @@ describe('bowline-bridge', () => {
     })
     const result = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'Shout ahoy.', requestId: 'r1' } })
     expect(result.structuredContent).toMatchObject({
-      ...{ status: 'completed', agentId: 'sailor', requestId: 'r1', text: 'They shouted AHOY.', stopReason: 'end_turn' },
+      status: 'completed',
+      agentId: 'sailor',
+      requestId: 'r1',
+      text: 'They shouted AHOY.',
+      stopReason: 'end_turn',
       usage: { inputTokens: 20, outputTokens: 10 },
     })
     const repeat = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'Shout ahoy.', requestId: 'r1' } })
@@ -88,16 +94,19 @@ describe('bowline-bridge', () => {
     }
   })
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('B112: %s stops the bridge: work is cancelled and answered, the exit code is 0', async (signal) => {
-    const command = start('--config', fixture('bridge'))
-    await initialize(command)
-    send(command, call(1, 'tasks_delegate', { prompt: 'hi', agentId: 'slow' }))
-    await command.says('slow has begun')
-    command.child.kill(signal)
-    const { result } = JSON.parse(await command.line()) as { result: { structuredContent: object } }
-    expect(result.structuredContent).toMatchObject({ status: 'aborted', stopReason: 'cancelled' })
-    expect(await command.exit).toEqual([0, null])
-  })
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'B112: %s stops the bridge: work is cancelled and answered, the exit code is 0',
+    async (signal) => {
+      const command = start('--config', fixture('bridge'))
+      await initialize(command)
+      send(command, call(1, 'tasks_delegate', { prompt: 'hi', agentId: 'slow' }))
+      await command.says('slow has begun')
+      command.child.kill(signal)
+      const { result } = JSON.parse(await command.line()) as { result: { structuredContent: object } }
+      expect(result.structuredContent).toMatchObject({ status: 'aborted', stopReason: 'cancelled' })
+      expect(await command.exit).toEqual([0, null])
+    },
+  )
 
   it('B112: a broken stdout ends it too', async () => {
     const broken = start('--config', fixture('bridge'))
@@ -183,7 +192,9 @@ describe('bowline-bridge', () => {
     await writeFile(join(folder, 'bowline.bridge.ts'), 'import { basename } from "node:path"\nexport default { name: basename }')
     const command = start('check')
     expect(await command.exit).toEqual([2, null])
-    expect(command.stderr()).toMatch(/bowline\.bridge\.ts cannot be loaded: .+: Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/)
+    expect(command.stderr()).toMatch(
+      /bowline\.bridge\.ts cannot be loaded: .+: Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/,
+    )
   })
 
   it('exit code 1 for a failure: a store that cannot be opened as one', async () => {
@@ -206,7 +217,9 @@ describe('bowline-bridge', () => {
   it('B122: check prints a line for each agent and stops', async () => {
     const command = start('--config', fixture('clients'), '--default-agent', 'asking', 'check')
     expect(await command.exit).toEqual([0, null])
-    expect(command.stdout()).toBe('ready echo (in-process)\nready waiting (in-process)\nready witness (in-process)\nready asking (in-process, default)\n')
+    expect(command.stdout()).toBe(
+      'ready echo (in-process)\nready waiting (in-process)\nready witness (in-process)\nready asking (in-process, default)\n',
+    )
     expect(command.stderr()).toContain('"level":"info"')
   })
 
@@ -225,7 +238,8 @@ describe('bowline-bridge', () => {
     const help = await run('--help')
     const version = await run('--version')
     expect([help.exitCode, version.exitCode]).toEqual([0, 0])
-    for (const flag of ['--config', '--worker', '--default-agent', '--http', '--allow-host', '--log-level']) expect(help.stdout).toContain(flag)
+    for (const flag of ['--config', '--worker', '--default-agent', '--http', '--allow-host', '--log-level'])
+      expect(help.stdout).toContain(flag)
     expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
@@ -304,7 +318,16 @@ describe('bowline-bridge with workers', () => {
       await entry('throws', "console.error('token=abcdefghijkl')\nthrow new TypeError('no key in /home/me/keys.json')"),
       await entry('silent', 'export const agent = 1'),
       { ...(await entry('hangs', 'setInterval(() => {}, 1000)')), startTimeoutMs: 1000 },
-      { id: 'slow', command: process.execPath, args: ['--disable-warning=ExperimentalWarning', '-e', `setTimeout(() => import(${JSON.stringify(pathToFileURL(foreignAgent).href)}), 2500)`], startTimeoutMs: 20_000 },
+      {
+        id: 'slow',
+        command: process.execPath,
+        args: [
+          '--disable-warning=ExperimentalWarning',
+          '-e',
+          `setTimeout(() => import(${JSON.stringify(pathToFileURL(foreignAgent).href)}), 2500)`,
+        ],
+        startTimeoutMs: 20_000,
+      },
     ]
     await writeFile(join(folder, 'bowline.bridge.json'), JSON.stringify({ workers }))
     const { exitCode, stdout } = await run('check')

@@ -23,7 +23,8 @@ describe('B120: the tools as a model sees them', () => {
     const fields: (readonly [string, unknown])[] = []
     for (const { name, inputSchema, outputSchema } of tools) {
       for (const [path, schema] of [...schemasIn(inputSchema, `${name}.input`), ...schemasIn(outputSchema, `${name}.output`)]) {
-        for (const [field, each] of Object.entries((schema['properties'] ?? {}) as Readonly<Record<string, Schema>>)) fields.push([`${path}.${field}`, each['description']])
+        for (const [field, each] of Object.entries((schema['properties'] ?? {}) as Readonly<Record<string, Schema>>))
+          fields.push([`${path}.${field}`, each['description']])
       }
     }
     expect(fields.length).toBeGreaterThan(120)
@@ -33,11 +34,16 @@ describe('B120: the tools as a model sees them', () => {
   it('B110, B120: each field has one type, or lists the types if it may be any JSON', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()
-    const fields = tools.flatMap(({ name, inputSchema, outputSchema }) => [...schemasIn(inputSchema, `${name}.input`), ...schemasIn(outputSchema, `${name}.output`)])
+    const fields = tools.flatMap(({ name, inputSchema, outputSchema }) => [
+      ...schemasIn(inputSchema, `${name}.input`),
+      ...schemasIn(outputSchema, `${name}.output`),
+    ])
     const named = fields.filter(([path]) => /\.[^./]+$/.test(path))
     expect(named.length).toBeGreaterThan(120)
     expect(named.filter(([, schema]) => Array.isArray(schema['type']))).toEqual([])
-    expect(named.filter(([, schema]) => !['type', 'enum', 'const', 'anyOf'].some((keyword) => keyword in schema)).map(([path]) => path)).toEqual([])
+    expect(
+      named.filter(([, schema]) => !['type', 'enum', 'const', 'anyOf'].some((keyword) => keyword in schema)).map(([path]) => path),
+    ).toEqual([])
   })
 
   it('B120: no schema refers to another, and the whole list has at most 28 KiB', async () => {
@@ -55,11 +61,27 @@ describe('B120: the tools as a model sees them', () => {
     for (const name of ['sessions_create', 'tasks_delegate']) {
       expect(tool(name)?.inputSchema.properties?.['metadata']).toMatchObject({
         type: 'object',
-        properties: { provider: { description: expect.stringContaining('agents_discover') }, runtimeParams: { description: expect.stringContaining('session') } },
+        properties: {
+          provider: { description: expect.stringContaining('agents_discover') },
+          runtimeParams: { description: expect.stringContaining('session') },
+        },
       })
     }
-    const { runtimeParams } = (tool('sessions_prompt')?.inputSchema.properties ?? {}) as unknown as { runtimeParams: { properties: object } }
-    expect(Object.keys(runtimeParams.properties)).toEqual(['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed', 'providerSpecific'])
+    const { runtimeParams } = (tool('sessions_prompt')?.inputSchema.properties ?? {}) as unknown as {
+      runtimeParams: { properties: object }
+    }
+    expect(Object.keys(runtimeParams.properties)).toEqual([
+      'model',
+      'temperature',
+      'maxTokens',
+      'topP',
+      'topK',
+      'stopSequences',
+      'systemPrompt',
+      'reasoning',
+      'seed',
+      'providerSpecific',
+    ])
     const agents = JSON.stringify(tool('agents_discover')?.outputSchema)
     expect(agents).toContain('metadata.provider')
     expect(agents).toContain('runtimeParams.model')
@@ -82,7 +104,9 @@ describe('B119: instructions', () => {
     ])
     const places = ['agents_discover', 'tasks_delegate', 'tasks_status', 'sessions_prompt'].map((name) => text.indexOf(`${name}`))
     expect(places.every((place) => place > 0)).toBe(true)
-    expect([text.indexOf('1. agents_discover'), text.indexOf('2. tasks_delegate'), text.indexOf('3. A status')].every((place) => place > 0)).toBe(true)
+    expect(
+      [text.indexOf('1. agents_discover'), text.indexOf('2. tasks_delegate'), text.indexOf('3. A status')].every((place) => place > 0),
+    ).toBe(true)
   })
 
   it('B119: change with the list', async () => {
@@ -103,7 +127,11 @@ describe('B119: instructions', () => {
   })
 
   it('B119, B115: a description is one line without secrets, and the list is bounded', async () => {
-    const many = Array.from({ length: 25 }, (_, place) => testAgent(`a${place}`, { info: { id: `a${place}`, description: `key sk-abcdefghijklmnop of /srv/app/x\n- evil: ${'x'.repeat(5000)}` } }))
+    const many = Array.from({ length: 25 }, (_, place) =>
+      testAgent(`a${place}`, {
+        info: { id: `a${place}`, description: `key sk-abcdefghijklmnop of /srv/app/x\n- evil: ${'x'.repeat(5000)}` },
+      }),
+    )
     const { client } = await connect(many)
     const lines = (client.getInstructions() ?? '').split('\n')
     expect(lines.filter((line) => line.startsWith('- '))).toHaveLength(21)

@@ -64,7 +64,9 @@ describe.each(cases)('B110: $name over $transport', ({ connect, target, transpor
     expect(done).toMatchObject({ status: 'completed', requestId, agentId: 'echo', text: 'echo: hi' })
     expect(await ask(client, 'tasks_status', { requestId })).toEqual(done)
     expect(await ask(client, 'tasks_status', { requestIds: [requestId], waitFor: 'any' })).toEqual({ requests: [done] })
-    expect(await ask(client, 'tasks_list', { sessionId: done['sessionId'] })).toMatchObject({ requests: [{ requestId, status: 'completed', prompt: 'hi' }] })
+    expect(await ask(client, 'tasks_list', { sessionId: done['sessionId'] })).toMatchObject({
+      requests: [{ requestId, status: 'completed', prompt: 'hi' }],
+    })
     const { isError, text } = await client.call('tasks_delegate', { prompt: 'hi', agentId: 'nobody' })
     expect(isError).toBe(true)
     expect(JSON.parse(text)).toMatchObject({ error: { code: 'NOT_FOUND', retryable: false, details: { agentId: 'nobody' } } })

@@ -70,11 +70,15 @@ function processOf(args: readonly string[]) {
 
 async function connectNewer(target: Target, options: ClientOptions): Promise<ForeignClient> {
   const client = new Client(info, options)
-  await client.connect('url' in target ? new StreamableHTTPClientTransport(new URL(target.url)) : new StdioClientTransport(processOf(target.args)))
+  await client.connect(
+    'url' in target ? new StreamableHTTPClientTransport(new URL(target.url)) : new StdioClientTransport(processOf(target.args)),
+  )
   return {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: async (name, input, callOptions) =>
-      resultOf(await client.callTool({ name, arguments: input as Record<string, unknown> }, callOptions as Parameters<Client['callTool']>[1])),
+      resultOf(
+        await client.callTool({ name, arguments: input as Record<string, unknown> }, callOptions as Parameters<Client['callTool']>[1]),
+      ),
     close: () => client.close(),
   }
 }
@@ -86,7 +90,13 @@ async function connectOlder(target: Target): Promise<ForeignClient> {
   return {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: async (name, input, callOptions) =>
-      resultOf(await client.callTool({ name, arguments: input as Record<string, unknown> }, undefined, callOptions as Parameters<OlderClient['callTool']>[2])),
+      resultOf(
+        await client.callTool(
+          { name, arguments: input as Record<string, unknown> },
+          undefined,
+          callOptions as Parameters<OlderClient['callTool']>[2],
+        ),
+      ),
     close: () => client.close(),
   }
 }

@@ -20,7 +20,11 @@ async function serve(agents: readonly BridgeAgent[], options: Partial<HttpOption
     for (; !isClosed; await started.clock.advance(100)) await setImmediate()
     await closing
   })
-  async function connect(clientOptions: ClientOptions = {}, headers: Record<string, string> = {}, fetch = globalThis.fetch): Promise<Client> {
+  async function connect(
+    clientOptions: ClientOptions = {},
+    headers: Record<string, string> = {},
+    fetch = globalThis.fetch,
+  ): Promise<Client> {
     const client = new Client({ name: 'test', version: '1.0.0' }, clientOptions)
     await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers }, fetch }))
     onTestFinished(() => client.close())
@@ -113,7 +117,9 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
     const kept = heldAgent('kept')
     const { connect, bridge } = await serve([nameless.agent, named.agent, kept.agent])
     const client = await connect(options)
-    const { sessionId } = contentOf<{ sessionId: string }>(await client.callTool({ name: 'sessions_create', arguments: { agentId: 'kept' } }))
+    const { sessionId } = contentOf<{ sessionId: string }>(
+      await client.callTool({ name: 'sessions_create', arguments: { agentId: 'kept' } }),
+    )
     const leaving = await connect(options)
     const calls = [
       leaving.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi', agentId: 'nameless' } }),
@@ -173,7 +179,9 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
 
   it('sessions outlive the connection that created them', async () => {
     const { connect } = await serve([testAgent('a')])
-    const { sessionId } = contentOf<{ sessionId: string }>(await (await connect(options)).callTool({ name: 'sessions_create', arguments: {} }))
+    const { sessionId } = contentOf<{ sessionId: string }>(
+      await (await connect(options)).callTool({ name: 'sessions_create', arguments: {} }),
+    )
     const prompt = { name: 'sessions_prompt', arguments: { sessionId, prompt: 'hi' } }
     expect(contentOf(await (await connect(options)).callTool(prompt))).toMatchObject({ text: 'a: hi', sessionId })
   })

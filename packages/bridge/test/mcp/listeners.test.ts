@@ -104,7 +104,10 @@ describe('B125: streams that listen over HTTP', () => {
     // Nothing has changed.
     await clock.advance(2000)
     await bridge.refresh()
-    for (const [id, names] of [['b', 'a, b'], ['c', 'a, b, c']] as const) {
+    for (const [id, names] of [
+      ['b', 'a, b'],
+      ['c', 'a, b, c'],
+    ] as const) {
       const told = notices.next()
       executor.add(testAgent(id))
       await told
@@ -177,12 +180,17 @@ describe('B125: streams that listen over HTTP', () => {
 
 describe('B125: connections', () => {
   const stdio = () => ({
-    ...{ command: process.execPath, args: [...nodeArgs(), '--config', fixture('growing')] },
-    ...{ env: process.env as Record<string, string>, stderr: 'ignore' as const },
+    command: process.execPath,
+    args: [...nodeArgs(), '--config', fixture('growing')],
+    env: process.env as Record<string, string>,
+    stderr: 'ignore' as const,
   })
   const grow = (prompt: string) => ({ name: 'tasks_delegate', arguments: { agentId: 'grower', prompt } })
 
-  it.each([['2025', of2025], ['2026', of2026]] as const)('B125: a client of %s is told over stdio', async (_era, options) => {
+  it.each([
+    ['2025', of2025],
+    ['2026', of2026],
+  ] as const)('B125: a client of %s is told over stdio', async (_era, options) => {
     const lists: (readonly string[])[] = []
     let changed = Promise.withResolvers<void>()
     const onChanged = (): void => changed.resolve()
@@ -243,7 +251,10 @@ describe('B125: connections', () => {
   })
 })
 
-describe.each([['2025', of2025], ['2026', of2026]] as const)('B126: the streams of a client of %s', (_era, options) => {
+describe.each([
+  ['2025', of2025],
+  ['2026', of2026],
+] as const)('B126: the streams of a client of %s', (_era, options) => {
   it('B126, V105: begin with retry and have no event ids, because a lost stream cannot be resumed', async () => {
     const { agent, began } = heldAgent('held')
     const { executor, url, sockets, connect } = await serve()

@@ -227,7 +227,10 @@ describe('callers that leave', () => {
     await expect(calling).rejects.toThrow()
     await cancelled
     expect(cancels).toEqual(['caller'])
-    expect(contentOf(await call('tasks_status', { requestId: 'r1', waitMs: 1000 }))).toMatchObject({ status: 'aborted', stopReason: 'cancelled' })
+    expect(contentOf(await call('tasks_status', { requestId: 'r1', waitMs: 1000 }))).toMatchObject({
+      status: 'aborted',
+      stopReason: 'cancelled',
+    })
     expect(bridge.health().requests.inFlight).toBe(0)
   })
 
@@ -299,5 +302,9 @@ it('B62: a caller that is lost and cannot find its work again cancels it; any ot
   expect(Object.keys(signals).sort()).toEqual(['in a session', 'keyed', 'named', 'nameless'])
   await client.close()
   await settle(connected)
-  expect(Object.entries(signals).filter(([, signal]) => signal.aborted).map(([prompt]) => prompt)).toEqual(['nameless'])
+  expect(
+    Object.entries(signals)
+      .filter(([, signal]) => signal.aborted)
+      .map(([prompt]) => prompt),
+  ).toEqual(['nameless'])
 })

@@ -15,10 +15,17 @@ async function reaching(names: readonly string[], of: readonly string[] = ['a', 
 describe('V62: callers that may not use all agents', () => {
   it('V62: only their agents are listed, and the first of them is the default if the common default is not allowed', async () => {
     const { reach } = await reaching(['b', 'c'])
-    expect(reach.discover().map((agent) => [agent.id, agent.default])).toEqual([['b', true], ['c', false]])
+    expect(reach.discover().map((agent) => [agent.id, agent.default])).toEqual([
+      ['b', true],
+      ['c', false],
+    ])
     expect([reach.chosen(undefined), reach.chosen('c')]).toEqual(['b', 'c'])
     const { reach: all } = await reaching(['a', 'b', 'c'])
-    expect(all.discover().map((agent) => [agent.id, agent.default])).toEqual([['a', true], ['b', false], ['c', false]])
+    expect(all.discover().map((agent) => [agent.id, agent.default])).toEqual([
+      ['a', true],
+      ['b', false],
+      ['c', false],
+    ])
     expect(all.chosen(undefined)).toBe('a')
   })
 
@@ -49,11 +56,19 @@ describe('V62: callers that may not use all agents', () => {
   it('V62: health names the allowed workers and the allowed agents that are left out, and counts those that are ready', async () => {
     const executor = inProcessExecutor({ agents: ['a', 'b'].map((id) => testAgent(id)) })
     const workers = ['a', 'b'].map((id) => ({ id, state: 'ready' as const, restarts: 0 }))
-    const agents = () => [...executor.agents(), { ...agentLike, id: 'b2', status: 'unavailable' }, ...['a3', 'b3'].map((id) => ({ ...agentLike, id, status: 'odd' }))]
-    const { bridge } = await startBridge([], { executors: [{ ...executor, health: () => ({ healthy: true, workers }), agents } as BridgeExecutor] })
+    const agents = () => [
+      ...executor.agents(),
+      { ...agentLike, id: 'b2', status: 'unavailable' },
+      ...['a3', 'b3'].map((id) => ({ ...agentLike, id, status: 'odd' })),
+    ]
+    const { bridge } = await startBridge([], {
+      executors: [{ ...executor, health: () => ({ healthy: true, workers }), agents } as BridgeExecutor],
+    })
     const health = (of: string) => new Reach(bridge, mine, (id) => id.startsWith(of)).health()
     expect(health('b')).toMatchObject({ healthy: false, agents: { total: 2, ready: 1 } })
-    expect(health('b').executors).toEqual([{ kind: 'in-process', healthy: false, workers: [workers[1]], leftOut: [{ id: 'b3', reason: expect.any(String) as string }] }])
+    expect(health('b').executors).toEqual([
+      { kind: 'in-process', healthy: false, workers: [workers[1]], leftOut: [{ id: 'b3', reason: expect.any(String) as string }] },
+    ])
     expect(health('a').executors).toMatchObject([{ workers: [workers[0]], leftOut: [{ id: 'a3' }] }])
     expect(health('a').agents).toEqual({ total: 1, ready: 1 })
     const { reach } = await reaching(['a'])
@@ -71,7 +86,11 @@ describe('V62: callers that may not use all agents', () => {
   })
 
   it('V62: a failed request with an agent that is not allowed is looked up under an unknown owner too', async () => {
-    const failures = { a: () => new BridgeError('UPSTREAM', 'no'), b: () => new Error('untyped'), c: () => new BridgeError('AUTH', 'no', { details: { agentId: 'open' } }) }
+    const failures = {
+      a: () => new BridgeError('UPSTREAM', 'no'),
+      b: () => new Error('untyped'),
+      c: () => new BridgeError('AUTH', 'no', { details: { agentId: 'open' } }),
+    }
     const agents = Object.entries(failures).map(([id, failure]) => testAgent(id, { onPrompt: () => Promise.reject(failure()) }))
     const { bridge } = await startBridge(agents)
     const reach = new Reach(bridge, mine, (id) => id === 'open')
@@ -92,7 +111,12 @@ describe('V62: callers that may not use all agents', () => {
     expect(await reach.ownerFor({ sessionId: within.sessionId })).toEqual(mine)
     expect(await reach.ownerFor({ requestId: ours?.requestId as string })).toEqual(mine)
     expect(await reach.ownerFor({ sessionId: within.sessionId, requestId: ours?.requestId as string })).toEqual(mine)
-    const hidden = [{ sessionId: outside.sessionId }, { requestId: theirs?.requestId as string }, { sessionId: within.sessionId, requestId: theirs?.requestId as string }, { sessionId: outside.sessionId, requestId: ours?.requestId as string }]
+    const hidden = [
+      { sessionId: outside.sessionId },
+      { requestId: theirs?.requestId as string },
+      { sessionId: within.sessionId, requestId: theirs?.requestId as string },
+      { sessionId: outside.sessionId, requestId: ours?.requestId as string },
+    ]
     for (const named of hidden) {
       const owner = await reach.ownerFor(named)
       expect(owner.owner).toMatch(/^nobody_/)

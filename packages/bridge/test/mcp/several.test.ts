@@ -2,14 +2,21 @@ import { describe, expect, it } from 'vitest'
 import { testAgent } from '../support.ts'
 import { connect, connectTo, contentOf, errorOf, heldAgent } from './support.ts'
 
-type Several = { readonly requests: readonly { readonly requestId: string; readonly status: string; readonly error?: { readonly code: string } }[] }
+type Several = {
+  readonly requests: readonly { readonly requestId: string; readonly status: string; readonly error?: { readonly code: string } }[]
+}
 
 const words = (content: Several): readonly string[] => content.requests.map(({ requestId, status }) => `${requestId} ${status}`)
 
 async function three() {
   const [one, two] = [heldAgent('one'), heldAgent('two')]
   const connected = await connect([testAgent('a'), one.agent, two.agent])
-  for (const [agentId, requestId] of [['a', 'r0'], ['one', 'r1'], ['two', 'r2']]) await connected.call('tasks_delegate', { prompt: 'hi', agentId, requestId, mode: 'background' })
+  for (const [agentId, requestId] of [
+    ['a', 'r0'],
+    ['one', 'r1'],
+    ['two', 'r2'],
+  ])
+    await connected.call('tasks_delegate', { prompt: 'hi', agentId, requestId, mode: 'background' })
   await Promise.all([one.began, two.began])
   return { ...connected, one, two }
 }
@@ -20,7 +27,9 @@ describe('B118: tasks_status of several requests', () => {
     const { call } = started
     const answer = contentOf<Several>(await call('tasks_status', { requestIds: ['r2', 'nope', 'r0', 'r2'] }))
     expect(words(answer)).toEqual(['r2 running', 'nope error', 'r0 completed'])
-    expect(answer.requests[1]).toMatchObject({ error: { code: 'NOT_FOUND', retryable: false, next: expect.any(String), details: { requestId: 'nope', sessionValid: false } } })
+    expect(answer.requests[1]).toMatchObject({
+      error: { code: 'NOT_FOUND', retryable: false, next: expect.any(String), details: { requestId: 'nope', sessionValid: false } },
+    })
     expect(answer.requests[2]).toEqual(contentOf(await call('tasks_status', { requestId: 'r0' })))
     const other = await connectTo(started, { owner: 'other' })
     expect(words(contentOf<Several>(await other.call('tasks_status', { requestIds: ['r0', 'r1'] })))).toEqual(['r0 error', 'r1 error'])

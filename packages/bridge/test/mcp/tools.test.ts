@@ -97,7 +97,13 @@ describe('shapes of answers', () => {
     })
     const session = contentOf<{ sessionId: string }>(await call('sessions_create', { metadata: { tag: 'x' } }))
     const { sessionId } = session
-    expect(session).toMatchObject({ agentId: 'a', status: 'active', createdAt: clock.now(), lastActivityAt: clock.now(), metadata: { tag: 'x' } })
+    expect(session).toMatchObject({
+      agentId: 'a',
+      status: 'active',
+      createdAt: clock.now(),
+      lastActivityAt: clock.now(),
+      metadata: { tag: 'x' },
+    })
     expect(contentOf(await call('sessions_status', { sessionId }))).toEqual(session)
     const outcome = contentOf<{ requestId: string }>(await call('sessions_prompt', { sessionId, prompt: 'hi' }))
     expect(outcome).toMatchObject({ status: 'completed', sessionId, agentId: 'a', text: 'a: hi', stopReason: 'end_turn' })
@@ -203,23 +209,44 @@ describe('arguments of tools', () => {
   it('B109, S208: issues name fields as the caller writes them, in the words of all checks', async () => {
     const { call } = await connect([testAgent('a')])
     const answers = [{ id: 'x', decision: 'maybe' }]
-    const { message, details } = errorOf(await call('sessions_prompt', { sessionId: 'a b', answers, timeoutMs: 10 ** 9, waitMs: -1, requestId: 'r', idempotencyKey: 'k', colour: 1 }))
+    const { message, details } = errorOf(
+      await call('sessions_prompt', {
+        sessionId: 'a b',
+        answers,
+        timeoutMs: 10 ** 9,
+        waitMs: -1,
+        requestId: 'r',
+        idempotencyKey: 'k',
+        colour: 1,
+      }),
+    )
     expect(details['issues']).toEqual([
-      { path: 'sessionId', message: 'must be an id: a letter or digit, then up to 127 of those and . _ : -; received a text of 3 characters' },
+      {
+        path: 'sessionId',
+        message: 'must be an id: a letter or digit, then up to 127 of those and . _ : -; received a text of 3 characters',
+      },
       { path: 'answers[0]', message: 'must be { id, decision } with approve or deny, { id, output } or { id, error }; received an object' },
       { path: 'waitMs', message: 'must be a whole number from 0; received -1' },
-      { path: '', message: 'has no option "colour"; known are sessionId, prompt, answers, runtimeParams, requestId, idempotencyKey, timeoutMs, waitMs' },
+      {
+        path: '',
+        message:
+          'has no option "colour"; known are sessionId, prompt, answers, runtimeParams, requestId, idempotencyKey, timeoutMs, waitMs',
+      },
       { path: 'timeoutMs', message: 'must be a whole number up to 86400000; received 1000000000' },
       { path: 'idempotencyKey', message: 'must be absent if there is a requestId' },
     ])
-    expect(message).toMatch(/^Invalid input: sessionId must be an id: .*; the input has no option "colour"; .*; idempotencyKey must be absent/)
+    expect(message).toMatch(
+      /^Invalid input: sessionId must be an id: .*; the input has no option "colour"; .*; idempotencyKey must be absent/,
+    )
     const page = errorOf(await call('sessions_list', { cursor: 'x', limit: 201, status: 'asleep' }))
     expect(page.details['issues']).toEqual([
       { path: 'status', message: 'must be one of active, busy, idle, failed; received a text of 6 characters' },
       { path: 'limit', message: 'must be a whole number up to 200; received 201' },
       { path: 'cursor', message: 'must be a nextCursor of an earlier page' },
     ])
-    expect(errorOf(await call('tasks_delegate', { prompt: 'hi', metadata: 'x' })).details['issues']).toEqual([{ path: 'metadata', message: 'must be an object; received a text of 1 character' }])
+    expect(errorOf(await call('tasks_delegate', { prompt: 'hi', metadata: 'x' })).details['issues']).toEqual([
+      { path: 'metadata', message: 'must be an object; received a text of 1 character' },
+    ])
   })
 
   it('B109: a tool that does not exist is an error of the protocol itself', async () => {

@@ -42,7 +42,14 @@ export class SessionModel {
 
   prompt(stubborn: boolean, now: number): void {
     this.session.status = 'busy'
-    this.session.request = { stubborn, deadlineAt: now + times.timeoutMs, activeAt: now, waiting: 'no', question: '', graceUntil: undefined }
+    this.session.request = {
+      stubborn,
+      deadlineAt: now + times.timeoutMs,
+      activeAt: now,
+      waiting: 'no',
+      question: '',
+      graceUntil: undefined,
+    }
   }
 
   /** Whether its agent takes a command now. */

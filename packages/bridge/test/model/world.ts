@@ -187,8 +187,14 @@ export class World {
     assert.deepEqual([this.#bridge.health().requests.inFlight, this.#bridge.health().sessions.active], [0, 0])
     assert.equal(this.#clock.pendingTimers, 0)
     assert.deepEqual(this.#transitions.illegal, [])
-    assert.deepEqual([...this.#transitions.sessions.values()].filter((status) => status !== 'over'), [])
-    assert.deepEqual([...this.#puppet.sessions].filter(([, ends]) => ends.length !== 1), [])
+    assert.deepEqual(
+      [...this.#transitions.sessions.values()].filter((status) => status !== 'over'),
+      [],
+    )
+    assert.deepEqual(
+      [...this.#puppet.sessions].filter(([, ends]) => ends.length !== 1),
+      [],
+    )
     assert.equal((await Promise.all(this.#results)).length, this.#results.length)
   }
 }

@@ -13,7 +13,8 @@ type Change = (executor: BridgeExecutor) => Partial<BridgeExecutor>
 
 function broken(fault: string, rule: string, change: Change): BrokenExecutor {
   return {
-    ...{ fault, rule },
+    fault,
+    rule,
     over(agent, limits) {
       const executor = inProcessExecutor({ agents: [agent], ...limits })
       return { ...executor, ...change(executor) }
@@ -23,20 +24,29 @@ function broken(fault: string, rule: string, change: Change): BrokenExecutor {
 
 export const brokenExecutors: readonly BrokenExecutor[] = [
   {
-    ...{ fault: 'closes sessions twice', rule: 'B18' },
+    fault: 'closes sessions twice',
+    rule: 'B18',
     over: (agent, limits) => inProcessExecutor({ agents: [closedTwice(agent)], ...limits }),
   },
   broken('never closes sessions', 'B18', () => ({ close: async () => {} })),
-  broken('does not wait until the agent has let a session in', 'B11', ({ open }) => ({ open: async (session, how) => void open(session, how).catch(() => {}) })),
+  broken('does not wait until the agent has let a session in', 'B11', ({ open }) => ({
+    open: async (session, how) => void open(session, how).catch(() => {}),
+  })),
   broken('does not tell the agent to stop', 'B46', () => ({ cancel: async () => {} })),
-  broken('does not hand on the signal', 'B43', ({ prompt }) => ({ prompt: (request) => prompt({ ...request, abortSignal: new AbortController().signal }) })),
-  broken('loses metadata', 'B13', ({ prompt }) => ({ prompt: (request) => prompt({ ...request, session: { ...request.session, metadata: {} } }) })),
+  broken('does not hand on the signal', 'B43', ({ prompt }) => ({
+    prompt: (request) => prompt({ ...request, abortSignal: new AbortController().signal }),
+  })),
+  broken('loses metadata', 'B13', ({ prompt }) => ({
+    prompt: (request) => prompt({ ...request, session: { ...request.session, metadata: {} } }),
+  })),
   broken('keeps parameters for the next prompt', 'B37', ({ prompt }) => {
     let kept = {}
     return { prompt: (request) => prompt({ ...request, runtimeParams: (kept = { ...kept, ...request.runtimeParams }) }) }
   }),
   broken('passes text on, and nothing else', 'B32', ({ prompt }) => ({ prompt: (request) => mapped(prompt(request), textOnly) })),
-  broken('swallows progress', 'B42', ({ prompt }) => ({ prompt: (request) => mapped(prompt(request), (event) => (event.type === 'progress' ? [] : [event])) })),
+  broken('swallows progress', 'B42', ({ prompt }) => ({
+    prompt: (request) => mapped(prompt(request), (event) => (event.type === 'progress' ? [] : [event])),
+  })),
   broken('loses answers', 'B40', () => ({ answer: async () => true })),
   broken('tells what the agent threw', 'B34', ({ prompt }) => ({ prompt: (request) => told(prompt(request)) })),
   broken('keeps the session of a cancelled prompt stopped', 'B48', ({ cancel, prompt }) => {
@@ -67,7 +77,10 @@ function closedTwice(agent: BridgeAgent): BridgeAgent {
   }
 }
 
-async function* mapped(events: AsyncIterable<BridgeEvent>, map: (event: BridgeEvent) => readonly BridgeEvent[]): AsyncGenerator<BridgeEvent> {
+async function* mapped(
+  events: AsyncIterable<BridgeEvent>,
+  map: (event: BridgeEvent) => readonly BridgeEvent[],
+): AsyncGenerator<BridgeEvent> {
   for await (const event of events) yield* map(event)
 }
 

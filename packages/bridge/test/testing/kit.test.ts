@@ -12,10 +12,15 @@ interface KitTest {
   readonly body: () => Promise<void>
 }
 
-function testsOf(make: MakeExecutor, cannot: ExecutorKitOptions['cannot'] = {}): { readonly tests: readonly KitTest[]; readonly skipped: readonly string[] } {
+function testsOf(
+  make: MakeExecutor,
+  cannot: ExecutorKitOptions['cannot'] = {},
+): { readonly tests: readonly KitTest[]; readonly skipped: readonly string[] } {
   const tests: KitTest[] = []
   const skipped: string[] = []
-  const it = Object.assign((name: string, body: () => Promise<void>) => void tests.push({ name, body }), { skip: (name: string) => void skipped.push(name) })
+  const it = Object.assign((name: string, body: () => Promise<void>) => void tests.push({ name, body }), {
+    skip: (name: string) => void skipped.push(name),
+  })
   const runner: KitRunner = { describe: (_name, body) => body(), it }
   const executor = (limits: ExecutorLimits) => {
     const notes: string[] = []
@@ -31,7 +36,12 @@ async function failuresOf(make: MakeExecutor, rule = '', hangsAfterMs?: number):
   const failed = new Set(tests.map(({ name }) => name))
   const { promise: late, resolve } = Promise.withResolvers<void>()
   const timer = hangsAfterMs === undefined ? undefined : setTimeout(resolve, hangsAfterMs)
-  const ends = tests.map(({ name, body }) => body().then(() => failed.delete(name), () => {}))
+  const ends = tests.map(({ name, body }) =>
+    body().then(
+      () => failed.delete(name),
+      () => {},
+    ),
+  )
   await Promise.race([Promise.all(ends), late])
   clearTimeout(timer)
   return [...failed]

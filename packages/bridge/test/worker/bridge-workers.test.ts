@@ -29,7 +29,10 @@ describe('workers behind a bridge', () => {
     const [served, other] = ((await call('agents_discover')).structuredContent as { agents: ListedAgent[] }).agents
     expect(served).toMatchObject({ id: 'served', status: 'ready', capabilities: ['obey'] })
     expect(other).toMatchObject({ id: 'missing', reason })
-    expect((await call('bridge_health')).structuredContent).toMatchObject({ healthy: false, executors: [{ workers: [{ state: 'ready' }, { reason }] }] })
+    expect((await call('bridge_health')).structuredContent).toMatchObject({
+      healthy: false,
+      executors: [{ workers: [{ state: 'ready' }, { reason }] }],
+    })
     expect(bridge.discover()[1]?.reason).toContain('/opt/no/such/program')
   })
 
@@ -83,7 +86,10 @@ describe('workers behind a bridge', () => {
     expect(outcomeOf(await bridge.delegate({ prompt: 'stream' }).result()).text).toBe('one two three')
     for (const { sessionId } of [idle, doomed]) expect((await bridge.session(sessionId)).status).toBe('failed')
     expect(bridge.counters().workerRestarts).toBe(1)
-    expect(bridge.health()).toMatchObject({ healthy: true, executors: [{ kind: 'worker', workers: [{ id: 'foreign', state: 'ready', restarts: 1 }] }] })
+    expect(bridge.health()).toMatchObject({
+      healthy: true,
+      executors: [{ kind: 'worker', workers: [{ id: 'foreign', state: 'ready', restarts: 1 }] }],
+    })
   })
 
   it('B82: the caller of a durable agent sees one outcome, whatever happened to the process', async () => {

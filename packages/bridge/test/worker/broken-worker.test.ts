@@ -5,7 +5,20 @@ import { workerExecutor } from '../../src/index.ts'
 import type { WorkerOptions } from '../../src/index.ts'
 import type { NoticeBody } from '../../src/notices.ts'
 import { failureOf as failureOfResult, startBridgeOf } from '../support.ts'
-import { ask, atEnd, brokenWorker, eventually, failureOf, foreignWorker, isRunning, openSession, servedWorker, sessionOf, startWorkers, toldFile } from './support.ts'
+import {
+  ask,
+  atEnd,
+  brokenWorker,
+  eventually,
+  failureOf,
+  foreignWorker,
+  isRunning,
+  openSession,
+  servedWorker,
+  sessionOf,
+  startWorkers,
+  toldFile,
+} from './support.ts'
 
 describe('a worker that breaks the protocol', () => {
   it.each([
@@ -99,7 +112,9 @@ describe('a worker that breaks the protocol', () => {
     expect(executor.agents()[0]?.status).toBe('starting')
     expect(executor.health()).toMatchObject({ healthy: false, workers: [{ state: 'starting' }] })
     await clock.advance(1)
-    expect(await becomes('unavailable')).toMatchObject({ reason: 'was not ready within 10000 ms: does it speak the Agent Client Protocol on stdin and stdout?' })
+    expect(await becomes('unavailable')).toMatchObject({
+      reason: 'was not ready within 10000 ms: does it speak the Agent Client Protocol on stdin and stdout?',
+    })
     expect(await open).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'none', retryAfterMs: 60_000 } })
     expect(notices.some((notice) => notice.type === 'worker-changed' && notice.to === 'ready')).toBe(false)
   })
@@ -127,16 +142,27 @@ describe('a worker that breaks the protocol', () => {
 
   it.each<[string, object, string]>([
     ['an entry', { entry: './nowhere.ts' }, 'there is no entry "./nowhere.ts"'],
-    ['an entry in a folder', { entry: './nowhere.ts', cwd: import.meta.dirname }, `there is no entry "./nowhere.ts" in ${JSON.stringify(import.meta.dirname)}`],
+    [
+      'an entry in a folder',
+      { entry: './nowhere.ts', cwd: import.meta.dirname },
+      `there is no entry "./nowhere.ts" in ${JSON.stringify(import.meta.dirname)}`,
+    ],
     ['the folder of an entry', { entry: './agent.ts', cwd: './nowhere' }, 'there is no folder "./nowhere"'],
     ['the folder of a command', { command: process.execPath, cwd: './nowhere' }, 'there is no folder "./nowhere"'],
-    ['a folder that is a file', { command: process.execPath, cwd: process.execPath }, `there is no folder ${JSON.stringify(process.execPath)}`],
+    [
+      'a folder that is a file',
+      { command: process.execPath, cwd: process.execPath },
+      `there is no folder ${JSON.stringify(process.execPath)}`,
+    ],
   ])('B83: a worker without %s names what is missing as it was written; the others work', async (_, parts, missing) => {
     const away = { id: 'away', restart: { maxRestarts: 0 }, ...parts } as WorkerOptions
     const { executor, becomes } = await startWorkers([away, foreignWorker()])
     await becomes('unavailable')
     await openSession(executor, 'foreign')
-    expect(executor.agents()).toMatchObject([{ id: 'away', status: 'unavailable', reason: `could not be started: ${missing}` }, { id: 'foreign', status: 'ready' }])
+    expect(executor.agents()).toMatchObject([
+      { id: 'away', status: 'unavailable', reason: `could not be started: ${missing}` },
+      { id: 'foreign', status: 'ready' },
+    ])
     const error = await failureOf(executor.open(sessionOf('away'), 'create'))
     expect(error.message).toBe(`Worker away is not running: could not be started: ${missing}`)
   })
@@ -153,8 +179,14 @@ describe('a worker that breaks the protocol', () => {
       await clock.advance(1)
       await becomes('starting', place + 2)
     }
-    expect(await becomes('unavailable', 4)).toMatchObject({ restarts: 3, reason: 'exited with 4: does it speak the Agent Client Protocol on stdin and stdout?' })
-    expect(await failureOf(executor.open(sessionOf('short'), 'create'))).toMatchObject({ code: 'TRANSPORT', details: { retryAfterMs: 9500 } })
+    expect(await becomes('unavailable', 4)).toMatchObject({
+      restarts: 3,
+      reason: 'exited with 4: does it speak the Agent Client Protocol on stdin and stdout?',
+    })
+    expect(await failureOf(executor.open(sessionOf('short'), 'create'))).toMatchObject({
+      code: 'TRANSPORT',
+      details: { retryAfterMs: 9500 },
+    })
     await clock.advance(9499)
     expect(executor.health().workers?.[0]?.state).toBe('unavailable')
     await clock.advance(1)

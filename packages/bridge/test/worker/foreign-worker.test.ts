@@ -1,6 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { bowlineMeta } from '../../src/worker/meta.ts'
-import { approve, ask, failureOf, foreignWorker, newSession, openSession, reading, requestOf, sharedWorkers, startWorkers, summary, toldFile } from './support.ts'
+import {
+  approve,
+  ask,
+  failureOf,
+  foreignWorker,
+  newSession,
+  openSession,
+  reading,
+  requestOf,
+  sharedWorkers,
+  startWorkers,
+  summary,
+  toldFile,
+} from './support.ts'
 
 describe('a worker that speaks the plain protocol', () => {
   const shared = sharedWorkers(() => [foreignWorker()])
@@ -23,7 +36,12 @@ describe('a worker that speaks the plain protocol', () => {
       { type: 'progress', message: 'Reading: completed' },
     ])
     expect(result).toEqual({ text: 'done', stopReason: 'max_tokens', usage: { totalTokens: 321 } })
-    expect((await ask(executor, session, 'usage')).result?.usage).toEqual({ inputTokens: 3, outputTokens: 4, totalTokens: 7, cacheReadTokens: 1 })
+    expect((await ask(executor, session, 'usage')).result?.usage).toEqual({
+      inputTokens: 3,
+      outputTokens: 4,
+      totalTokens: 7,
+      cacheReadTokens: 1,
+    })
   })
 
   it('B77, B10: metadata and parameters reach it, and nothing that names the owner of the session', async () => {
@@ -124,7 +142,11 @@ describe('a worker that speaks the plain protocol', () => {
     const { executor } = shared()
     const session = await newSession(executor, 'foreign')
     const error = await failureOf(ask(executor, session, 'fail'))
-    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { agentId: 'foreign', sessionId: session.sessionId, upstreamCode: { code: -32050, data: { shelf: 3 } } } })
+    expect(error).toMatchObject({
+      code: 'UPSTREAM',
+      retryable: false,
+      details: { agentId: 'foreign', sessionId: session.sessionId, upstreamCode: { code: -32050, data: { shelf: 3 } } },
+    })
     expect(await failureOf(ask(executor, session, 'auth'))).toMatchObject({ code: 'AUTH' })
   })
 
@@ -143,7 +165,11 @@ describe('a worker that speaks the plain protocol', () => {
     const args = ['$HOME', 'two words', '"; exit 1']
     const { executor } = await startWorkers([foreignWorker(args, { env: { MINE: 'yes', LANG: 'xx' }, cwd: import.meta.dirname })])
     const session = await openSession(executor, 'foreign')
-    const seen = JSON.parse((await ask(executor, session, 'environment')).text) as { env: Record<string, string>; argv: string[]; cwd: string }
+    const seen = JSON.parse((await ask(executor, session, 'environment')).text) as {
+      env: Record<string, string>
+      argv: string[]
+      cwd: string
+    }
     delete process.env['BRIDGE_SECRET']
     expect(seen.env).toMatchObject({ MINE: 'yes', LANG: 'xx', PATH: process.env['PATH'] })
     expect(Object.keys(seen.env).filter((name) => !/^(PATH|HOME|LANG|LC_\w+|TZ|TMPDIR|MINE)$/.test(name))).toEqual([])

@@ -50,30 +50,27 @@ describe('a worker that is killed at every phase', () => {
   it.each([
     ['durable', true],
     ['not durable', false],
-  ])(
-    'B81, B82: %s: a result comes once or its loss is reported, and all slots are freed',
-    async (_what, durable) => {
-      const { env, told } = await toldFile()
-      const bridge = createBridge({ executors: [workerExecutor({ workers: [ledgerWorker(env, durable)] })], logger: recordingLogger() })
-      await bridge.start()
-      atEnd(() => bridge.stop({ deadlineMs: 1000 }))
-      const killed = new Set<number>()
-      const kill = (): void => {
-        const pid = pidsOf(told()).at(-1)
-        if (pid === undefined || !isRunning(pid)) return
-        process.kill(pid, 'SIGKILL')
-        killed.add(pid)
-      }
-      for (let round = 0; round < roundsOfWorkers; round++) {
-        const phase = workerPhases[round % workerPhases.length] as (typeof workerPhases)[number]
-        const requestId = `r${round}`
-        checkOutcome(await oneRequest(bridge, requestId, (now) => void (now === phase && kill())), told(), requestId)
-      }
-      expect(killed.size).toBeGreaterThan(roundsOfWorkers / 2)
-      expect(bridge.health()).toMatchObject({ sessions: { active: 0 }, requests: { inFlight: 0, queued: 0 } })
-      await eventually('the killed are gone', () => [...killed].every((pid) => !isRunning(pid)), 5000)
-    },
-  )
+  ])('B81, B82: %s: a result comes once or its loss is reported, and all slots are freed', async (_what, durable) => {
+    const { env, told } = await toldFile()
+    const bridge = createBridge({ executors: [workerExecutor({ workers: [ledgerWorker(env, durable)] })], logger: recordingLogger() })
+    await bridge.start()
+    atEnd(() => bridge.stop({ deadlineMs: 1000 }))
+    const killed = new Set<number>()
+    const kill = (): void => {
+      const pid = pidsOf(told()).at(-1)
+      if (pid === undefined || !isRunning(pid)) return
+      process.kill(pid, 'SIGKILL')
+      killed.add(pid)
+    }
+    for (let round = 0; round < roundsOfWorkers; round++) {
+      const phase = workerPhases[round % workerPhases.length] as (typeof workerPhases)[number]
+      const requestId = `r${round}`
+      checkOutcome(await oneRequest(bridge, requestId, (now) => void (now === phase && kill())), told(), requestId)
+    }
+    expect(killed.size).toBeGreaterThan(roundsOfWorkers / 2)
+    expect(bridge.health()).toMatchObject({ sessions: { active: 0 }, requests: { inFlight: 0, queued: 0 } })
+    await eventually('the killed are gone', () => [...killed].every((pid) => !isRunning(pid)), 5000)
+  })
 })
 
 async function oneRequest(bridge: Bridge, requestId: string, at: (phase: string) => void): Promise<BridgeResult> {
@@ -101,14 +98,19 @@ const victims = ['bridge', 'both'] as const
 const passes = rounds({ short: 1, long: 6 })
 
 describe('a bridge that is killed at every phase, with its worker or alone', () => {
-  const kinds = [true, false].flatMap((durable) => bridgePhases.map((phase, place) => ({ what: durable ? 'durable' : 'not durable', durable, phase, place })))
+  const kinds = [true, false].flatMap((durable) =>
+    bridgePhases.map((phase, place) => ({ what: durable ? 'durable' : 'not durable', durable, phase, place })),
+  )
 
-  it.each(kinds)('B91, B97, B99: $what, at "$phase": no process is left, nothing happens twice, and the next bridge knows the outcome', async ({ durable, phase, place }) => {
-    for (let pass = 0; pass < passes; pass++) {
-      const victim = victims[(place + pass + Number(durable)) % victims.length]
-      await bridgeRound(phase, victim === 'both', durable)
-    }
-  })
+  it.each(kinds)(
+    'B91, B97, B99: $what, at "$phase": no process is left, nothing happens twice, and the next bridge knows the outcome',
+    async ({ durable, phase, place }) => {
+      for (let pass = 0; pass < passes; pass++) {
+        const victim = victims[(place + pass + Number(durable)) % victims.length]
+        await bridgeRound(phase, victim === 'both', durable)
+      }
+    },
+  )
 })
 
 async function bridgeRound(phase: string, withWorker: boolean, durable: boolean): Promise<void> {

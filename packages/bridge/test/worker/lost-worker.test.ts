@@ -1,6 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { recordOf } from '../../src/worker/meta.ts'
-import { ask, eventually, failureOf, foreignWorker, isRunning, openSession, reading, requestOf, servedWorker, sessionOf, startWorkers, summary, toldFile } from './support.ts'
+import {
+  ask,
+  eventually,
+  failureOf,
+  foreignWorker,
+  isRunning,
+  openSession,
+  reading,
+  requestOf,
+  servedWorker,
+  sessionOf,
+  startWorkers,
+  summary,
+  toldFile,
+} from './support.ts'
 
 const soon = { restart: { backoffMs: 1 } }
 
@@ -9,7 +23,11 @@ describe('a worker that is lost', () => {
     const { executor, becomes, failed } = await startWorkers([foreignWorker([], soon)])
     const session = await openSession(executor, 'foreign')
     const error = await failureOf(ask(executor, session, 'die'))
-    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: false, details: { outcome: 'unknown', sessionValid: false, reason: 'worker-lost' } })
+    expect(error).toMatchObject({
+      code: 'TRANSPORT',
+      retryable: false,
+      details: { outcome: 'unknown', sessionValid: false, reason: 'worker-lost' },
+    })
     await becomes('ready', 2)
     expect(failed).toEqual([])
     expect((await ask(executor, await openSession(executor, 'foreign', 'bs_2'), 'stream')).text).toBe('one two three')
@@ -45,7 +63,11 @@ describe('a worker that is lost', () => {
     const session = await openSession(executor, 'durable')
     expect(executor.agents()[0]?.durable).toBe(true)
     const { result } = await ask(executor, session, 'die 2', { requestId: 'r1' })
-    expect(result).toEqual({ text: 'whole', stopReason: 'end_turn', structured: { sessionId: 'bs_1', conversationId: 'bs_1', owner: 'ann' } })
+    expect(result).toEqual({
+      text: 'whole',
+      stopReason: 'end_turn',
+      structured: { sessionId: 'bs_1', conversationId: 'bs_1', owner: 'ann' },
+    })
     expect(told().filter((each) => 'prompt' in each)).toHaveLength(3)
     expect(told().filter((each) => 'create' in each)).toHaveLength(1)
   })
@@ -85,7 +107,9 @@ describe('a worker that is lost', () => {
   })
 
   it('B45: a prompt that waits for a new process can be cancelled', async () => {
-    const { executor, becomes } = await startWorkers([foreignWorker(['resume'], { restart: { backoffMs: 1_000_000, maxBackoffMs: 1_000_000 } })])
+    const { executor, becomes } = await startWorkers([
+      foreignWorker(['resume'], { restart: { backoffMs: 1_000_000, maxBackoffMs: 1_000_000 } }),
+    ])
     const session = await openSession(executor, 'foreign')
     await failureOf(ask(executor, session, 'die'))
     await becomes('waiting')

@@ -39,7 +39,9 @@ async function startPlain(name: string, options: { env?: Record<string, string>;
     .connect(ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>))
   await agent.request('initialize', { protocolVersion: 1, clientCapabilities: {} })
   const text = (): string =>
-    updates.map(({ sessionUpdate, content }) => (sessionUpdate === 'agent_message_chunk' ? (content as { text: string }).text : '')).join('')
+    updates
+      .map(({ sessionUpdate, content }) => (sessionUpdate === 'agent_message_chunk' ? (content as { text: string }).text : ''))
+      .join('')
   const end = async (): Promise<unknown> => {
     child.stdin.end()
     return (await exit)[0]
@@ -112,13 +114,19 @@ describe('serveWorker, for a client of the plain protocol', () => {
     await plain.agent.request('session/close', { sessionId: first })
     await expect(plain.agent.request('session/prompt', { sessionId: first, ...ask('hello') })).rejects.toMatchObject({ code: -32002 })
     expect(await plain.end()).toBe(0)
-    expect(told().filter((each) => 'close' in each)).toEqual([{ close: first, reason: 'closed' }, { close: second, reason: 'shutdown' }])
+    expect(told().filter((each) => 'close' in each)).toEqual([
+      { close: first, reason: 'closed' },
+      { close: second, reason: 'shutdown' },
+    ])
   })
 
   it('B34: B111: an error reveals nothing of the inside, and stdout carries the protocol only', async () => {
     const plain = await startPlain('served-agent')
     const sessionId = await open(plain)
-    await expect(plain.agent.request('session/prompt', { sessionId, ...ask('plainError') })).rejects.toMatchObject({ code: -32603, message: 'Agent failed' })
+    await expect(plain.agent.request('session/prompt', { sessionId, ...ask('plainError') })).rejects.toMatchObject({
+      code: -32603,
+      message: 'Agent failed',
+    })
     expect(plain.stderr()).toContain('secret of the inside')
     expect(plain.stderr()).toContain('not of the protocol')
     const lines = plain.stdout().trim().split('\n')

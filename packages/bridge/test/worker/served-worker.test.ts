@@ -7,13 +7,30 @@ import { recordOf } from '../../src/worker/meta.ts'
 import { takeToken } from '../../src/worker/take-token.ts'
 import { nodeFlags } from '../../../../scripts/programs.ts'
 import { fixtureFile } from '../programs.ts'
-import { ask, failureOf, isRunning, newSession, openSession, reading, requestOf, servedWorker, sessionOf, sharedWorkers, startWorkers, summary, toldFile } from './support.ts'
+import {
+  ask,
+  failureOf,
+  isRunning,
+  newSession,
+  openSession,
+  reading,
+  requestOf,
+  servedWorker,
+  sessionOf,
+  sharedWorkers,
+  startWorkers,
+  summary,
+  toldFile,
+} from './support.ts'
 
 /** 256 bits, encoded as in the handshake. */
 const tokenForm = /(?<![\w-])[\w-]{43}(?![\w-])/
 
 function namesOf(environ: readonly string[]): readonly string[] {
-  return environ.filter((line) => line !== '').map((line) => line.slice(0, line.indexOf('='))).sort()
+  return environ
+    .filter((line) => line !== '')
+    .map((line) => line.slice(0, line.indexOf('=')))
+    .sort()
 }
 
 describe('a worker made with serveWorker', () => {
@@ -27,14 +44,24 @@ describe('a worker made with serveWorker', () => {
     ])
     await openSession(executor, 'w1')
     await openSession(executor, 'w2', 'bs_2')
-    const said = { name: 'Served', description: 'Does as it is told.', version: '1.2.3', status: 'ready', durable: false, providers: [{ id: 'p', models: ['m1'] }] }
+    const said = {
+      name: 'Served',
+      description: 'Does as it is told.',
+      version: '1.2.3',
+      status: 'ready',
+      durable: false,
+      providers: [{ id: 'p', models: ['m1'] }],
+    }
     expect(executor.agents()).toEqual([
       { id: 'w1', capabilities: ['mine'], ...said },
       { id: 'w2', capabilities: ['obey'], ...said },
     ])
     expect(executor.health()).toEqual({
       healthy: true,
-      workers: [{ id: 'w1', state: 'ready', restarts: 0 }, { id: 'w2', state: 'ready', restarts: 0 }],
+      workers: [
+        { id: 'w1', state: 'ready', restarts: 0 },
+        { id: 'w2', state: 'ready', restarts: 0 },
+      ],
     })
   })
 
@@ -62,7 +89,9 @@ describe('a worker made with serveWorker', () => {
   it('B30: a promised result equals one in a stream, and a stream without result stays without', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'served')
-    expect((await ask(executor, session, 'hello')).events).toEqual([{ type: 'result', result: { text: 'echo: hello', stopReason: 'end_turn' } }])
+    expect((await ask(executor, session, 'hello')).events).toEqual([
+      { type: 'result', result: { text: 'echo: hello', stopReason: 'end_turn' } },
+    ])
     expect((await ask(executor, session, 'stream')).events.map(({ type }) => type)).toEqual(['text-delta', 'text-delta', 'text-delta'])
   })
 
@@ -96,7 +125,10 @@ describe('a worker made with serveWorker', () => {
     const { executor } = shared()
     const session = await newSession(executor, 'served')
     const answers = [{ id: 'a1', decision: 'approve' as const }]
-    expect((await ask(executor, session, 'ask', { requestId: 'r1' })).result).toMatchObject({ stopReason: 'needs_input', pending: [{ id: 'a1' }] })
+    expect((await ask(executor, session, 'ask', { requestId: 'r1' })).result).toMatchObject({
+      stopReason: 'needs_input',
+      pending: [{ id: 'a1' }],
+    })
     expect(await executor.answer?.({ session, requestId: 'r1', answers })).toBe(false)
     expect((await ask(executor, session, '', { requestId: 'r1', answers })).result?.text).toBe(JSON.stringify(answers))
     const open = reading(executor, requestOf(session, 'askOpen', { requestId: 'r2' }))
@@ -141,14 +173,25 @@ describe('a worker made with serveWorker', () => {
   it('B18: hooks run once, with the reason; a detached session runs none', async () => {
     const { env, told } = await toldFile()
     const { executor } = await startWorkers([servedWorker({ env })])
-    const sessions = [await openSession(executor, 'served', 'bs_1'), await openSession(executor, 'served', 'bs_2'), await openSession(executor, 'served', 'bs_3')] as const
+    const sessions = [
+      await openSession(executor, 'served', 'bs_1'),
+      await openSession(executor, 'served', 'bs_2'),
+      await openSession(executor, 'served', 'bs_3'),
+    ] as const
     await executor.close(sessions[0], 'expired')
     await executor.close(sessions[0], 'closed')
     executor.detach?.(sessions[1])
     await ask(executor, sessions[2], 'stream')
     await executor.stop({ deadlineMs: 5000 })
-    expect(told().filter((each) => 'create' in each).map((each) => recordOf(each['create'])['sessionId'])).toEqual(['bs_1', 'bs_2', 'bs_3'])
-    expect(told().filter((each) => 'close' in each)).toEqual([{ close: 'bs_1', reason: 'expired' }, { close: 'bs_3', reason: 'shutdown' }])
+    expect(
+      told()
+        .filter((each) => 'create' in each)
+        .map((each) => recordOf(each['create'])['sessionId']),
+    ).toEqual(['bs_1', 'bs_2', 'bs_3'])
+    expect(told().filter((each) => 'close' in each)).toEqual([
+      { close: 'bs_1', reason: 'expired' },
+      { close: 'bs_3', reason: 'shutdown' },
+    ])
   })
 
   it('B84: B6: accepts as many sessions as it declares, and is busy then', async () => {
@@ -188,7 +231,16 @@ describe('a worker made with serveWorker', () => {
 
   it.each<[string, (env: Record<string, string>) => WorkerOptions]>([
     ['that the bridge runs as an entry', (env) => servedWorker({ env })],
-    ['that is run as a command', (env) => ({ id: 'served', command: process.execPath, args: [...nodeFlags, fixtureFile('worker/fixtures/served-agent')], env, handshake: 'token' })],
+    [
+      'that is run as a command',
+      (env) => ({
+        id: 'served',
+        command: process.execPath,
+        args: [...nodeFlags, fixtureFile('worker/fixtures/served-agent')],
+        env,
+        handshake: 'token',
+      }),
+    ],
   ])('B92: the token of a worker %s is in no environment, no arguments, no child and no log', async (_what, workerWith) => {
     const { env, told } = await toldFile()
     const { executor, logger, notices } = await startWorkers([workerWith(env)])

@@ -70,7 +70,10 @@ export function sharedWorkers(workers: () => readonly WorkerOptions[]): () => Te
   return () => started
 }
 
-async function launchWorkers(workers: readonly WorkerOptions[], { clock = systemClock, ...options }: StartOptions = {}): Promise<TestWorkers> {
+async function launchWorkers(
+  workers: readonly WorkerOptions[],
+  { clock = systemClock, ...options }: StartOptions = {},
+): Promise<TestWorkers> {
   const executor = workerExecutor({ workers, cancelGraceMs: 500, ...options })
   const notices: NoticeBody[] = []
   const failed: { sessionId: string; error: BridgeError }[] = []
@@ -106,7 +109,12 @@ export function sessionOf(agentId: string, sessionId = 'bs_1', parts: Partial<Se
   return { sessionId, conversationId: sessionId, agentId, owner: 'ann', metadata: {}, createdAt: 7, depth: 1, path: ['above'], ...parts }
 }
 
-export async function openSession(executor: BridgeExecutor, agentId: string, sessionId = 'bs_1', parts: Partial<SessionContext> = {}): Promise<SessionContext> {
+export async function openSession(
+  executor: BridgeExecutor,
+  agentId: string,
+  sessionId = 'bs_1',
+  parts: Partial<SessionContext> = {},
+): Promise<SessionContext> {
   const session = sessionOf(agentId, sessionId, parts)
   await executor.open(session, 'create')
   return session
@@ -135,7 +143,12 @@ export function requestOf(session: SessionContext, prompt: string, parts: Partia
   return { session, requestId: `r${lastRequest}`, prompt, runtimeParams: {}, abortSignal: new AbortController().signal, ...parts }
 }
 
-export async function ask(executor: BridgeExecutor, session: SessionContext, prompt: string, parts: Partial<PromptContext> = {}): Promise<Prompted> {
+export async function ask(
+  executor: BridgeExecutor,
+  session: SessionContext,
+  prompt: string,
+  parts: Partial<PromptContext> = {},
+): Promise<Prompted> {
   const events: BridgeEvent[] = []
   for await (const event of executor.prompt(requestOf(session, prompt, parts))) events.push(event)
   return summary(events)
@@ -186,7 +199,13 @@ export async function toldFile(): Promise<{ readonly env: Record<string, string>
   const file = join(folder, 'told.jsonl')
   return {
     env: { TOLD_FILE: file },
-    told: () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Told) : []),
+    told: () =>
+      existsSync(file)
+        ? readFileSync(file, 'utf8')
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line) as Told)
+        : [],
   }
 }
 

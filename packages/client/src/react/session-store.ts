@@ -14,15 +14,7 @@ import type { ExecuteResult } from '../run-reader.ts'
 import type { ApproveOptions, AttachOptions, ClientSession, SendInput, SendOptions } from '../client-session.ts'
 import { wholeState } from '../whole-state.ts'
 import type { SubmissionReceipt, ToolResultInput, UserInput } from '../wire.ts'
-import type {
-  ApprovalReceipt,
-  ForkRequest,
-  InputReceipt,
-  ResolveRequest,
-  SessionView,
-  StopReceipt,
-  StopRequest,
-} from '../wire-sessions.ts'
+import type { ApprovalReceipt, ForkRequest, InputReceipt, ResolveRequest, SessionView, StopReceipt, StopRequest } from '../wire-sessions.ts'
 import { hookSendChecks } from '../request-checks.ts'
 import { nextFrame } from './next-frame.ts'
 
@@ -121,7 +113,10 @@ export class SessionStore {
   readonly #keptEvents: number
   readonly #schedule: (run: () => void) => () => void
 
-  constructor(session: ClientSession, { onIdle = () => undefined, schedule = nextFrame, keptEvents = usualKeptEvents }: SessionStoreOptions = {}) {
+  constructor(
+    session: ClientSession,
+    { onIdle = () => undefined, schedule = nextFrame, keptEvents = usualKeptEvents }: SessionStoreOptions = {},
+  ) {
     this.session = session
     this.#onIdle = onIdle
     this.#schedule = schedule
@@ -134,7 +129,8 @@ export class SessionStore {
     this.actions = {
       send: (input, options) => this.#send(input, options),
       stop: (options) => this.#try(() => session.stop(options)),
-      submitToolResults: (results) => this.#try(() => session.submitToolResults(Array.isArray(results) ? results.map(withoutLocal) : results)),
+      submitToolResults: (results) =>
+        this.#try(() => session.submitToolResults(Array.isArray(results) ? results.map(withoutLocal) : results)),
       resolveTool: (toolCallId, resolution) => this.#try(() => session.resolveTool(toolCallId, withoutLocal(resolution))),
       steer: (input) => this.#try(() => session.steer(input)),
       approve: (approvalId, options) => this.#try(() => session.approve(approvalId, options)),

@@ -21,7 +21,8 @@ export function answering(answers: readonly Answer[]): typeof fetch {
   }
 }
 
-export const savePoint = (seq: number): string => `id: ${seq}\ndata: ${JSON.stringify({ type: 'save-point', at: 1, runId: 'r1', turn: 1, seq })}\n\n`
+export const savePoint = (seq: number): string =>
+  `id: ${seq}\ndata: ${JSON.stringify({ type: 'save-point', at: 1, runId: 'r1', turn: 1, seq })}\n\n`
 export const delta = (id: string, text: string): string => {
   const event = { type: 'text-delta', at: 1, runId: 'r1', turn: 1, step: 1, messageId: 'm1', index: 0, delta: text }
   return `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`

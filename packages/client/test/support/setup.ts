@@ -29,10 +29,7 @@ export async function collect(events: AsyncIterable<ClientEvent>): Promise<Clien
 }
 
 /** Reads until the condition holds, then stops. */
-export async function collectUntil(
-  events: AsyncIterable<ClientEvent>,
-  isLast: (event: ClientEvent) => boolean,
-): Promise<ClientEvent[]> {
+export async function collectUntil(events: AsyncIterable<ClientEvent>, isLast: (event: ClientEvent) => boolean): Promise<ClientEvent[]> {
   const all: ClientEvent[] = []
   for await (const event of events) {
     all.push(event)

@@ -179,10 +179,21 @@ export class WireServer {
       if (event.type === 'turn-end') status = event.status
       if (event.type !== 'save-point') return
       this.#readers.delete(give)
-      write(id, { type: 'execute-complete', sessionId: body.sessionId, runId, status, usage: {}, ...(this.heldRuns && { heldRuns: this.heldRuns }) })
+      write(id, {
+        type: 'execute-complete',
+        sessionId: body.sessionId,
+        runId,
+        status,
+        usage: {},
+        ...(this.heldRuns && { heldRuns: this.heldRuns }),
+      })
       response.end()
     }
-    this.#read(response, this.frames.filter((frame, place) => this.#inReach(frame, place)), give)
+    this.#read(
+      response,
+      this.frames.filter((frame, place) => this.#inReach(frame, place)),
+      give,
+    )
     if (known === undefined) this.onRun(runId, body)
   }
 

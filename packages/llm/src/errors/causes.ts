@@ -18,10 +18,5 @@ export function causesOf(error: unknown): readonly [ErrorFacts, ...ErrorFacts[]]
 
 function wrappedBy(error: unknown): unknown {
   const errors = field(error, 'errors')
-  return (
-    field(error, 'lastError') ??
-    (Array.isArray(errors) ? (errors as unknown[])[0] : undefined) ??
-    field(error, 'cause') ??
-    undefined
-  )
+  return field(error, 'lastError') ?? (Array.isArray(errors) ? (errors as unknown[])[0] : undefined) ?? field(error, 'cause') ?? undefined
 }

@@ -37,7 +37,13 @@ export function classifyError(error: unknown, context: ErrorContext = {}): Model
 }
 
 function checkContext(context: ErrorContext): void {
-  const { provider, modelId, abortSignal, phase, now } = fieldsOf('classifyError.context', context, ['provider', 'modelId', 'abortSignal', 'phase', 'now'])
+  const { provider, modelId, abortSignal, phase, now } = fieldsOf('classifyError.context', context, [
+    'provider',
+    'modelId',
+    'abortSignal',
+    'phase',
+    'now',
+  ])
   check.checkText('context.provider', provider)
   check.checkText('context.modelId', modelId)
   check.checkSignal('context.abortSignal', abortSignal)

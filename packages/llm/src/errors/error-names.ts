@@ -63,8 +63,7 @@ export function isBug(name: string | undefined): boolean {
   return name !== undefined && bugs.test(name)
 }
 
-const broken =
-  /^(?:terminated|premature close|failed to process successful response|.* ended without a finish reason\.)$/i
+const broken = /^(?:terminated|premature close|failed to process successful response|.* ended without a finish reason\.)$/i
 
 /** Matches messages of runtimes and clients for a response that began but did not end. */
 export function isBrokenStream(message: string): boolean {

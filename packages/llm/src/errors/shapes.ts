@@ -114,12 +114,7 @@ function plainText(error: unknown): string {
 }
 
 function statusOf(error: unknown, payload: unknown): number | undefined {
-  const given = [
-    field(error, 'statusCode'),
-    field(error, 'status'),
-    field(payload, 'code'),
-    field(payload, 'status_code'),
-  ]
+  const given = [field(error, 'statusCode'), field(error, 'status'), field(payload, 'code'), field(payload, 'status_code')]
   return given
     .map((status) => (typeof status === 'string' && /^\d{3}$/.test(status) ? Number(status) : status))
     .find((status): status is number => typeof status === 'number' && status >= 300 && status < 600)

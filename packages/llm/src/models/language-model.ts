@@ -15,10 +15,7 @@ export function checkLanguageModel(model: unknown, path: string): asserts model 
   if (specificationVersion === undefined && provider === undefined) refuseSetting(path, 'a language model of the AI SDK', model)
   const name = `the model ${textOf(provider)}/${textOf(modelId)}`
   if (!supportedVersions.includes(specificationVersion))
-    throw new LlmError(
-      'invalid-config',
-      `${name} has specification version "${String(specificationVersion)}"; supported: "v4", "v3", "v2"`,
-    )
+    throw new LlmError('invalid-config', `${name} has specification version "${String(specificationVersion)}"; supported: "v4", "v3", "v2"`)
   // Providers, and models for other purposes than language, carry the same version.
   if (typeof provider !== 'string' || typeof modelId !== 'string' || typeof doStream !== 'function')
     throw new LlmError('invalid-config', `${name} is not a language model: it must have provider, modelId and doStream`)
@@ -43,10 +40,7 @@ export function openerOf(model: AnyLanguageModel, middleware: readonly LanguageM
     }))
 }
 
-async function adapted(
-  model: AnyLanguageModel,
-  middleware: readonly LanguageModelMiddleware[],
-): Promise<LanguageModelV4> {
+async function adapted(model: AnyLanguageModel, middleware: readonly LanguageModelMiddleware[]): Promise<LanguageModelV4> {
   const { wrapLanguageModel } = await import('ai').catch((cause: unknown) => {
     const purpose = middleware.length > 0 ? 'middleware' : `a model of version "${model.specificationVersion}"`
     throw new LlmError('invalid-config', `${purpose} needs the package "ai", which cannot be loaded; run: npm install ai`, { cause })

@@ -19,17 +19,25 @@ interface Row extends ModelInfo {
 
 /** Throws `LlmError` for a row that cannot match any model or has an invalid price. */
 export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTable {
-  const rows = Object.entries(given).filter(([, info]) => info !== undefined).map(([match, info]): Row => {
-    checkRow(`models["${match}"]`, match, info)
-    return { ...info, match }
-  })
+  const rows = Object.entries(given)
+    .filter(([, info]) => info !== undefined)
+    .map(([match, info]): Row => {
+      checkRow(`models["${match}"]`, match, info)
+      return { ...info, match }
+    })
   return { infoOf: (ref, knownAs) => layered([...rowsOf(knownModels, knownAs), ...rowsOf(rows, ref)]) }
 }
 
 function checkRow(path: string, match: string, info: ModelInfo): void {
   if (!match.includes(':')) throw new LlmError('invalid-config', `${path}: write provider:model`)
   if (match.slice(0, -1).includes('*')) throw new LlmError('invalid-config', `${path}: "*" is allowed only at the end`)
-  const { contextWindow, maxOutputTokens, input, price, structuredOutput } = fieldsOf(path, info, ['contextWindow', 'maxOutputTokens', 'input', 'price', 'structuredOutput'])
+  const { contextWindow, maxOutputTokens, input, price, structuredOutput } = fieldsOf(path, info, [
+    'contextWindow',
+    'maxOutputTokens',
+    'input',
+    'price',
+    'structuredOutput',
+  ])
   check.checkWhole(`${path}.contextWindow`, contextWindow, 1)
   check.checkWhole(`${path}.maxOutputTokens`, maxOutputTokens, 1)
   checkModelInput(`${path}.input`, input)

@@ -45,7 +45,10 @@ export interface Models {
   providers(): string[]
 }
 
-const optionKeys = Object.keys({ providers: true, default: true, aliases: true, models: true, middleware: true } satisfies Record<keyof ModelsOptions, true>)
+const optionKeys = Object.keys({ providers: true, default: true, aliases: true, models: true, middleware: true } satisfies Record<
+  keyof ModelsOptions,
+  true
+>)
 const keptModels = 1_000
 
 /**
@@ -54,9 +57,7 @@ const keptModels = 1_000
  */
 export function createModels(options: ModelsOptions): Models {
   checkModelsOptions(options)
-  const providers = new Map(
-    Object.entries(options.providers).map(([name, entry]) => [name, registerProvider(name, entry)]),
-  )
+  const providers = new Map(Object.entries(options.providers).map(([name, entry]) => [name, registerProvider(name, entry)]))
   const table = modelTable(options.models ?? {})
   const middleware = options.middleware === undefined ? [] : [options.middleware].flat()
   const { names, defaultModel } = checkedNames(options, providers)

@@ -40,7 +40,11 @@ export function registerProvider(name: string, entry: ProviderEntry): Registered
   const { provider, defaults, optionsKey, headers } = options
   const create = creatorOf(provider)
   if (!create)
-    refuseSetting(hasOptions(entry) ? `providers.${name}.provider` : `providers.${name}`, 'a provider with languageModel(id), or a function', provider)
+    refuseSetting(
+      hasOptions(entry) ? `providers.${name}.provider` : `providers.${name}`,
+      'a provider with languageModel(id), or a function',
+      provider,
+    )
   if (defaults !== undefined) checkRuntimeParams(defaults, `providers.${name}.defaults`)
   if (optionsKey !== undefined) check.checkName(`providers.${name}.optionsKey`, optionsKey)
   checkValues(`providers.${name}.headers`, headers, check.checkText)

@@ -28,23 +28,37 @@ export interface RuntimeParams {
 }
 
 const fields = {
-  model: z.string(must('a text with at least one character')).min(1, must('a text with at least one character')).optional().describe('Name of the model, one of those that the provider offers. Default: the first of them.'),
+  model: z
+    .string(must('a text with at least one character'))
+    .min(1, must('a text with at least one character'))
+    .optional()
+    .describe('Name of the model, one of those that the provider offers. Default: the first of them.'),
   temperature: upTo(2).optional().describe('0 (predictable) to 2 (varied).'),
   maxTokens: positive().optional().describe('Most tokens of the answer.'),
   topP: upTo(1).optional().describe('Samples among the likeliest tokens up to this probability, 0 to 1. Set this or temperature.'),
   topK: positive().optional().describe('Samples among so many of the likeliest tokens.'),
-  stopSequences: z.array(z.string(must('a text')), must('a list of texts')).optional().describe('The answer ends before the first of these.'),
+  stopSequences: z
+    .array(z.string(must('a text')), must('a list of texts'))
+    .optional()
+    .describe('The answer ends before the first of these.'),
   systemPrompt: z.string(must('a text')).optional().describe('Replaces the instructions of the agent for this call.'),
-  reasoning: z.enum(reasoningEfforts, must(`one of ${reasoningEfforts.join(', ')}`)).optional().describe('How much the model thinks before it answers.'),
+  reasoning: z
+    .enum(reasoningEfforts, must(`one of ${reasoningEfforts.join(', ')}`))
+    .optional()
+    .describe('How much the model thinks before it answers.'),
   seed: z.int(must('a whole number')).optional().describe('The same seed makes answers alike where the provider supports it.'),
-  providerSpecific: z.record(z.string(), z.json().optional() as unknown as z.ZodType<JSONValue>, must('an object of JSON values')).optional().describe('Options of the called provider, as it names them, without the id of the provider.'),
+  providerSpecific: z
+    .record(z.string(), z.json().optional() as unknown as z.ZodType<JSONValue>, must('an object of JSON values'))
+    .optional()
+    .describe('Options of the called provider, as it names them, without the id of the provider.'),
 } satisfies Record<keyof RuntimeParams, z.ZodType>
 
 export const runtimeParamNames: readonly string[] = Object.keys(fields)
 
 /** A zod schema that refuses unknown fields and values out of range. Errors name the path of the field. */
 export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject(fields, {
-  error: ({ code, input, keys }) => (code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`),
+  error: ({ code, input, keys }) =>
+    code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`,
 })
 
 function must(wanted: string): { error: (issue: { readonly input?: unknown }) => string } {

@@ -67,9 +67,7 @@ function convertPart(part: AssistantPart | TextPart, place: number, context: Ass
       if (!origin.same) return note('foreign-part')
       return canBeSent(part.data) ? convertFile(part, origin) : note('file-unsupported')
     case 'custom':
-      return origin.same
-        ? { type: 'custom', kind: part.kind, ...sentMetadata(part.providerMetadata, origin) }
-        : note('foreign-part')
+      return origin.same ? { type: 'custom', kind: part.kind, ...sentMetadata(part.providerMetadata, origin) } : note('foreign-part')
     case 'source':
     case 'approval-request':
       return undefined

@@ -100,7 +100,10 @@ function automaticPlaces({ instructions }: Ends): readonly CachePlace[] {
  * Splits the last instruction text after the repeated characters. Returns the prompt and the index of the last repeated system
  * message.
  */
-function withSplitInstructions(prompt: LanguageModelV4Prompt, characters = Infinity): Pick<Ends, 'instructions'> & { readonly prompt: LanguageModelV4Prompt } {
+function withSplitInstructions(
+  prompt: LanguageModelV4Prompt,
+  characters = Infinity,
+): Pick<Ends, 'instructions'> & { readonly prompt: LanguageModelV4Prompt } {
   const last = prompt.findLastIndex(({ role }) => role === 'system')
   const message = prompt[last]
   if (message?.role !== 'system') return { prompt, instructions: -1 }
@@ -117,9 +120,7 @@ function withSplitInstructions(prompt: LanguageModelV4Prompt, characters = Infin
 const setMark: Readonly<Record<CachePlace, (call: Markable, mark: Mark, ends: Ends) => Partial<Markable> | undefined>> = {
   tools({ tools = [] }, mark) {
     // Tools that the provider runs have no options. Tools with deferred loading are not part of the cached prefix.
-    const place = tools.findLastIndex(
-      (tool) => tool.type === 'function' && !tool.providerOptions?.['anthropic']?.['deferLoading'],
-    )
+    const place = tools.findLastIndex((tool) => tool.type === 'function' && !tool.providerOptions?.['anthropic']?.['deferLoading'])
     const tool = tools[place]
     if (tool?.type !== 'function' || hasMark(tool.providerOptions)) return undefined
     return { tools: tools.with(place, marked(tool, mark)) }

@@ -9,10 +9,7 @@ import { toBase64 } from '../json.ts'
 import { LlmError } from '../model-error.ts'
 
 /** Fetches a file that the model cannot fetch itself. If it rejects, the call ends with an error. */
-export type Download = (
-  url: URL,
-  abortSignal: AbortSignal,
-) => Promise<{ readonly data: Uint8Array; readonly mediaType: string }>
+export type Download = (url: URL, abortSignal: AbortSignal) => Promise<{ readonly data: Uint8Array; readonly mediaType: string }>
 
 /** URLs that a model can fetch itself, by media type pattern (`*`, `image/*`). */
 type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>
@@ -28,16 +25,11 @@ type PromptFile = LanguageModelV4FilePart | LanguageModelV4ReasoningFilePart
 type ToolOutput = LanguageModelV4ToolResultPart['output']
 
 /** Returns the prompt with the content of the files that the model cannot fetch itself. Fetches each URL once, all in parallel. */
-export async function withDownloads(
-  prompt: LanguageModelV4Prompt,
-  context: DownloadContext,
-): Promise<LanguageModelV4Prompt> {
+export async function withDownloads(prompt: LanguageModelV4Prompt, context: DownloadContext): Promise<LanguageModelV4Prompt> {
   const files = filesByUrl(prompt)
   if (files.length === 0) return prompt
   const supported = await context.supportedUrls()
-  const wanted = new Map(
-    files.filter(({ file, url }) => !isSupported(file.mediaType, url, supported)).map(({ url }) => [url.href, url]),
-  )
+  const wanted = new Map(files.filter(({ file, url }) => !isSupported(file.mediaType, url, supported)).map(({ url }) => [url.href, url]))
   const downloaded = new Map(
     await Promise.all(
       [...wanted].map(async ([href, url]) => {
@@ -73,8 +65,7 @@ function isSupported(mediaType: string, { href }: URL, supported: SupportedUrls)
   return Object.entries(supported).some(
     // Unlike `test`, `search` does not depend on `lastIndex` of a global expression.
     ([pattern, expressions]) =>
-      matchesMediaType(mediaType.toLowerCase(), pattern.toLowerCase()) &&
-      expressions.some((expression) => href.search(expression) >= 0),
+      matchesMediaType(mediaType.toLowerCase(), pattern.toLowerCase()) && expressions.some((expression) => href.search(expression) >= 0),
   )
 }
 
@@ -95,16 +86,12 @@ function mapFiles(prompt: LanguageModelV4Prompt, map: <F extends PromptFile>(fil
       case 'assistant':
         return {
           ...message,
-          content: message.content.map((part) =>
-            part.type === 'file' || part.type === 'reasoning-file' ? map(part) : part,
-          ),
+          content: message.content.map((part) => (part.type === 'file' || part.type === 'reasoning-file' ? map(part) : part)),
         }
       case 'tool':
         return {
           ...message,
-          content: message.content.map((part) =>
-            part.type === 'tool-result' ? { ...part, output: mapOutput(part.output, map) } : part,
-          ),
+          content: message.content.map((part) => (part.type === 'tool-result' ? { ...part, output: mapOutput(part.output, map) } : part)),
         }
     }
   })

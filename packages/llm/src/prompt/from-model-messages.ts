@@ -3,7 +3,18 @@ import { isRecord, needed } from '../arguments.ts'
 import { check, checkInput } from '../check.ts'
 import { toBase64, toJsonValue } from '../json.ts'
 import { newMessageId } from '../message-id.ts'
-import type { AssistantPart, ContentPart, FileData, FilePart, Message, ProviderMetadata, ProviderToolResultPart, TextPart, ToolOutput, UserMessage } from '../messages.ts'
+import type {
+  AssistantPart,
+  ContentPart,
+  FileData,
+  FilePart,
+  Message,
+  ProviderMetadata,
+  ProviderToolResultPart,
+  TextPart,
+  ToolOutput,
+  UserMessage,
+} from '../messages.ts'
 import { UniqueIds } from '../unique-ids.ts'
 import { missingResult } from './tool-output.ts'
 
@@ -32,18 +43,39 @@ type Fields = Readonly<Record<string, unknown>>
  */
 export function fromModelMessages(messages: readonly ModelMessage[], options: FromModelMessagesOptions = {}): readonly Message[] {
   checkInput.checkRequired('messages', messages, 'a list of messages', Array.isArray)
-  check.checkFields<FromModelMessagesOptions>('fromModelMessages.options', options, { provider: check.optionalName, modelId: check.optionalName, at: check.whole(0) })
+  check.checkFields<FromModelMessagesOptions>('fromModelMessages.options', options, {
+    provider: check.optionalName,
+    modelId: check.optionalName,
+    at: check.whole(0),
+  })
   const { provider = 'unknown', modelId = 'unknown', at = Date.now() } = options
   const given = messages.map((message, place) => fieldsAt(`messages[${place}]`, message, 'a message'))
-  for (const [place, { role }] of given.entries()) checkInput.checkOneOf(`messages[${place}].role`, needed(role), ['system', 'user', 'assistant', 'tool'])
+  for (const [place, { role }] of given.entries())
+    checkInput.checkOneOf(`messages[${place}].role`, needed(role), ['system', 'user', 'assistant', 'tool'])
   const calls = new Calls()
   const converted = given.flatMap(({ role, content, providerOptions }, place): readonly (UserMessage | Answer)[] => {
     const path = `messages[${place}].content`
-    if (role === 'user') return [{ role, content: typeof content === 'string' ? content : partsAt(path, content).map(userPart), at, ...optionsOf(`messages[${place}]`, providerOptions, 'providerOptions') }]
+    if (role === 'user')
+      return [
+        {
+          role,
+          content: typeof content === 'string' ? content : partsAt(path, content).map(userPart),
+          at,
+          ...optionsOf(`messages[${place}]`, providerOptions, 'providerOptions'),
+        },
+      ]
     if (role === 'tool') for (const part of partsAt(path, content)) readAnswer(part, calls)
     if (role !== 'assistant') return []
     const own = calls.ofNextAnswer()
-    return [{ parts: typeof content === 'string' ? [{ type: 'text', text: content }] : partsAt(path, content).flatMap((part) => answerPart(part, calls)), calls: own }]
+    return [
+      {
+        parts:
+          typeof content === 'string'
+            ? [{ type: 'text', text: content }]
+            : partsAt(path, content).flatMap((part) => answerPart(part, calls)),
+        calls: own,
+      },
+    ]
   })
   return converted.flatMap((entry): readonly Message[] => {
     if ('role' in entry) return [entry]
@@ -52,7 +84,13 @@ export function fromModelMessages(messages: readonly ModelMessage[], options: Fr
     const stopReason = open.length > 0 ? 'tool-calls' : 'stop'
     return [
       { role: 'assistant', id: newMessageId(), content, provider, modelId, stopReason, usage: {}, at, timing: { totalMs: 0 } },
-      ...open.map(({ toolCallId, toolName, output, refusal }): Message => ({ role: 'tool-result', toolCallId, toolName, output: output ?? refusal ?? missingResult, at })),
+      ...open.map(({ toolCallId, toolName, output, refusal }): Message => ({
+        role: 'tool-result',
+        toolCallId,
+        toolName,
+        output: output ?? refusal ?? missingResult,
+        at,
+      })),
     ]
   })
 }
@@ -131,7 +169,10 @@ function fieldsAt(path: string, value: unknown, wanted: string): Fields {
 
 function partsAt(path: string, parts: unknown): readonly PartAt[] {
   checkInput.checkRequired(path, parts, 'a list of parts', Array.isArray)
-  return (parts as readonly unknown[]).map((part, place) => ({ path: `${path}[${place}]`, part: fieldsAt(`${path}[${place}]`, part, 'a part') }))
+  return (parts as readonly unknown[]).map((part, place) => ({
+    path: `${path}[${place}]`,
+    part: fieldsAt(`${path}[${place}]`, part, 'a part'),
+  }))
 }
 
 function textAt(path: string, value: unknown): string {
@@ -140,7 +181,11 @@ function textAt(path: string, value: unknown): string {
 }
 
 /** Returns the provider options of a part or message under the name that they have in a transcript. */
-function optionsOf<Name extends 'providerOptions' | 'providerMetadata'>(path: string, options: unknown, name: Name): Partial<Record<Name, ProviderMetadata>> {
+function optionsOf<Name extends 'providerOptions' | 'providerMetadata'>(
+  path: string,
+  options: unknown,
+  name: Name,
+): Partial<Record<Name, ProviderMetadata>> {
   checkInput.checkValues(`${path}.providerOptions`, options, checkInput.checkObject)
   return (options === undefined ? {} : { [name]: toJsonValue(options) }) as Partial<Record<Name, ProviderMetadata>>
 }
@@ -166,7 +211,16 @@ function answerPart({ path, part }: PartAt, calls: Calls): readonly AssistantPar
       const { toolCallId, toolName } = callAt(path, part)
       const isServed = part['providerExecuted'] === true
       const input = toJsonValue(part['input'] ?? {})
-      return [{ type, toolCallId: calls.add(toolCallId, toolName, isServed).toolCallId, toolName, input, ...(isServed && { providerExecuted: true }), ...metadata }]
+      return [
+        {
+          type,
+          toolCallId: calls.add(toolCallId, toolName, isServed).toolCallId,
+          toolName,
+          input,
+          ...(isServed && { providerExecuted: true }),
+          ...metadata,
+        },
+      ]
     }
     case 'tool-result': {
       const { toolCallId, toolName } = callAt(path, part)
@@ -188,7 +242,8 @@ function callAt(path: string, part: Fields): { readonly toolCallId: string; read
 
 /** Returns the result of a tool that the provider ran, as the provider reports it: without the type of the output. */
 function resultOf(output: ToolOutput): Pick<ProviderToolResultPart, 'result' | 'isError'> {
-  if (output.type === 'execution-denied') return { result: { type: output.type, ...(output.reason !== undefined && { reason: output.reason }) } }
+  if (output.type === 'execution-denied')
+    return { result: { type: output.type, ...(output.reason !== undefined && { reason: output.reason }) } }
   return { result: toJsonValue(output.value), ...(output.type.startsWith('error') && { isError: true }) }
 }
 
@@ -237,8 +292,17 @@ function outputAt(path: string, value: unknown): ToolOutput {
 
 /** Fields with the data of an item, by the types of items that the AI SDK has had. The last ones have data that only the provider has. */
 const itemFields: Readonly<Record<string, string | undefined>> = {
-  ...{ file: 'data', media: 'data', 'file-data': 'data', 'image-data': 'data', 'file-url': 'url', 'image-url': 'url' },
-  ...{ 'file-id': 'fileId', 'image-file-id': 'fileId', 'file-reference': 'providerReference', 'image-file-reference': 'providerReference', custom: 'providerOptions' },
+  file: 'data',
+  media: 'data',
+  'file-data': 'data',
+  'image-data': 'data',
+  'file-url': 'url',
+  'image-url': 'url',
+  'file-id': 'fileId',
+  'image-file-id': 'fileId',
+  'file-reference': 'providerReference',
+  'image-file-reference': 'providerReference',
+  custom: 'providerOptions',
 }
 
 function outputItem({ path, part }: PartAt): ContentPart {
@@ -260,7 +324,9 @@ function fileAt(path: string, { mediaType, filename, type }: Fields, data: unkno
   // Only images and URLs may have no media type.
   const usual = isImage ? 'image/*' : name === 'url' ? 'application/octet-stream' : undefined
   return {
-    ...{ type: 'file', mediaType: content.mediaType ?? textAt(`${path}.mediaType`, mediaType ?? usual), data: content.data },
+    type: 'file',
+    mediaType: content.mediaType ?? textAt(`${path}.mediaType`, mediaType ?? usual),
+    data: content.data,
     ...(filename !== undefined && { filename: textAt(`${path}.filename`, filename) }),
   }
 }
@@ -298,5 +364,7 @@ const base64Url = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
 
 function urlData(url: string): FileContent {
   const [start, mediaType] = base64Url.exec(url) ?? []
-  return start === undefined ? { data: { type: 'url', url } } : { data: { type: 'data', data: url.slice(start.length) }, ...(mediaType && { mediaType }) }
+  return start === undefined
+    ? { data: { type: 'url', url } }
+    : { data: { type: 'data', data: url.slice(start.length) }, ...(mediaType && { mediaType }) }
 }

@@ -22,9 +22,6 @@ export function originOf(message: AssistantMessage, target: ToPromptOptions['mod
 }
 
 /** Returns the metadata to send with a part: only to the model that produced it. */
-export function sentMetadata(
-  metadata: ProviderMetadata | undefined,
-  origin: Origin,
-): { providerOptions?: ProviderMetadata } {
+export function sentMetadata(metadata: ProviderMetadata | undefined, origin: Origin): { providerOptions?: ProviderMetadata } {
   return origin.same && metadata ? { providerOptions: metadata } : {}
 }

@@ -29,10 +29,7 @@ export function keptShare(
 }
 
 /** Returns the calls of a message to send, by their positions in the content. */
-export function keptCalls<C extends AnsweredCall>(
-  share: KeptShare,
-  calls: readonly (C | undefined)[],
-): readonly (C | undefined)[] {
+export function keptCalls<C extends AnsweredCall>(share: KeptShare, calls: readonly (C | undefined)[]): readonly (C | undefined)[] {
   if (share === 'whole') return calls
   return calls.map((call) => (share === 'settled' && call?.result && !call.part.invalid ? call : undefined))
 }

@@ -117,8 +117,7 @@ class AwaitedCalls {
     while (this.#indexedMessages < this.#callsOfMessage.length) {
       const messageIndex = this.#indexedMessages++
       const message = this.#messages[messageIndex]
-      if (message?.role === 'assistant' && !isCutShort(message))
-        this.#index.addAll(this.#callsOfMessage[messageIndex] ?? noCalls)
+      if (message?.role === 'assistant' && !isCutShort(message)) this.#index.addAll(this.#callsOfMessage[messageIndex] ?? noCalls)
     }
     return this.#index
   }

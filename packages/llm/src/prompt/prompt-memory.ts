@@ -84,7 +84,11 @@ interface Alone {
 const farReaching: ReadonlySet<RepairCode> = new Set<RepairCode>(['missing-result', 'moved-result', 'orphan-result', 'duplicate-result'])
 
 /** Converts the messages after a start on their own. Returns undefined if that would give another result than converting all. */
-function convertAlone({ messages: before, callIds }: Beginning, options: ToPromptOptions, role: LanguageModelV4Message['role'] | undefined): Alone | undefined {
+function convertAlone(
+  { messages: before, callIds }: Beginning,
+  options: ToPromptOptions,
+  role: LanguageModelV4Message['role'] | undefined,
+): Alone | undefined {
   if (options.messages.some((message) => message.role === 'assistant' && hasPart(message.content, isOfProvider))) return undefined
   const { prompt, repairs, ids } = convertMessages(options, role)
   if (repairs.some(({ code }) => farReaching.has(code))) return undefined

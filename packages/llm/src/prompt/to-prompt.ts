@@ -102,12 +102,7 @@ export function systemMessages(instructions: Instructions | undefined): Language
     }))
 }
 
-function convertMessage(
-  message: Message,
-  messageIndex: number,
-  context: Context,
-  roleBefore: Role | undefined,
-): LanguageModelV4Message[] {
+function convertMessage(message: Message, messageIndex: number, context: Context, roleBefore: Role | undefined): LanguageModelV4Message[] {
   switch (message.role) {
     case 'user':
       return userMessage(message, messageIndex, context)
@@ -125,11 +120,7 @@ function unknownRole(_message: never, messageIndex: number, { repairs }: Context
   return []
 }
 
-function userMessage(
-  message: UserMessage,
-  messageIndex: number,
-  { options, repairs }: Context,
-): LanguageModelV4Message[] {
+function userMessage(message: UserMessage, messageIndex: number, { options, repairs }: Context): LanguageModelV4Message[] {
   const content = userContent(message, options.model.input, (code) => repairs.add(code, messageIndex))
   if (content.length === 0) {
     repairs.add('dropped-message', messageIndex)

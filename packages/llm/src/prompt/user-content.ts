@@ -10,7 +10,5 @@ type Note = (code: RepairCode) => undefined
 /** Returns the content of a user message for the called model; empty if nothing can be sent. */
 export function userContent({ content }: UserMessage, input: ModelInput | undefined, note: Note): Content {
   const given: readonly ContentPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-  return withoutRefusedFiles(given, input, note).flatMap((part) =>
-    part === undefined ? [] : (contentPart(part, note) ?? []),
-  )
+  return withoutRefusedFiles(given, input, note).flatMap((part) => (part === undefined ? [] : (contentPart(part, note) ?? [])))
 }

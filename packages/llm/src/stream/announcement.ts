@@ -13,11 +13,9 @@ export function announcedUsage(part: CustomPart): Usage | undefined {
   if (part.kind !== 'anthropic.message_start') return undefined
   const raw = part.providerMetadata?.['anthropic']?.['usage']
   const count = (name: string): number | undefined => tokenCount(field(raw, name))
-  const [noCacheTokens, cacheReadTokens, cacheWriteTokens] = [
-    'input_tokens',
-    'cache_read_input_tokens',
-    'cache_creation_input_tokens',
-  ].map(count)
+  const [noCacheTokens, cacheReadTokens, cacheWriteTokens] = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'].map(
+    count,
+  )
   if (noCacheTokens === undefined) return {}
   const inputTokens = noCacheTokens + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0)
   return definedOnly({ inputTokens, noCacheTokens, cacheReadTokens, cacheWriteTokens })

@@ -1,8 +1,4 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4FunctionTool,
-  LanguageModelV4ProviderTool,
-} from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import { definedOnly } from '../json.ts'
 import type { Repair } from '../messages.ts'
 import { LlmError } from '../model-error.ts'
@@ -40,8 +36,7 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
   }
   const { prompt, repairs } = readablePrompt(toPrompt)
   const supportedUrls = async (): ReturnType<DownloadContext['supportedUrls']> => (await target.open()).supportedUrls
-  const toolOptions =
-    tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
+  const toolOptions = tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
   const options: LanguageModelV4CallOptions = {
     prompt: download ? await withDownloads(prompt, { download, supportedUrls, abortSignal }) : prompt,
     abortSignal,
@@ -53,7 +48,10 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
       ...toolOptions,
     }),
   }
-  return { options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache, passingIn(toPrompt, request.cache)) : options, repairs }
+  return {
+    options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache, passingIn(toPrompt, request.cache)) : options,
+    repairs,
+  }
 }
 
 /** Returns how many messages at the end of the prompt later calls do not repeat. */
@@ -67,7 +65,10 @@ function passingIn(options: ToPromptOptions, cache: CacheMarks | undefined): num
 function readablePrompt(options: ToPromptOptions): ReturnType<typeof promptOf> {
   const converted = promptOrThrow(options)
   if (converted.prompt.some(({ role }) => role !== 'system')) return converted
-  throw new LlmError('invalid-input', `messages must have content to send; received ${options.messages.length}, all of them empty or left out`)
+  throw new LlmError(
+    'invalid-input',
+    `messages must have content to send; received ${options.messages.length}, all of them empty or left out`,
+  )
 }
 
 function promptOrThrow(options: ToPromptOptions): ReturnType<typeof promptOf> {

@@ -15,11 +15,7 @@ export interface CallTarget extends ModelCall {
 }
 
 /** Resolves the model of a call. Throws `LlmError` if it cannot be called, or if it is a name and there is no registry. */
-export function callTarget({
-  model,
-  models,
-  runtimeParams,
-}: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): CallTarget {
+export function callTarget({ model, models, runtimeParams }: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): CallTarget {
   const wanted = runtimeParams?.model ?? model
   check.checkMethods('models', models, ['resolve', 'info'])
   if (isResolvedModel(wanted)) return resolvedTarget(wanted)

@@ -9,9 +9,26 @@ import { checkHistory, checkInstructions } from '../prompt/check-options.ts'
 import { checkTools } from '../tools/check-tools.ts'
 
 export const requestKeys = Object.keys({
-  ...{ model: true, models: true, messages: true, instructions: true, tools: true, toolChoice: true, output: true },
-  ...{ runtimeParams: true, history: true, cache: true, download: true, providerOptions: true, headers: true },
-  ...{ abortSignal: true, clock: true, timeouts: true, messageId: true, price: true, telemetry: true, onRequest: true },
+  model: true,
+  models: true,
+  messages: true,
+  instructions: true,
+  tools: true,
+  toolChoice: true,
+  output: true,
+  runtimeParams: true,
+  history: true,
+  cache: true,
+  download: true,
+  providerOptions: true,
+  headers: true,
+  abortSignal: true,
+  clock: true,
+  timeouts: true,
+  messageId: true,
+  price: true,
+  telemetry: true,
+  onRequest: true,
 } satisfies Record<keyof ModelRequest, true>)
 
 /** Names of these options in other libraries. */
@@ -24,11 +41,14 @@ const otherNames: Readonly<Record<string, string>> = {
 /** Throws `LlmError` for a request that can never work. */
 export function checkRequest(request: ModelRequest): void {
   check.checkRequired('streamMessage.request', request, 'an object', isFields)
-  const other = Object.keys(request).find((key) => !requestKeys.includes(key) && Object.hasOwn(otherNames, key) && closest(key, requestKeys) === undefined)
+  const other = Object.keys(request).find(
+    (key) => !requestKeys.includes(key) && Object.hasOwn(otherNames, key) && closest(key, requestKeys) === undefined,
+  )
   if (other !== undefined) throw new LlmError('invalid-config', `streamMessage.request has no option "${other}"; use ${otherNames[other]}`)
   check.checkKeys('streamMessage.request', request, requestKeys)
   checkMessages('messages', request.messages, true)
-  if (request.messages.length === 0) throw new LlmError('invalid-input', 'messages must be a list of at least one message; received a list of 0')
+  if (request.messages.length === 0)
+    throw new LlmError('invalid-input', 'messages must be a list of at least one message; received a list of 0')
   if (request.runtimeParams !== undefined) checkRuntimeParams(request.runtimeParams)
   checkInstructions('instructions', request.instructions)
   checkHistory('history', request.history)

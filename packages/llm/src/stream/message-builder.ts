@@ -116,8 +116,7 @@ export class MessageBuilder {
 
   accept(part: unknown): void {
     try {
-      if (!isRecord(part) || typeof part['type'] !== 'string')
-        throw new MalformedPart('a part of the stream is not an object with a type')
+      if (!isRecord(part) || typeof part['type'] !== 'string') throw new MalformedPart('a part of the stream is not an object with a type')
       this.#apply(part as LanguageModelV4StreamPart)
     } catch (error) {
       const said = error instanceof Error ? error.message : 'a part of the stream could not be read'
@@ -174,10 +173,7 @@ export class MessageBuilder {
       case 'stream-start':
         return this.#applyWarnings(part.warnings)
       case 'response-metadata':
-        return void Object.assign(
-          this.#response,
-          definedOnly({ id: textOrNothing(part.id), modelId: textOrNothing(part.modelId) }),
-        )
+        return void Object.assign(this.#response, definedOnly({ id: textOrNothing(part.id), modelId: textOrNothing(part.modelId) }))
       case 'ping':
       case 'raw':
         return

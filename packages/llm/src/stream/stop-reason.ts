@@ -31,9 +31,7 @@ const fullShare = 0.99
 const ordinaryEnds: readonly string[] = ['compaction', 'end', 'eos', 'eos_token', 'stop_sequence', 'completed']
 const malformedCalls: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']
 
-const table: Readonly<
-  Record<LanguageModelV4FinishReason['unified'], (ending: Ending, raw: string | undefined) => Verdict>
-> = {
+const table: Readonly<Record<LanguageModelV4FinishReason['unified'], (ending: Ending, raw: string | undefined) => Verdict>> = {
   stop: ({ clientCalls, parts, outputTokens }, raw) => {
     if (clientCalls > 0) return { stopReason: 'tool-calls' }
     if (parts === 0 && !outputTokens) return failure('empty-response', 'the model answered with nothing')

@@ -56,9 +56,7 @@ export function channelObserver(facts: CallFacts): CallObserver | undefined {
 /** Not imported by name, because browsers do not have the module. */
 function openChannel(): TracingChannel | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
-  const module = process?.getBuiltinModule?.('node:diagnostics_channel') as
-    | { tracingChannel?(name: string): TracingChannel }
-    | undefined
+  const module = process?.getBuiltinModule?.('node:diagnostics_channel') as { tracingChannel?(name: string): TracingChannel } | undefined
   return module?.tracingChannel?.('bowline:llm')
 }
 

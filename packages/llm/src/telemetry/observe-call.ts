@@ -15,8 +15,7 @@ export function observeCall(facts: CallFacts, options: TelemetryOptions = {}): C
 /** Combines observers; the first is the outermost. A failing observer affects neither the others nor the call. */
 function together(observers: readonly CallObserver[]): CallObserver {
   return {
-    begin: (call) =>
-      observers.reduceRight((inner, observer) => () => within((run) => observer.begin(run), inner), call)(),
+    begin: (call) => observers.reduceRight((inner, observer) => () => within((run) => observer.begin(run), inner), call)(),
     called(options) {
       for (const observer of observers) attempt(() => observer.called(options))
     },

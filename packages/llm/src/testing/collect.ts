@@ -5,9 +5,7 @@ import { mergeMetadata } from '../stream/provider-metadata.ts'
 type TextBlock = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 
 /** Returns the `doGenerate` result that equals a stream. Rejects with the stream's first error. */
-export async function collect(
-  stream: ReadableStream<LanguageModelV4StreamPart>,
-): Promise<LanguageModelV4GenerateResult> {
+export async function collect(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<LanguageModelV4GenerateResult> {
   const content: LanguageModelV4Content[] = []
   const blocks = new Map<string, TextBlock>()
   const result: Partial<LanguageModelV4GenerateResult> = {}
@@ -52,10 +50,7 @@ export async function collect(
         result.response = definedOnly({ id: part.id, modelId: part.modelId, timestamp: part.timestamp })
         break
       case 'finish':
-        Object.assign(
-          result,
-          definedOnly({ finishReason: part.finishReason, usage: part.usage, providerMetadata: part.providerMetadata }),
-        )
+        Object.assign(result, definedOnly({ finishReason: part.finishReason, usage: part.usage, providerMetadata: part.providerMetadata }))
         break
       case 'error':
         throw part.error

@@ -25,8 +25,7 @@ export function manualClock(startMs = 0): ManualClock {
   checkInput.checkNumber('startMs', startMs, 0)
   const timers = new Set<Timer>()
   let now = startMs
-  const dueBy = (limit: number): Timer | undefined =>
-    [...timers].filter((timer) => timer.atMs <= limit).sort((a, b) => a.atMs - b.atMs)[0]
+  const dueBy = (limit: number): Timer | undefined => [...timers].filter((timer) => timer.atMs <= limit).sort((a, b) => a.atMs - b.atMs)[0]
   return {
     now: () => now,
     setTimer(atMs, run, options) {

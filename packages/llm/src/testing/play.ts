@@ -20,10 +20,7 @@ export function play(
     if (onAbort) abortSignal?.removeEventListener('abort', onAbort)
   }
 
-  const perform = (
-    action: Action,
-    controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>,
-  ): Promise<void> | void => {
+  const perform = (action: Action, controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>): Promise<void> | void => {
     if ('throw' in action) {
       end()
       return controller.error(action.throw)

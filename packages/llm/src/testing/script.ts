@@ -24,9 +24,7 @@ export function scriptOf(step: Step, index: number, modelId: string): ScriptItem
   return [
     ...(step.delayMs === undefined ? [] : [{ sleep: step.delayMs }]),
     ...(says('stream-start') ? [] : [{ type: 'stream-start' as const, warnings: [] }]),
-    ...(says('response-metadata')
-      ? []
-      : [{ type: 'response-metadata' as const, id: `response-${index + 1}`, modelId }]),
+    ...(says('response-metadata') ? [] : [{ type: 'response-metadata' as const, id: `response-${index + 1}`, modelId }]),
     ...disturbed(content, step),
     ...(step.finish === false || says('finish') ? [] : [finishPart(step)]),
     ...(step.hang === 'end' ? [{ hang: true as const }] : []),
@@ -35,8 +33,7 @@ export function scriptOf(step: Step, index: number, modelId: string): ScriptItem
 
 function disturbed(content: readonly ScriptItem[], { failAfter, hang }: Step): ScriptItem[] {
   if (failAfter) {
-    const failure =
-      failAfter.as === 'throw' ? { throw: failAfter.error } : { type: 'error' as const, error: failAfter.error }
+    const failure = failAfter.as === 'throw' ? { throw: failAfter.error } : { type: 'error' as const, error: failAfter.error }
     return [...firstParts(content, failAfter.parts), failure]
   }
   if (hang === 'middle') return [...firstParts(content, Math.ceil(content.filter(isPart).length / 2)), { hang: true }]
@@ -52,10 +49,7 @@ function firstParts(content: readonly ScriptItem[], count: number): readonly Scr
 function blockParts(kind: 'text' | 'reasoning', text: string | undefined, step: Step): ScriptItem[] {
   if (text === undefined) return []
   const id = `${kind}-1`
-  const deltas = chunksOf(text, step.chunk).flatMap((delta): ScriptItem[] => [
-    ...pause(step),
-    { type: `${kind}-delta`, id, delta },
-  ])
+  const deltas = chunksOf(text, step.chunk).flatMap((delta): ScriptItem[] => [...pause(step), { type: `${kind}-delta`, id, delta }])
   return [{ type: `${kind}-start`, id }, ...deltas, { type: `${kind}-end`, id }]
 }
 
@@ -94,13 +88,7 @@ function finishPart({ finish, toolCalls, usage }: Step): LanguageModelV4StreamPa
   return { type: 'finish', finishReason, usage: usageOf(usage) }
 }
 
-function usageOf({
-  input = 10,
-  output = 5,
-  cacheRead,
-  cacheWrite,
-  reasoning,
-}: NonNullable<Step['usage']> = {}): LanguageModelV4Usage {
+function usageOf({ input = 10, output = 5, cacheRead, cacheWrite, reasoning }: NonNullable<Step['usage']> = {}): LanguageModelV4Usage {
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead, cacheWrite },
     outputTokens: { total: output, text: reasoning === undefined ? undefined : output - reasoning, reasoning },

@@ -45,10 +45,7 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
     check.checkObject('options', needed(call))
     const index = calls.push(copyOf(call) as LanguageModelV4CallOptions) - 1
     const step = typeof steps === 'function' ? checkedStep(`the step of call ${index + 1}`, await steps(call, index)) : steps[index]
-    if (!step)
-      throw new Error(
-        `call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`,
-      )
+    if (!step) throw new Error(`call ${index + 1} is not in the script; the last user text is ${JSON.stringify(lastUserText(call))}`)
     step.expect?.(call)
     if (isRefused(step)) throw step.error
     const signal = step.ignoreAbort ? undefined : call.abortSignal
@@ -61,9 +58,7 @@ export function scriptedModel(steps: Script, options: ScriptedModelOptions = {})
     const left = typeof steps === 'function' ? [] : steps.slice(calls.length)
     if (left.length === 0) return
     const names = left.map((step, place) => `step ${calls.length + place + 1} (${nameOf(step)})`)
-    throw new Error(
-      `${left.length} scripted ${left.length === 1 ? 'step was' : 'steps were'} not used: ${names.join(', ')}`,
-    )
+    throw new Error(`${left.length} scripted ${left.length === 1 ? 'step was' : 'steps were'} not used: ${names.join(', ')}`)
   }
 
   return {
@@ -110,9 +105,7 @@ function copyOf(value: unknown): unknown {
 
 function lastUserText({ prompt }: LanguageModelV4CallOptions): string {
   const last = prompt.findLast((message) => message.role === 'user')
-  return last?.role === 'user'
-    ? last.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('')
-    : ''
+  return last?.role === 'user' ? last.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('') : ''
 }
 
 function nameOf(step: Step): string {

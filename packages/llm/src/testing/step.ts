@@ -1,8 +1,4 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions, LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import type { JSONValue } from '../messages.ts'
@@ -55,8 +51,20 @@ export type Action =
   | { readonly close: true }
 
 const stepKeys = Object.keys({
-  ...{ reasoning: true, text: true, toolCalls: true, parts: true, chunk: true, delayMs: true, deltaDelayMs: true, usage: true },
-  ...{ finish: true, expect: true, error: true, failAfter: true, hang: true, ignoreAbort: true },
+  reasoning: true,
+  text: true,
+  toolCalls: true,
+  parts: true,
+  chunk: true,
+  delayMs: true,
+  deltaDelayMs: true,
+  usage: true,
+  finish: true,
+  expect: true,
+  error: true,
+  failAfter: true,
+  hang: true,
+  ignoreAbort: true,
 } satisfies Record<keyof Step, true>)
 
 const unifiedReasons = ['stop', 'length', 'content-filter', 'tool-calls', 'error', 'other']

@@ -30,7 +30,10 @@ function rulesOf(compiler: PartCompiler, schema: SchemaObject): ArrayRules {
     least: numberIn(schema, 'minItems', 0),
     most: numberIn(schema, 'maxItems', Infinity),
     unique: schema['uniqueItems'] === true,
-    contains: contains === undefined ? undefined : { check: compiler.compile(contains), least: numberIn(schema, 'minContains', 1), most: numberIn(schema, 'maxContains', Infinity) },
+    contains:
+      contains === undefined
+        ? undefined
+        : { check: compiler.compile(contains), least: numberIn(schema, 'minContains', 1), most: numberIn(schema, 'maxContains', Infinity) },
   }
 }
 

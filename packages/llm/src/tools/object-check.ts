@@ -26,7 +26,15 @@ interface ObjectRules {
 
 /** Returns the check of the object keywords, or undefined if the schema has none of them. */
 export function objectCheck(compiler: PartCompiler, schema: SchemaObject): Check | undefined {
-  const keywords = ['properties', 'required', 'patternProperties', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']
+  const keywords = [
+    'properties',
+    'required',
+    'patternProperties',
+    'additionalProperties',
+    'propertyNames',
+    'minProperties',
+    'maxProperties',
+  ]
   if (!keywords.some((keyword) => keyword in schema)) return undefined
   const rules = rulesOf(compiler, schema)
   return (value, walk) => (isRecord(value) ? checkObject(value as Record<string, JSONValue>, rules, walk) : value)
@@ -84,7 +92,13 @@ function checkObject(value: Record<string, JSONValue>, rules: ObjectRules, walk:
   return Object.fromEntries([...checked, ...missing])
 }
 
-function checkProperty(name: string, value: JSONValue, { properties, patterns, others }: ObjectRules, unknown: string[], walk: SchemaWalk): JSONValue {
+function checkProperty(
+  name: string,
+  value: JSONValue,
+  { properties, patterns, others }: ObjectRules,
+  unknown: string[],
+  walk: SchemaWalk,
+): JSONValue {
   const property = properties.get(name)
   const byPattern = patterns.filter(({ pattern }) => testPattern(pattern, name, walk)).map(({ check }) => check)
   const checks = [...(property ? [property.check] : []), ...byPattern]

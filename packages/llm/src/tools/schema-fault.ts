@@ -64,7 +64,9 @@ class FaultFinder {
     const found = this.#look(this.#schema, [])
     if (found) return found
     this.#limits.expanded -= this.#expandedSize(this.#schema, new Map())
-    return this.#limits.expanded < 0 ? { path: '', message: `Too large: with its references in place it has more than ${maxExpandedParts} parts.` } : undefined
+    return this.#limits.expanded < 0
+      ? { path: '', message: `Too large: with its references in place it has more than ${maxExpandedParts} parts.` }
+      : undefined
   }
 
   #look(part: unknown, path: readonly string[]): Found | undefined {
@@ -84,7 +86,9 @@ class FaultFinder {
       return 'format' in part ? undefined : this.#lookAtPattern(value, path)
     }
     if (keyword === 'patternProperties' && isRecord(value)) {
-      const found = Object.keys(value).map((source) => this.#lookAtPattern(source, path)).find((fault) => fault !== undefined)
+      const found = Object.keys(value)
+        .map((source) => this.#lookAtPattern(source, path))
+        .find((fault) => fault !== undefined)
       if (found) return found
     }
     if (!namedSchemas.has(keyword) || !isRecord(value)) return this.#look(value, path)
@@ -97,7 +101,10 @@ class FaultFinder {
 
   #lookAtPattern(source: string, path: readonly string[]): Found | undefined {
     if (this.#patterns.compile(source)) return undefined
-    return { path: path.join('.'), message: 'The pattern cannot be checked in linear time, or is too large: make it simpler or leave it out.' }
+    return {
+      path: path.join('.'),
+      message: 'The pattern cannot be checked in linear time, or is too large: make it simpler or leave it out.',
+    }
   }
 
   /** Stops counting at the limit. */
@@ -115,7 +122,13 @@ class FaultFinder {
   #referred(part: object): unknown {
     const reference: unknown = (part as { readonly $ref?: unknown }).$ref
     if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined
-    const names = reference.split('/').slice(1).map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
-    return names.reduce<unknown>((found, name) => (typeof found === 'object' && found !== null ? (found as Record<string, unknown>)[name] : undefined), this.#schema)
+    const names = reference
+      .split('/')
+      .slice(1)
+      .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+    return names.reduce<unknown>(
+      (found, name) => (typeof found === 'object' && found !== null ? (found as Record<string, unknown>)[name] : undefined),
+      this.#schema,
+    )
   }
 }

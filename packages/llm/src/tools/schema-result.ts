@@ -12,4 +12,5 @@ export interface SchemaIssue {
  * one entry.
  */
 export type SchemaResult =
-  { readonly ok: true; readonly value: JSONValue } | { readonly ok: false; readonly issues: readonly SchemaIssue[] }
+  | { readonly ok: true; readonly value: JSONValue }
+  | { readonly ok: false; readonly issues: readonly SchemaIssue[] }

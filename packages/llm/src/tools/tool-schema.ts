@@ -67,7 +67,7 @@ export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | 
  */
 export function jsonSchemaOf(schema: FlexibleSchema | JSONSchema7): JSONSchema7 | undefined {
   checkSchema('schema', schema)
-  const found = known.get(schema)?.jsonSchema ?? (isPlain(schema) ? schema : field(schema, 'jsonSchema') ?? standardJson(schema))
+  const found = known.get(schema)?.jsonSchema ?? (isPlain(schema) ? schema : (field(schema, 'jsonSchema') ?? standardJson(schema)))
   return isRecord(found) && !('then' in found) ? found : undefined
 }
 
@@ -156,7 +156,11 @@ function standardCheck(standard: StandardSchema): Check {
     const result = await standard.validate(value)
     const [checked, issues] = [field(result, 'value'), field(result, 'issues')]
     if (Array.isArray(issues) && issues.length > 0) return failedResult(result)
-    const isValue = issues === undefined && isRecord(result) && 'value' in result && typeof (checked as { then?: unknown } | undefined)?.then !== 'function'
+    const isValue =
+      issues === undefined &&
+      isRecord(result) &&
+      'value' in result &&
+      typeof (checked as { then?: unknown } | undefined)?.then !== 'function'
     if (isValue) return { ok: true, value: checked as JSONValue }
     const wrong = issues ?? checked ?? result
     // Ignores a rejection if the wrong result is a promise.
@@ -178,11 +182,8 @@ function isPlain(schema: FlexibleSchema | JSONSchema7): schema is JSONSchema7 {
 
 /** Returns the issues of a zod error or Standard Schema failure, else the message of the error. */
 function issuesOf(error: unknown): SchemaIssue[] {
-  const list = [field(error, 'issues'), field(error, 'cause')].find((candidate) => Array.isArray(candidate)) as
-    unknown[] | undefined
-  const read = (list ?? [])
-    .filter(isRecord)
-    .map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
+  const list = [field(error, 'issues'), field(error, 'cause')].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined
+  const read = (list ?? []).filter(isRecord).map((issue) => ({ path: pathOf(issue['path']), message: String(issue['message']) }))
   return read.length > 0 ? read : [{ path: '', message: messageOf(error) }]
 }
 

@@ -37,8 +37,7 @@ export function costAt(usage: Usage, tariff: Tariff): Cost | undefined {
     output: money(Math.max(0, output - reasoning), rates.output) + money(reasoning, rates.reasoning ?? rates.output),
   }
   const guessedPrice = (read > 0 && rates.cacheRead === undefined) || (write > 0 && rates.cacheWrite === undefined)
-  const contradictory =
-    (tokenCount(usage.noCacheTokens) ?? noCache) + read + write !== input || reasoning > output
+  const contradictory = (tokenCount(usage.noCacheTokens) ?? noCache) + read + write !== input || reasoning > output
   const total = shares.input + shares.cacheRead + shares.cacheWrite + shares.output
   return {
     currency: tariff.currency,

@@ -48,16 +48,8 @@ export function eventFaults(
   return [
     ...faults,
     ...blocks.flatMap((block, index) => closedFaults(block, index, message)),
-    ...fault(
-      'L3',
-      message.content.length !== blocks.length,
-      `${blocks.length} blocks for ${message.content.length} parts`,
-    ),
-    ...fault(
-      'L34',
-      (message.timing.firstDeltaMs === undefined) !== (blocks.length === 0),
-      'firstDeltaMs without a delta',
-    ),
+    ...fault('L3', message.content.length !== blocks.length, `${blocks.length} blocks for ${message.content.length} parts`),
+    ...fault('L34', (message.timing.firstDeltaMs === undefined) !== (blocks.length === 0), 'firstDeltaMs without a delta'),
   ]
 }
 
@@ -70,11 +62,7 @@ function frameFaults(events: readonly MessageEvent[], message: AssistantMessage,
   const facts = { type: 'message-start', messageId, provider, modelId, at }
   return [
     ...fault('L1', !(started || (left && !first)), `the first event is ${first?.type}`),
-    ...fault(
-      'L1',
-      started !== undefined && !isDeepStrictEqual({ ...started }, facts),
-      'the start does not fit the message',
-    ),
+    ...fault('L1', started !== undefined && !isDeepStrictEqual({ ...started }, facts), 'the start does not fit the message'),
     ...fault('L1', count('message-start') > 1 || count('message-end') > 1, 'a second start or end'),
     ...fault('L1', count('message-end') === 1 && last?.type !== 'message-end', 'events behind message-end'),
     ...fault('L1', !left && last?.type !== 'message-end', `the last event is ${last?.type}`),
@@ -133,8 +121,7 @@ function wholeFaults(event: Extract<Delivered, { type: 'content-part' }>, blocks
   }
   const before = earlier.part as { type?: unknown; toolCallId?: unknown } | undefined
   earlier.part = part
-  const replaces =
-    part.type === 'tool-result' && before?.type === 'tool-result' && part.toolCallId === before.toolCallId
+  const replaces = part.type === 'tool-result' && before?.type === 'tool-result' && part.toolCallId === before.toolCallId
   return fault('L3', earlier.kind !== 'whole' || !replaces, `content-part at ${index} which is taken`)
 }
 
@@ -167,11 +154,7 @@ function endFaults(
   const isEmpty = event.text === '' && event.providerMetadata === undefined && event.citations === undefined
   return [
     ...wrongKind,
-    ...fault(
-      'L4',
-      event.text !== block.joined,
-      `the end says ${JSON.stringify(event.text)}, the deltas ${JSON.stringify(block.joined)}`,
-    ),
+    ...fault('L4', event.text !== block.joined, `the end says ${JSON.stringify(event.text)}, the deltas ${JSON.stringify(block.joined)}`),
     ...fault('L7', isEmpty, 'a block without text or metadata'),
     ...fault('L11', !started.every((provider) => kept.includes(provider)), 'the end has lost metadata of the start'),
   ]
@@ -179,11 +162,7 @@ function endFaults(
 
 function closedFaults(block: Block, index: number, message: AssistantMessage): string[] {
   if (block.part === undefined) return [`L2: the block at ${index} has no end`]
-  return fault(
-    'L3',
-    !isDeepStrictEqual(message.content[index], block.part),
-    `the part at ${index} is not what its events said`,
-  )
+  return fault('L3', !isDeepStrictEqual(message.content[index], block.part), `the part at ${index} is not what its events said`)
 }
 
 const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff

@@ -27,17 +27,9 @@ function endingFaults(message: AssistantMessage): string[] {
   const toRun = content.filter((part) => part.type === 'tool-call' && !part.providerExecuted).length
   return [
     ...fault('L1', role !== 'assistant', `the role is ${String(role)}`),
-    ...fault(
-      'L25',
-      (error !== undefined) !== (stopReason === 'error'),
-      `stopReason ${stopReason} with error ${error?.kind}`,
-    ),
+    ...fault('L25', (error !== undefined) !== (stopReason === 'error'), `stopReason ${stopReason} with error ${error?.kind}`),
     ...fault('L33', abortReason !== undefined && stopReason !== 'aborted', `an abortReason with ${stopReason}`),
-    ...fault(
-      'L33',
-      !isTextOrAbsent(abortReason) || (abortReason?.length ?? 0) > 500,
-      'the abortReason is no short text',
-    ),
+    ...fault('L33', !isTextOrAbsent(abortReason) || (abortReason?.length ?? 0) > 500, 'the abortReason is no short text'),
     ...fault('L36', paused !== undefined && (paused !== true || stopReason !== 'stop'), `paused with ${stopReason}`),
     ...fault('L16', stopReason === 'tool-calls' && toRun === 0, 'tool-calls without a call to run'),
     ...fault('L36', stopReason === 'stop' && toRun > 0, 'stop with calls to run'),
@@ -45,11 +37,7 @@ function endingFaults(message: AssistantMessage): string[] {
     ...fault('L25', error?.phase === 'before-output' && content.length > 0, 'before-output, but there is content'),
     ...fault('L25', error?.phase === 'after-output' && content.length === 0, 'after-output, but there is no content'),
     ...fault('L34', !isDuration(timing.totalMs), `totalMs is ${timing.totalMs}`),
-    ...fault(
-      'L34',
-      !isDuration(timing.firstDeltaMs ?? 0) || (timing.firstDeltaMs ?? 0) > timing.totalMs,
-      'firstDeltaMs',
-    ),
+    ...fault('L34', !isDuration(timing.firstDeltaMs ?? 0) || (timing.firstDeltaMs ?? 0) > timing.totalMs, 'firstDeltaMs'),
   ]
 }
 
@@ -66,9 +54,7 @@ function usageFaults({ usage, stopReason, cost }: AssistantMessage): string[] {
     ...fault('L63', sum !== undefined && usage.totalTokens !== sum, `totalTokens is ${usage.totalTokens}, not ${sum}`),
     ...fault('L65', estimated !== undefined && (estimated !== true || isWholeRun), `estimated with ${stopReason}`),
     ...fault('L63', raw !== undefined && !isFields(raw), 'the raw usage is no object'),
-    ...costFields.flatMap((name) =>
-      fault('L67', !/^\d+(\.\d+)?$/.test(cost?.[name] ?? '0'), `cost ${name} is ${cost?.[name]}`),
-    ),
+    ...costFields.flatMap((name) => fault('L67', !/^\d+(\.\d+)?$/.test(cost?.[name] ?? '0'), `cost ${name} is ${cost?.[name]}`)),
   ]
 }
 
@@ -91,10 +77,7 @@ function bodyFaults(part: AssistantPart, says: (rule: string, sound: boolean) =>
   switch (part.type) {
     case 'text':
     case 'reasoning':
-      return says(
-        'L4',
-        typeof part.text === 'string' && (part.citations === undefined || Array.isArray(part.citations)),
-      )
+      return says('L4', typeof part.text === 'string' && (part.citations === undefined || Array.isArray(part.citations)))
     case 'tool-call':
       return says('L9', isName(part.toolCallId) && isName(part.toolName)).concat(says('L13', isSoundInput(part)))
     case 'tool-result':

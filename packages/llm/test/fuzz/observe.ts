@@ -214,8 +214,7 @@ class ObservedCall {
     if (waits) await result
     const count = this.#events.length
     const pauseMs = pausesMs.length > 0 ? (pausesMs[count % pausesMs.length] ?? 0) : 0
-    if (pauseMs > 0)
-      await new Promise<void>((resolve) => void this.#clock.setTimer(this.#clock.now() + pauseMs, resolve))
+    if (pauseMs > 0) await new Promise<void>((resolve) => void this.#clock.setTimer(this.#clock.now() + pauseMs, resolve))
   }
 
   /** Records the event, and requests the result after it if planned. */
@@ -275,9 +274,7 @@ class ObservedCall {
     const claim = (rule: string, holds: boolean, what: string): void => {
       if (!holds) this.#faults.push(`${rule}: ${what}`)
     }
-    this.#events.forEach((event, place) =>
-      claim('L5', isDeepStrictEqual(event, this.#copies[place]), `event ${place} has changed`),
-    )
+    this.#events.forEach((event, place) => claim('L5', isDeepStrictEqual(event, this.#copies[place]), `event ${place} has changed`))
     claim('L18', seen.calls <= 1, `${seen.calls} calls`)
     claim('L19', (await this.#stream.result()) === message, 'a later result() is another message')
     claim('L19', this.#stream.result() === this.#stream.result(), 'result() gives several promises')
@@ -286,11 +283,7 @@ class ObservedCall {
     claim('L27', getEventListeners(this.#controller.signal, 'abort').length === 0, 'a listener is left')
     const isOver = seen.ended || seen.cancelled || this.#cannotBeTold()
     claim('L27', !seen.opened || isOver, 'the stream of the provider is neither at its end nor cancelled')
-    claim(
-      'L27',
-      seen.calls === 0 || seen.ended || seen.signal?.aborted === true,
-      'the provider does not know that it may stop',
-    )
+    claim('L27', seen.calls === 0 || seen.ended || seen.signal?.aborted === true, 'the provider does not know that it may stop')
   }
 }
 

@@ -19,25 +19,12 @@ const argumentText: fc.Arbitrary<string> = fc.oneof(
       .dictionary(fc.string({ maxLength: 3 }), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 })
       .map((input) => JSON.stringify(input)),
   },
-  fc.constantFrom(
-    '',
-    '  ',
-    '{',
-    '[1]',
-    '"text"',
-    'null',
-    '7',
-    '{"a":1e999,"b":-0}',
-    '{"__proto__":{"a":1}}',
-    '{"a":1}{',
-  ),
+  fc.constantFrom('', '  ', '{', '[1]', '"text"', 'null', '7', '{"a":1e999,"b":-0}', '{"__proto__":{"a":1}}', '{"a":1}{'),
   oddText(12),
 )
 
 /** The text, split anywhere, also inside surrogate pairs and into empty pieces. */
-const cutText = (
-  text: fc.Arbitrary<string>,
-): fc.Arbitrary<{ readonly whole: string; readonly pieces: readonly string[] }> =>
+const cutText = (text: fc.Arbitrary<string>): fc.Arbitrary<{ readonly whole: string; readonly pieces: readonly string[] }> =>
   fc.tuple(text, fc.array(fc.nat(12), { maxLength: 4 })).map(([whole, cuts]) => {
     const places = [0, ...cuts.map((cut) => Math.min(cut, whole.length)).sort((a, b) => a - b), whole.length]
     return { whole, pieces: places.slice(1).map((end, place) => whole.slice(places[place], end)) }
@@ -97,9 +84,7 @@ const toolCall: fc.Arbitrary<Parts> = fc
 const providerResults: fc.Arbitrary<Parts> = fc
   .tuple(id, toolName, fc.array(oddValue, { maxLength: 2 }), oddValue, flag, metadata)
   .map(([call, name, preliminary, result, isError, providerMetadata]) => [
-    ...preliminary.map((early) =>
-      partOf({ type: 'tool-result', toolCallId: call, toolName: name, result: early ?? 0, preliminary: true }),
-    ),
+    ...preliminary.map((early) => partOf({ type: 'tool-result', toolCallId: call, toolName: name, result: early ?? 0, preliminary: true })),
     partOf({ type: 'tool-result', toolCallId: call, toolName: name, result: result ?? 0, isError, providerMetadata }),
   ])
 
@@ -161,14 +146,7 @@ const noise: fc.Arbitrary<Parts> = fc
   .map((fields) => [partOf(fields)])
 
 /** A block: parts that belong together, in order. */
-const block: fc.Arbitrary<Parts> = fc.oneof(
-  textBlock('text'),
-  textBlock('reasoning'),
-  toolCall,
-  providerResults,
-  wholePart,
-  noise,
-)
+const block: fc.Arbitrary<Parts> = fc.oneof(textBlock('text'), textBlock('reasoning'), toolCall, providerResults, wholePart, noise)
 
 const reported = fc.oneof({ weight: 3, arbitrary: fc.nat(10_000) }, fc.constant(undefined))
 
@@ -179,16 +157,7 @@ const usage = (count: fc.Arbitrary<unknown>): fc.Arbitrary<object> =>
     raw: fc.constantFrom(undefined, { any: 1 }),
   })
 
-const unified = fc.constantFrom(
-  'stop',
-  'stop',
-  'length',
-  'tool-calls',
-  'content-filter',
-  'error',
-  'other',
-  'interrupted',
-)
+const unified = fc.constantFrom('stop', 'stop', 'length', 'tool-calls', 'content-filter', 'error', 'other', 'interrupted')
 const raw = fc.constantFrom(
   undefined,
   'stop',
@@ -206,9 +175,7 @@ const finish: fc.Arbitrary<LanguageModelV4StreamPart> = fc
     usage(fc.oneof(reported, reported, fc.constantFrom(NaN, -1, 1.5, Infinity, null, '7', 2 ** 53))),
     metadata,
   )
-  .map(([finishReason, counts, providerMetadata]) =>
-    partOf({ type: 'finish', finishReason, usage: counts, providerMetadata }),
-  )
+  .map(([finishReason, counts, providerMetadata]) => partOf({ type: 'finish', finishReason, usage: counts, providerMetadata }))
 
 /** Malformed parts as in L9, and errors of the provider. */
 const failing: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
@@ -247,9 +214,7 @@ const interleaved: fc.Arbitrary<unknown[]> = fc
   })
 
 /** Valid parts, except that ids may collide. */
-export const orderlyParts: fc.Arbitrary<unknown[]> = fc
-  .tuple(interleaved, finish)
-  .map(([parts, last]) => [...parts, last])
+export const orderlyParts: fc.Arbitrary<unknown[]> = fc.tuple(interleaved, finish).map(([parts, last]) => [...parts, last])
 
 /** Parts of valid shapes in any order: some lost, some duplicated, some after the end, with failures between them. */
 export const disorderlyParts: fc.Arbitrary<unknown[]> = fc
@@ -277,10 +242,7 @@ export const disorderlyParts: fc.Arbitrary<unknown[]> = fc
 
 /** Parts with fields that violate the contract. */
 export const brokenParts: fc.Arbitrary<unknown[]> = fc
-  .tuple(
-    fc.oneof(orderlyParts, disorderlyParts),
-    fc.array(fc.tuple(fc.nat(30), fc.nat(8), brokenValue), { minLength: 1, maxLength: 3 }),
-  )
+  .tuple(fc.oneof(orderlyParts, disorderlyParts), fc.array(fc.tuple(fc.nat(30), fc.nat(8), brokenValue), { minLength: 1, maxLength: 3 }))
   .map(([parts, breaks]) => {
     const result = [...parts]
     const broken = new Set<number>()

@@ -82,8 +82,7 @@ class Reference {
   }
 
   finished(): Expected {
-    for (const kind of ['text', 'reasoning'] as const)
-      for (const id of [...this.#texts[kind].keys()]) this.#closeText(kind, id)
+    for (const kind of ['text', 'reasoning'] as const) for (const id of [...this.#texts[kind].keys()]) this.#closeText(kind, id)
     for (const id of [...this.#calls.keys()]) this.#closeCall(id)
     return { content: this.#content.map((draft) => asJson(publicPart(draft)) as AssistantPart), failed: this.#failed }
   }
@@ -119,9 +118,7 @@ class Reference {
   }
 
   #openCall(id: string, part: Part<'tool-input-start'> | Part<'tool-call'>): CallDraft {
-    const taken = this.#content.flatMap((other) =>
-      'toolCallId' in other && 'encoding' in other ? [other.toolCallId] : [],
-    )
+    const taken = this.#content.flatMap((other) => ('toolCallId' in other && 'encoding' in other ? [other.toolCallId] : []))
     const names = [id, ...taken.map((_, place) => `${id}~${place + 2}`)]
     const draft: CallDraft = {
       type: 'tool-call',

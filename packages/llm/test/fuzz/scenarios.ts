@@ -10,10 +10,7 @@ const itemsOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Item[]> =>
   fc
     .tuple(parts, fc.array(fc.tuple(fc.nat(30), shortMs), { maxLength: 3 }))
     .map(([all, pauses]) =>
-      all.flatMap((part, place): Item[] => [
-        ...pauses.filter(([at]) => at === place).map(([, sleepMs]) => ({ sleepMs })),
-        { part },
-      ]),
+      all.flatMap((part, place): Item[] => [...pauses.filter(([at]) => at === place).map(([, sleepMs]) => ({ sleepMs })), { part }]),
     )
 
 const often = <T>(usual: T, ...others: T[]): fc.Arbitrary<T> =>
@@ -70,10 +67,7 @@ const provider = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<ProviderPlan> =>
     heedsAbort: fc.boolean(),
     onCancel: often<ProviderPlan['onCancel']>('settles', 'rejects', 'hangs', 'throws'),
     shape: often<ProviderPlan['shape']>('pull', 'piped', 'eager'),
-    error: fc.oneof(
-      fc.constantFrom<unknown>(new Error('fetch failed'), new DOMException('no', 'AbortError'), null),
-      oddValue,
-    ),
+    error: fc.oneof(fc.constantFrom<unknown>(new Error('fetch failed'), new DOMException('no', 'AbortError'), null), oddValue),
   })
 
 /** All combinations of events in one call of a model that sends these parts. */

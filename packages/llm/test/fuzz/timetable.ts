@@ -20,10 +20,7 @@ const graceAfterErrorMs = 1_000
 const graceAfterFinishMs = 250
 
 /** Computes the end by rules L24, L26 and L34. Returns `undefined` if two limits coincide, or if the call never ends. */
-export function expectedEnd(
-  { items, ends }: Pick<ProviderPlan, 'items' | 'ends'>,
-  timeouts: Timeouts,
-): End | undefined {
+export function expectedEnd({ items, ends }: Pick<ProviderPlan, 'items' | 'ends'>, timeouts: Timeouts): End | undefined {
   const state: State = { atMs: 0, movedAt: undefined, failedAt: undefined, finishedAt: undefined }
   for (const item of items) {
     const [due] = limits(state, timeouts)

@@ -14,21 +14,8 @@ export const oddText = (maxLength: number): fc.Arbitrary<string> =>
 /** Values that metadata and results may contain although JSON cannot, and dangerous keys. */
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(undefined, null, true, -0, NaN, Infinity, 10n, 'text', '', '__proto__'),
-  fc.constantFrom<unknown>(
-    new Date(5),
-    new Date(NaN),
-    new URL('https://example.test/a'),
-    cycle,
-    [cycle],
-    [twice, twice],
-  ),
-  fc.constantFrom<unknown>(
-    Symbol('s'),
-    () => 1,
-    [undefined, 1],
-    { none: undefined },
-    JSON.parse('{"__proto__":{"a":1}}'),
-  ),
+  fc.constantFrom<unknown>(new Date(5), new Date(NaN), new URL('https://example.test/a'), cycle, [cycle], [twice, twice]),
+  fc.constantFrom<unknown>(Symbol('s'), () => 1, [undefined, 1], { none: undefined }, JSON.parse('{"__proto__":{"a":1}}')),
   fc.uint8Array({ maxLength: 4 }),
   fc.jsonValue({ maxDepth: 2 }),
 )
@@ -52,12 +39,7 @@ const sealedType = Object.defineProperty(named('an object with a sealed type'), 
 export const brokenValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 3, arbitrary: oddValue },
   fc.constantFrom<unknown>(new Array(2), new Map([[1, 2]]), new Error('an error'), Object.create(null)),
-  fc.constantFrom<unknown>(
-    sealed,
-    sealedType,
-    { toString: 7, toJSON: 7 },
-    Object.assign(new Error('x'), { message: 7 }),
-  ),
+  fc.constantFrom<unknown>(sealed, sealedType, { toString: 7, toJSON: 7 }, Object.assign(new Error('x'), { message: 7 })),
 )
 
 const provider = fc.constantFrom('p', 'anthropic', 'openai', '__proto__', 'constructor')

@@ -50,11 +50,7 @@ describe('F1: text over every wire', () => {
 
 describe('F1: reasoning where the wire has it', () => {
   it.each(wires.filter((wire) => wire.reasoningModel))('$name', async (wire) => {
-    server.mock.onMessage(
-      'think',
-      { content: 'The answer', reasoning: 'First I think', usage: wire.usage },
-      { chunkSize: 4 },
-    )
+    server.mock.onMessage('think', { content: 'The answer', reasoning: 'First I think', usage: wire.usage }, { chunkSize: 4 })
     const events = await read(wire, [ask('think hard')], true)
     expect(joined(events, 'reasoning-delta')).toBe('First I think')
     expect(messageOf(events).content).toMatchObject([
@@ -105,9 +101,7 @@ describe('F2: tool calls over every wire, and their results back', () => {
       ['weather', { city: 'Oslo' }],
       ['clock', { zone: 'CET' }],
     ])
-    expect(
-      events.flatMap((event) => (event.type === 'tool-call-start' ? [[event.index, event.toolName]] : [])),
-    ).toEqual([
+    expect(events.flatMap((event) => (event.type === 'tool-call-start' ? [[event.index, event.toolName]] : []))).toEqual([
       [0, 'weather'],
       [1, 'clock'],
     ])

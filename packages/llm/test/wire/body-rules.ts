@@ -160,8 +160,7 @@ function sameMembers(left: readonly unknown[], right: readonly unknown[]): boole
 
 /** In JSON text, a lone surrogate remains as an escape. Signed reasoning is excluded, because it is sent back unchanged. */
 function isWellFormed(body: JSONObject): boolean {
-  const isThought = (value: unknown): boolean =>
-    typeof value === 'object' && value !== null && ('thinking' in value || 'thought' in value)
+  const isThought = (value: unknown): boolean => typeof value === 'object' && value !== null && ('thinking' in value || 'thought' in value)
   const json = JSON.stringify(body, (_key, value: unknown) => (isThought(value) ? undefined : value))
   return !/\\ud[89a-f]/i.test(json)
 }

@@ -11,7 +11,11 @@ const said = 'Grüße 👋🏽 an 東京, 😀!'
 const answer: readonly Piece[] = [text('Grüße 👋🏽', ' an 東京, ', '😀!'), finish()]
 
 function bytesOf(wire: Wire, pieces: readonly Piece[], lineEnd: '\n' | '\r\n' = '\n'): Buffer {
-  return Buffer.from(textBodyOf(wire.name, ...pieces).join('').replaceAll('\n', lineEnd))
+  return Buffer.from(
+    textBodyOf(wire.name, ...pieces)
+      .join('')
+      .replaceAll('\n', lineEnd),
+  )
 }
 
 /** Splits the bytes before each of these positions. */
@@ -48,9 +52,7 @@ describe.each(wires)('bytes over $name', (wire) => {
 
   it.each(['\n', '\r\n'] as const)('F6: every byte may be a chunk of its own (line end %j)', async (lineEnd) => {
     const bytes = bytesOf(wire, answer, lineEnd)
-    expect(await textOf(wire, cutAt(bytes, ...Array.from({ length: bytes.length - 1 }, (_, index) => index + 1)))).toBe(
-      said,
-    )
+    expect(await textOf(wire, cutAt(bytes, ...Array.from({ length: bytes.length - 1 }, (_, index) => index + 1)))).toBe(said)
   })
 
   it('F6: a character cut into two deltas is delivered whole', async () => {

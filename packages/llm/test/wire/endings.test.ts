@@ -62,7 +62,9 @@ describe('a body that stays open after its last event', () => {
       content: [{ text: 'Hello' }],
       usage: { inputTokens: 12, outputTokens: 7 },
     })
-    await (await server.request(0)).closed
+    await (
+      await server.request(0)
+    ).closed
   })
 
   it.each(wires.filter(({ name }) => name !== 'anthropic'))(
@@ -78,7 +80,9 @@ describe('a body that stays open after its last event', () => {
         error: { kind: 'timeout', code: 'idle', phase: 'after-output' },
         usage: { estimated: true },
       })
-      await (await server.request(0)).closed
+      await (
+        await server.request(0)
+      ).closed
     },
   )
 })

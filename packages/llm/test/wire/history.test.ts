@@ -104,9 +104,7 @@ describe('F21: the same request again', () => {
     const [first, second] = server.bodies
     expect(JSON.stringify(second)).toBe(JSON.stringify(first))
     const mark = { type: 'ephemeral' }
-    expect(marksIn(first ?? {})).toEqual(
-      wire.name === 'anthropic' ? { 'messages.2.content.0': mark, 'system.0': mark } : {},
-    )
+    expect(marksIn(first ?? {})).toEqual(wire.name === 'anthropic' ? { 'messages.2.content.0': mark, 'system.0': mark } : {})
   })
 })
 

@@ -41,7 +41,9 @@ describe.each(wires)('leaving a call over $name', (wire) => {
       usage: { estimated: true, outputTokens: 3 },
     })
     expect(await result).not.toHaveProperty('error')
-    await (await server.request(0)).closed
+    await (
+      await server.request(0)
+    ).closed
     expect(clock.pendingTimers).toBe(0)
   })
 
@@ -66,7 +68,9 @@ describe.each(wires)('leaving a call over $name', (wire) => {
         },
       ],
     })
-    await (await server.request(0)).closed
+    await (
+      await server.request(0)
+    ).closed
   })
 
   it('F15: a reader that breaks after three deltas', async () => {
@@ -83,7 +87,9 @@ describe.each(wires)('leaving a call over $name', (wire) => {
       abortReason: 'consumer-left',
       content: [{ type: 'text', text: expect.stringMatching(/^abcd?$/) as string }],
     })
-    await (await server.request(0)).closed
+    await (
+      await server.request(0)
+    ).closed
     expect(clock.pendingTimers).toBe(0)
   })
 })

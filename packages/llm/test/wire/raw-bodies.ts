@@ -92,8 +92,7 @@ function chatDialect(): Dialect {
   const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o' }
   const delta = (fields: object, finishReason: string | null = null): string =>
     frame({ ...head, choices: [{ index: 0, delta: fields, finish_reason: finishReason }] })
-  const argumentsDelta = (value: string): string =>
-    delta({ tool_calls: [{ index: calls, function: { arguments: value } }] })
+  const argumentsDelta = (value: string): string => delta({ tool_calls: [{ index: calls, function: { arguments: value } }] })
   const reasons = { stop: 'stop', calls: 'tool_calls', length: 'length' } as const
   return {
     opening: [delta({ role: 'assistant', content: '' })],
@@ -149,9 +148,7 @@ function responsesDialect(): Dialect {
         }
         case 'reasoning': {
           const summary = { ...at, summary_index: 0 }
-          const deltas = piece.deltas.map((delta) =>
-            event('response.reasoning_summary_text.delta', { ...summary, delta }),
-          )
+          const deltas = piece.deltas.map((delta) => event('response.reasoning_summary_text.delta', { ...summary, delta }))
           const added = event('response.reasoning_summary_part.added', { ...summary, part: { type: 'summary_text' } })
           return item({ type: 'reasoning', id, summary: [] }, [added, ...deltas], piece.half)
         }

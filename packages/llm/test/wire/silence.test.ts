@@ -57,7 +57,9 @@ describe.each(wires)('silence over $name', (wire) => {
       error: { kind: 'timeout', code: 'idle', phase: 'after-output', retryable: true },
       usage: { estimated: true, outputTokens: 2 },
     })
-    await (await server.request(0)).closed
+    await (
+      await server.request(0)
+    ).closed
     expect(call.clock.pendingTimers).toBe(0)
   })
 })

@@ -25,8 +25,7 @@ async function askTwoDeltasThen(wire: WireName, ...steps: readonly RawStep[]): P
   return messageOf(events)
 }
 
-const anthropicError = (type: string, message: string): string =>
-  frame({ type: 'error', error: { type, message } }, 'error')
+const anthropicError = (type: string, message: string): string => frame({ type: 'error', error: { type, message } }, 'error')
 
 const textKept = { stopReason: 'error', content: [{ type: 'text', text: 'Hello there' }] }
 
@@ -99,13 +98,7 @@ const rows: readonly Row[] = [
   ['words alone', 'openai-compatible', chatError({ message: overflow }), 'context-overflow', false],
   ['a failed response', 'openai responses', responseFailed('server_error'), 'server-error', true],
   ['a failed response, rate', 'openai responses', responseFailed('rate_limit_exceeded'), 'rate-limit', true],
-  [
-    'a failed response, context',
-    'openai responses',
-    responseFailed('context_length_exceeded'),
-    'context-overflow',
-    false,
-  ],
+  ['a failed response, context', 'openai responses', responseFailed('context_length_exceeded'), 'context-overflow', false],
   [
     'an error event',
     'openai responses',

@@ -36,12 +36,9 @@ interface ChatBody {
 }
 
 const chatResults = (body: JSONObject): unknown =>
-  (body as unknown as ChatBody).messages
-    .filter(({ role }) => role === 'tool')
-    .map((message) => [message.tool_call_id, message.content])
+  (body as unknown as ChatBody).messages.filter(({ role }) => role === 'tool').map((message) => [message.tool_call_id, message.content])
 
-const openai = ({ url, fetch }: WireOptions): ReturnType<typeof createOpenAI> =>
-  createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })
+const openai = ({ url, fetch }: WireOptions): ReturnType<typeof createOpenAI> => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })
 
 const compatible = ({ url, fetch }: WireOptions): LanguageModelV4 =>
   createOpenAICompatible({ name: 'compatible', baseURL: `${url}/v1`, apiKey, includeUsage: true, fetch })('some-model')
@@ -101,9 +98,7 @@ export const wires: readonly Wire[] = [
     toolResults: (body) =>
       (body['contents'] as { parts: { functionResponse?: { id?: string; response: { content: unknown } } }[] }[])
         .flatMap(({ parts }) => parts)
-        .flatMap(({ functionResponse }) =>
-          functionResponse ? [[functionResponse.id, functionResponse.response.content]] : [],
-        ),
+        .flatMap(({ functionResponse }) => (functionResponse ? [[functionResponse.id, functionResponse.response.content]] : [])),
   },
 ]
 

@@ -41,9 +41,13 @@ const rows: readonly Row[] = [
   // A completed response has no finish reason, so there is no raw reason to keep.
   ['a refusal', 'openai responses', undefined, [refusalDelta, completed], ' I cannot.'],
   ['refusal', 'anthropic', 'refusal', anthropicEnd('refusal'), ''],
-  ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'].map(
-    (reason): Row => [reason, 'google', reason, [candidate(reason)], ''],
-  ),
+  ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'].map((reason): Row => [
+    reason,
+    'google',
+    reason,
+    [candidate(reason)],
+    '',
+  ]),
 ]
 
 describe('F17: an answer that the provider withholds', () => {

@@ -21,7 +21,8 @@ export type Auth = AuthConfig | AuthVerifier | 'none'
 /** Returns all faults of an authentication at the start of a server. A reload may remove the last token, to refuse every caller. */
 export function startAuthFaults(auth: Auth | undefined): readonly string[] {
   const isEmpty = typeof auth === 'object' && auth.tokens?.length === 0 && !auth.jwt
-  const empty = 'auth.tokens is empty, so every request would be refused: add a line of `bowline-server token create` or createToken, or set auth.jwt'
+  const empty =
+    'auth.tokens is empty, so every request would be refused: add a line of `bowline-server token create` or createToken, or set auth.jwt'
   return isEmpty ? [empty] : authFaults(auth)
 }
 

@@ -65,7 +65,9 @@ function verifierOf(auth: Auth, clock: Clock): AuthVerifier {
 function guardVerifier(verifier: AuthVerifier, clock: Clock): AuthVerifier {
   return async (request) => {
     const late = Promise.withResolvers<never>()
-    const cancel = clock.setTimer(clock.now() + verifierTimeoutMs, () => late.reject(new Error('The verifier took too long.')), { hold: true })
+    const cancel = clock.setTimer(clock.now() + verifierTimeoutMs, () => late.reject(new Error('The verifier took too long.')), {
+      hold: true,
+    })
     try {
       const principal = await Promise.race([verifier(request), late.promise])
       // A tenant with other characters could name sessions of another tenant.

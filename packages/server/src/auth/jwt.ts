@@ -72,11 +72,15 @@ export function jwtFaults(config: JwtConfig): readonly string[] {
   return [
     ...((jwksUrl === undefined) === (secret === undefined) ? ['auth.jwt must have either jwksUrl or secret'] : []),
     ...(jwksUrl !== undefined && !isSafeUrl(jwksUrl) ? ['auth.jwt.jwksUrl must be an https address, or http on this machine'] : []),
-    ...(secret !== undefined && new TextEncoder().encode(secret).length < minSecretBytes ? [`auth.jwt.secret must have at least ${minSecretBytes} bytes`] : []),
+    ...(secret !== undefined && new TextEncoder().encode(secret).length < minSecretBytes
+      ? [`auth.jwt.secret must have at least ${minSecretBytes} bytes`]
+      : []),
     ...(['issuer', 'audience'] as const).filter((name) => !config[name]).map((name) => `auth.jwt.${name} is required`),
     ...(config.algorithms?.length === 0 ? ['auth.jwt.algorithms must not be empty'] : []),
     ...algorithms
-      .map((name, place) => (allowed.includes(name) ? '' : `auth.jwt.algorithms[${place}] ${JSON.stringify(name)} must be one of ${allowed.join(', ')}`))
+      .map((name, place) =>
+        allowed.includes(name) ? '' : `auth.jwt.algorithms[${place}] ${JSON.stringify(name)} must be one of ${allowed.join(', ')}`,
+      )
       .filter((fault) => fault !== ''),
   ]
 }

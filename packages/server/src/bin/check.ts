@@ -42,7 +42,13 @@ async function describeDatabase(store: StoreChoice): Promise<readonly Row[]> {
   if (store.kind !== 'postgres') return []
   const { postgresStore } = await import('@bowline/sessions/postgres')
   const warnings: string[] = []
-  const database = postgresStore({ connectionString: store.connectionString, migrate: false, listen: false, poolSize: 1, onWarning: (message) => warnings.push(message) })
+  const database = postgresStore({
+    connectionString: store.connectionString,
+    migrate: false,
+    listen: false,
+    poolSize: 1,
+    onWarning: (message) => warnings.push(message),
+  })
   await database.open({ namespace: 'default', owner: 'check', clock: systemClock })
   try {
     const { processes, waiting, oldestWaitMs, warnings: found } = await database.check()

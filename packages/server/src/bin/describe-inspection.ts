@@ -24,7 +24,9 @@ function endedRun({ runId, status, outcome, endedAt, error }: RunInfo): string {
 function describeOpen({ runs, inbox, deadlines, schedules }: OpenWork): readonly string[] {
   return [
     ...runs.flatMap(describeRun),
-    ...inbox.map(({ id, kind, at, runId }) => `inbox ${id} (${kind}) since ${timeOf(at)}${runId === undefined ? '' : `, for run ${runId}`}`),
+    ...inbox.map(
+      ({ id, kind, at, runId }) => `inbox ${id} (${kind}) since ${timeOf(at)}${runId === undefined ? '' : `, for run ${runId}`}`,
+    ),
     ...deadlines.map(({ runId, dueAt }) => `deadline of run ${runId} at ${timeOf(dueAt)}`),
     ...schedules.map((schedule) => `schedule ${schedule.id} ${describeSchedule(schedule)}`),
   ]

@@ -32,17 +32,39 @@ export async function diagnose(store: SessionStore, now: number): Promise<Diagno
   ])
   const runs = await firstRuns(store, open)
   const lost = runs.filter(({ status, leaseUntil = now }) => status === 'running' && leaseUntil < now - lateMs)
-  const waiting = runs.filter(({ status, createdAt, notBefore = 0 }) => status === 'queued' && createdAt < now - waitsLongMs && notBefore < now - lateMs)
+  const waiting = runs.filter(
+    ({ status, createdAt, notBefore = 0 }) => status === 'queued' && createdAt < now - waitsLongMs && notBefore < now - lateMs,
+  )
   const overdue = due.timers.filter(({ dueAt }) => dueAt !== null && dueAt < now - lateMs)
   const unmarked = due.expired.filter((key) => expired.some((session) => session.key === key && (session.expiredAt ?? now) < now - lateMs))
   const found: readonly (Problem | undefined)[] = [
-    problem('lost-runs', lost.map(nameOfRun), 'held by a process that is gone or cannot reach the store. Start a server with the agents: it takes over.'),
-    problem('waiting-runs', waiting.map(nameOfRun), 'waiting for more than ten minutes. Start a server with the agents, or find out what keeps it busy.'),
-    problem('overdue-timers', overdue.map(({ session, kind }) => `${kind} of ${session}`), 'overdue. Start a server: it fires what is due.'),
+    problem(
+      'lost-runs',
+      lost.map(nameOfRun),
+      'held by a process that is gone or cannot reach the store. Start a server with the agents: it takes over.',
+    ),
+    problem(
+      'waiting-runs',
+      waiting.map(nameOfRun),
+      'waiting for more than ten minutes. Start a server with the agents, or find out what keeps it busy.',
+    ),
+    problem(
+      'overdue-timers',
+      overdue.map(({ session, kind }) => `${kind} of ${session}`),
+      'overdue. Start a server: it fires what is due.',
+    ),
     problem('overdue-ends', unmarked, 'expired, but not yet marked. Start a server: it marks expired sessions.'),
     problem('unread-inboxes', due.unread, 'inputs that no run takes. Start a server: it creates runs for inputs.'),
-    problem('needs-recovery', recovery.map(({ key }) => key), 'waiting for a decision about a call or a changed agent. Look with bowline-server log, and decide with resolveTool or recover.'),
-    problem('failed-webhooks', notices.map(({ id, error }) => `${id} (${error ?? 'no reason'})`), 'failed for good. Fix the receiver, and resend with resendNotice or the resend route.'),
+    problem(
+      'needs-recovery',
+      recovery.map(({ key }) => key),
+      'waiting for a decision about a call or a changed agent. Look with bowline-server log, and decide with resolveTool or recover.',
+    ),
+    problem(
+      'failed-webhooks',
+      notices.map(({ id, error }) => `${id} (${error ?? 'no reason'})`),
+      'failed for good. Fix the receiver, and resend with resendNotice or the resend route.',
+    ),
   ]
   return { counts, problems: found.filter((each) => each !== undefined) }
 }

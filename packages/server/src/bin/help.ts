@@ -20,7 +20,9 @@ export function overview(commands: readonly Command[]): string {
 
 /** Returns the output of `bowline-server <command> --help`. */
 export function helpOf(command: Command): string {
-  const own = Object.entries(command.flags).map(([name, { placeholder, about }]) => [flagAndValue(`--${name}`, placeholder), about] as const)
+  const own = Object.entries(command.flags).map(
+    ([name, { placeholder, about }]) => [flagAndValue(`--${name}`, placeholder), about] as const,
+  )
   return [
     `${command.about}.`,
     '',
@@ -36,7 +38,14 @@ function settingsHelp(): readonly string[] {
     return { group, row: [flagAndValue(flagOf(key), placeholder), `${about}${defaultOf(value)}`] as const }
   })
   const width = Math.max(...rows.map(({ row }) => row[0].length))
-  const section = (group: string) => ['', group, ...columns(rows.filter((each) => each.group === group).map(({ row }) => row), width)]
+  const section = (group: string) => [
+    '',
+    group,
+    ...columns(
+      rows.filter((each) => each.group === group).map(({ row }) => row),
+      width,
+    ),
+  ]
   return [
     ...groups.flatMap(section),
     '',
@@ -62,6 +71,8 @@ export function textOf(value: unknown): string {
 
 /** Formats rows with aligned columns. */
 export function columns(rows: readonly (readonly string[])[], firstWidth = 0): readonly string[] {
-  const widths = (rows[0] ?? []).map((_cell, index) => Math.max(index === 0 ? firstWidth : 0, ...rows.map((row) => row[index]?.length ?? 0)))
+  const widths = (rows[0] ?? []).map((_cell, index) =>
+    Math.max(index === 0 ? firstWidth : 0, ...rows.map((row) => row[index]?.length ?? 0)),
+  )
   return rows.map((row) => `  ${row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ')}`.trimEnd())
 }

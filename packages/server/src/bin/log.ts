@@ -26,6 +26,9 @@ async function refuse(store: SessionStore, key: string, name: string): Promise<n
   const keys = (await store.listSessions({ limit: 1000 })).items.map((session) => session.key)
   const alike = keys.filter((each) => each.endsWith(`:${key}`))
   const shown = (alike.length > 0 ? alike : keys).slice(0, 5)
-  const others = shown.length === 0 ? 'it has none' : `${alike.length > 0 ? 'did you mean' : 'the newest are'} ${shown.join(', ')}${alike.length > 0 ? '?' : ''}`
+  const others =
+    shown.length === 0
+      ? 'it has none'
+      : `${alike.length > 0 ? 'did you mean' : 'the newest are'} ${shown.join(', ')}${alike.length > 0 ? '?' : ''}`
   throw new ConfigError([{ path: key, message: `there is no such session in ${name}; ${others}` }])
 }

@@ -17,7 +17,9 @@ export async function openedStore(choice: StoreChoice, owner: string, warn: (mes
 function faultOf(choice: StoreChoice): string | undefined {
   if (choice.kind === 'memory') return 'a memory: store ends with its process; name the store of the server with --store'
   const path = choice.kind === 'sqlite' ? choice.file : choice.kind === 'file' ? choice.folder : undefined
-  return path === undefined || existsSync(path) ? undefined : `there is no store ${nameStore(choice)}; name the store of the server with --store`
+  return path === undefined || existsSync(path)
+    ? undefined
+    : `there is no store ${nameStore(choice)}; name the store of the server with --store`
 }
 
 /**

@@ -14,7 +14,13 @@ export async function readConfig<Key extends Requirable>(
   const { argv, environment, folder } = call
   const flags = readFlags(argv, configFlag, { base: folder })
   await tellOfMisspelled(call)
-  return resolveConfig({ flags: { ...flags, faults: [...flags.positionals.map(surplusFault), ...flags.faults] }, environment, folder, required, version })
+  return resolveConfig({
+    flags: { ...flags, faults: [...flags.positionals.map(surplusFault), ...flags.faults] },
+    environment,
+    folder,
+    required,
+    version,
+  })
 }
 
 /** Same as `readConfig`, for a command with its own flags and one argument. `what` is the name of the argument. */

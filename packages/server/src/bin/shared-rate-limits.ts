@@ -20,8 +20,12 @@ const timeoutMs = 10_000
 export async function sharedRateLimits(connectionString: string): Promise<SharedRateLimits> {
   const { Pool } = await loadPg()
   const pool = new Pool({
-    ...{ connectionString, max: poolSize, application_name: 'bowline-limits', keepAlive: true },
-    ...{ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs },
+    connectionString,
+    max: poolSize,
+    application_name: 'bowline-limits',
+    keepAlive: true,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
   })
   return {
     rateLimiter: postgresRateLimiter({ pool }),
@@ -29,7 +33,10 @@ export async function sharedRateLimits(connectionString: string): Promise<Shared
       try {
         await makeRateLimitTable({ pool })
       } catch (error) {
-        throw new Error('the table of the rate limits could not be made: run bowline-server migrate as a user of Postgres who may create tables', { cause: error })
+        throw new Error(
+          'the table of the rate limits could not be made: run bowline-server migrate as a user of Postgres who may create tables',
+          { cause: error },
+        )
       }
     },
     close: () => pool.end(),

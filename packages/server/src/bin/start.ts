@@ -43,12 +43,16 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Flush
   const { agents, requests } = recordedAgents(loaded, store, config)
   const metrics = prometheusMetrics()
   const runtime = runtimeOf(agents, config, { logger, metrics, store, ...(requests && { requests }) })
-  const bridge = config.bridge && (await createAgentsBridge(config.bridge, runtime, { logger, ...(config.redact && { redact: config.redact }) }))
+  const bridge =
+    config.bridge && (await createAgentsBridge(config.bridge, runtime, { logger, ...(config.redact && { redact: config.redact }) }))
   const served = bridge ? { bridge, runtime: stoppedAfter(bridge, runtime) } : { runtime }
   const limits = await limitsOf(config)
   const counted = limits && { rateLimiter: limits.rateLimiter }
   const recorded = requests && { requests }
-  const server = countedBy(limits, createNodeServer({ ...serverOptions(config), ...served, ...counted, ...recorded, auth: config.auth, logger, metrics }))
+  const server = countedBy(
+    limits,
+    createNodeServer({ ...serverOptions(config), ...served, ...counted, ...recorded, auth: config.auth, logger, metrics }),
+  )
   await runtime.start()
   try {
     await limits?.makeTable()

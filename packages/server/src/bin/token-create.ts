@@ -23,17 +23,31 @@ export async function createTokenLine(call: CommandCall): Promise<Outcome> {
 type Given = Readonly<Partial<Record<keyof typeof tokenFlags, string>>>
 
 function checked({ tenant, scopes: list, expires, id }: Given, now: number): Parameters<typeof createToken>[0] {
-  const wanted = (list ?? '').split(',').map((scope) => scope.trim()).filter((scope) => scope !== '')
+  const wanted = (list ?? '')
+    .split(',')
+    .map((scope) => scope.trim())
+    .filter((scope) => scope !== '')
   const lifeMs = expires === undefined ? undefined : durationOf(expires)
   const faults: Fault[] = [
-    ...(isTenant(tenant) ? [] : [{ path: '--tenant', message: `${tenant === undefined ? 'is required' : 'may have only'}: letters, digits and _ . @ -, at most 64` }]),
+    ...(isTenant(tenant)
+      ? []
+      : [
+          {
+            path: '--tenant',
+            message: `${tenant === undefined ? 'is required' : 'may have only'}: letters, digits and _ . @ -, at most 64`,
+          },
+        ]),
     ...(wanted.length > 0 ? [] : [{ path: '--scopes', message: `is required: some of ${scopes.join(', ')}` }]),
-    ...wanted.filter((scope) => !isScope(scope)).map((scope) => ({
-      path: '--scopes',
-      message: `there is no scope ${scope}${suggestion(scope, scopes)}`,
-    })),
+    ...wanted
+      .filter((scope) => !isScope(scope))
+      .map((scope) => ({
+        path: '--scopes',
+        message: `there is no scope ${scope}${suggestion(scope, scopes)}`,
+      })),
     ...(lifeMs === null ? [{ path: '--expires', message: 'must be like 30m, 12h, 90d or 4w' }] : []),
-    ...(id === undefined || /^[A-Za-z0-9-]{1,64}$/.test(id) ? [] : [{ path: '--id', message: 'takes letters, digits and hyphens, at most 64' }]),
+    ...(id === undefined || /^[A-Za-z0-9-]{1,64}$/.test(id)
+      ? []
+      : [{ path: '--id', message: 'takes letters, digits and hyphens, at most 64' }]),
   ]
   if (faults.length > 0 || tenant === undefined) throw new ConfigError(faults)
   return {

@@ -63,6 +63,10 @@ async function standOf(session: Session, run: RunInfo, info: SessionInfo): Promi
   return segment && !segment.isOver ? segment.start : info.cursor
 }
 
-function isOf<Type extends 'turn-start' | 'turn-end'>(event: LoggedEvent, { runId }: RunInfo, type: Type): event is Extract<LoggedEvent, { type: Type }> {
+function isOf<Type extends 'turn-start' | 'turn-end'>(
+  event: LoggedEvent,
+  { runId }: RunInfo,
+  type: Type,
+): event is Extract<LoggedEvent, { type: Type }> {
   return event.type === type && event.runId === runId
 }

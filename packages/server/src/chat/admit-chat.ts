@@ -74,7 +74,11 @@ async function admitInput(
 }
 
 /** Sends the input. It waits for the end of a run that is being stopped, or whose turn has ended. Refused if another run is open. */
-async function sendBehindStop(session: Session, input: UserMessageInput, options: { readonly id: string; readonly maxQueued: number }): Promise<RunHandle> {
+async function sendBehindStop(
+  session: Session,
+  input: UserMessageInput,
+  options: { readonly id: string; readonly maxQueued: number },
+): Promise<RunHandle> {
   try {
     return await session.send(input, { ...options, onBusy: 'reject' })
   } catch (error) {

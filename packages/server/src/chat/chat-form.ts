@@ -83,7 +83,10 @@ export class ChatForm implements FrameForm {
 
   /** Returns chunks that only this stream has. */
   #closing(cursor: string | undefined, chunks: Chunks): Frames {
-    return this.#withStart(cursor, chunks.map((chunk) => chunkFrame(cursor, chunk)))
+    return this.#withStart(
+      cursor,
+      chunks.map((chunk) => chunkFrame(cursor, chunk)),
+    )
   }
 
   #withStart(cursor: string | undefined, frames: Frames): Frames {

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { JsonObject, UserMessageInput } from '@bowline/client'
-import type { ProblemError } from '../problems.ts';
+import type { ProblemError } from '../problems.ts'
 import { faulty } from '../problems.ts'
 import { validate } from '../http/validate.ts'
 import { sessionIdForm } from '../session-keys.ts'

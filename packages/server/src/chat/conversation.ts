@@ -26,7 +26,11 @@ export async function readConversation(
 ): Promise<ChatHistory> {
   const { turns, next } = await readPathTurns(store, session.key, page)
   const lastSeq = numberOf(info.cursor)
-  const runs = await readRuns(store, session.key, { before: page.before, lastSeq, oldest: next === undefined ? undefined : turns[0]?.runId })
+  const runs = await readRuns(store, session.key, {
+    before: page.before,
+    lastSeq,
+    oldest: next === undefined ? undefined : turns[0]?.runId,
+  })
   const { openRun } = info
   const answers = openRun ? await givenAnswers(store, openRun) : []
   const onPath = new Set(turns.map(({ runId }) => runId))
@@ -99,7 +103,11 @@ interface Known {
 /**
  * Returns the turns of the path together with turns that left no message on it. Each is placed after the turn that came before it.
  */
-function withAbsent(turns: readonly PathTurn[], runs: readonly RunRecord[], { onPath, folds, replaced, openRunId }: Known): readonly PathTurn[] {
+function withAbsent(
+  turns: readonly PathTurn[],
+  runs: readonly RunRecord[],
+  { onPath, folds, replaced, openRunId }: Known,
+): readonly PathTurn[] {
   const behind = new Map<string | undefined, PathTurn[]>()
   let previous: string | undefined
   let isShown = true

@@ -49,7 +49,9 @@ export class MessageChunks {
       case 'tool-call-start':
         return this.#startCall(index, event)
       case 'tool-call-delta':
-        return this.#blocks.has(index) ? [{ type: 'tool-input-delta', toolCallId: event.toolCallId, inputTextDelta: event.delta }] : noChunks
+        return this.#blocks.has(index)
+          ? [{ type: 'tool-input-delta', toolCallId: event.toolCallId, inputTextDelta: event.delta }]
+          : noChunks
       case 'tool-call-end':
         return this.#endCall(index, event.toolCall)
       case 'content-part':
@@ -99,7 +101,10 @@ export class MessageChunks {
     return [...rest, { type: `${kind}-end`, id: this.#idOf(index) }]
   }
 
-  #startCall(index: number, { toolCallId, toolName, providerExecuted }: Pick<ToolCallPart, 'toolCallId' | 'toolName' | 'providerExecuted'>): Chunks {
+  #startCall(
+    index: number,
+    { toolCallId, toolName, providerExecuted }: Pick<ToolCallPart, 'toolCallId' | 'toolName' | 'providerExecuted'>,
+  ): Chunks {
     if (!this.#open(index)) return noChunks
     this.#calls.add(toolCallId)
     this.asksForTools ||= !providerExecuted

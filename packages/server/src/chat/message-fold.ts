@@ -86,7 +86,8 @@ export class MessageFold {
   }
 
   #startText({ type, id }: ChunkOf<'text-start' | 'reasoning-start'>): void {
-    const part = type === 'text-start' ? { type: 'text', text: '', state: 'streaming' } : { type: 'reasoning', id, text: '', state: 'streaming' }
+    const part =
+      type === 'text-start' ? { type: 'text', text: '', state: 'streaming' } : { type: 'reasoning', id, text: '', state: 'streaming' }
     this.#texts.set(id, part)
     this.parts.push(part)
   }

@@ -47,7 +47,10 @@ function sourceChunks({ sourceType, id: sourceId, url, title, mediaType, filenam
   if (sourceType === 'url') return url === undefined ? [] : [{ type: 'source-url', sourceId, url, ...(title !== undefined && { title }) }]
   return [
     {
-      ...{ type: 'source-document', sourceId, mediaType: mediaType ?? 'application/octet-stream', title: title ?? filename ?? sourceId },
+      type: 'source-document',
+      sourceId,
+      mediaType: mediaType ?? 'application/octet-stream',
+      title: title ?? filename ?? sourceId,
       ...(filename !== undefined && { filename }),
     },
   ]

@@ -22,11 +22,18 @@ const pageSize = 100
  * Returns the newest turns of the active path, or those before an entry, until they have at least `limit` messages. No turn is
  * split.
  */
-export async function readPathTurns(store: SessionStore, key: string, { limit, before }: { readonly limit: number; readonly before?: string }): Promise<PathPage> {
+export async function readPathTurns(
+  store: SessionStore,
+  key: string,
+  { limit, before }: { readonly limit: number; readonly before?: string },
+): Promise<PathPage> {
   const entries: MessageEntry[] = []
   let from = before
   do {
-    const { items, next } = await store.readPath(key, { limit: Math.max(limit - entries.length, pageSize), ...(from !== undefined && { before: from }) })
+    const { items, next } = await store.readPath(key, {
+      limit: Math.max(limit - entries.length, pageSize),
+      ...(from !== undefined && { before: from }),
+    })
     entries.push(...items.filter((entry) => entry.type === 'message'))
     const end = entries.findIndex((entry, index) => index >= limit && isBoundary(entries[index - 1], entry))
     if (end >= 0) return { turns: turnsOf(entries.slice(0, end)), next: entries[end - 1]?.id ?? '' }

@@ -25,7 +25,10 @@ export async function readTurns(log: Log, runs: readonly RunRecord[]): Promise<R
   } catch (error) {
     if (!hasCode(error, 'cursor-expired')) throw error
     const { firstSeq = Infinity } = error as { readonly firstSeq?: number }
-    return readFrom(log, runs.filter((run) => run.firstSeq >= firstSeq))
+    return readFrom(
+      log,
+      runs.filter((run) => run.firstSeq >= firstSeq),
+    )
   }
 }
 

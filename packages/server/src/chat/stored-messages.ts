@@ -10,7 +10,10 @@ import { userParts } from './user-parts.ts'
  * Converts the stored messages of a turn to UI messages. Used if the log has no events of the turn, or more than the path has.
  * Questions, usage and other data that is not a message are missing.
  */
-export function storedMessages({ runId, messages }: PathTurn, { sessionId, redaction }: { readonly sessionId: string; readonly redaction: Redaction }): readonly UiMessage[] {
+export function storedMessages(
+  { runId, messages }: PathTurn,
+  { sessionId, redaction }: { readonly sessionId: string; readonly redaction: Redaction },
+): readonly UiMessage[] {
   const [first, ...others] = messages
   const rest = first?.role === 'user' ? others : messages
   const asked: readonly UiMessage[] = first?.role === 'user' ? [{ id: first.id, role: 'user', parts: userParts(first) }] : []
@@ -28,7 +31,12 @@ function eventsOf(message: StoredMessage): readonly object[] {
   const { id: messageId } = message
   switch (message.role) {
     case 'assistant':
-      return [{ type: 'step-start' }, { type: 'message-start', messageId }, { type: 'message-end', messageId, message }, { type: 'step-end' }]
+      return [
+        { type: 'step-start' },
+        { type: 'message-start', messageId },
+        { type: 'message-end', messageId, message },
+        { type: 'step-end' },
+      ]
     case 'tool-result':
       return [{ type: 'tool-execution-end', toolCallId: message.toolCallId, message }]
     case 'user':

@@ -35,7 +35,14 @@ export interface TurnName {
 /** Converts the events of a turn to the chunks of one AI SDK message. */
 export class TurnChunks {
   readonly #name: TurnName
-  readonly #state: TurnState = { isUnread: false, inputEntry: undefined, message: undefined, earlier: new Set(), calls: new Set(), decisions: new Map() }
+  readonly #state: TurnState = {
+    isUnread: false,
+    inputEntry: undefined,
+    message: undefined,
+    earlier: new Set(),
+    calls: new Set(),
+    decisions: new Map(),
+  }
 
   constructor(name: TurnName) {
     this.#name = name
@@ -98,7 +105,7 @@ const table: Table = {
   'tool-execution-delta': (_turn, { toolCallId, delta, replace }) => [
     { type: 'data-tool-progress', transient: true, data: { toolCallId, delta, ...(replace && { replace }) } },
   ],
-  'tool-execution-end': (turn, event) => 
+  'tool-execution-end': (turn, event) =>
     turn.calls.has(event.toolCallId) ? outcomeChunks(event, turn.decisions.get(event.toolCallId) === 'deny') : noChunks,
   'awaiting-tools': awaitTools,
   'approval-requested': (turn, event) => {
@@ -140,7 +147,8 @@ const table: Table = {
   },
   'save-point': nothing,
   settled: nothing,
-  error: (_turn, { source, runId, agent, message }) => (source === 'definition' && agent ? [heldRunChunk({ runId, agent, message })] : noChunks),
+  error: (_turn, { source, runId, agent, message }) =>
+    source === 'definition' && agent ? [heldRunChunk({ runId, agent, message })] : noChunks,
 }
 
 /**
@@ -177,4 +185,3 @@ function endTurn(turn: TurnState, event: EventOf<'turn-end'>): Chunks {
   if (turn.isUnread && status !== 'completed') chunks.push({ type: 'data-withdrawn', data: { runId } })
   return chunks
 }
-

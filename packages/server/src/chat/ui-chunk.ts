@@ -27,7 +27,13 @@ export type UiChunk =
   | { readonly type: 'tool-approval-request'; readonly approvalId: string; readonly toolCallId: string; readonly reason?: string }
   | { readonly type: 'tool-approval-response'; readonly approvalId: string; readonly approved: boolean; readonly reason?: string }
   | { readonly type: 'source-url'; readonly sourceId: string; readonly url: string; readonly title?: string }
-  | { readonly type: 'source-document'; readonly sourceId: string; readonly mediaType: string; readonly title: string; readonly filename?: string }
+  | {
+      readonly type: 'source-document'
+      readonly sourceId: string
+      readonly mediaType: string
+      readonly title: string
+      readonly filename?: string
+    }
   | { readonly type: 'file' | 'reasoning-file'; readonly mediaType: string; readonly url: string }
   | { readonly type: 'custom'; readonly kind: `${string}.${string}` }
   /** A data chunk replaces an earlier one of the same type and id. A transient one is not part of the message. */

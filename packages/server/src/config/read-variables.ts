@@ -29,7 +29,11 @@ export function misspelledVariables(environment: Environment): readonly { readon
   const known = [...settingKeys.map(variableOf), configVariable]
   return Object.keys(environment).flatMap((name) => {
     if (!name.startsWith(prefix) || known.includes(name)) return []
-    const meant = closest(name.slice(prefix.length), known.map((each) => each.slice(prefix.length)), charactersPerMistake)
+    const meant = closest(
+      name.slice(prefix.length),
+      known.map((each) => each.slice(prefix.length)),
+      charactersPerMistake,
+    )
     return meant === undefined ? [] : [{ name, meant: prefix + meant }]
   })
 }

@@ -54,9 +54,7 @@ export async function resolveConfig<Key extends Requirable>(sources: Sources<Key
   const reading = await collecting(early, async () => {
     return readConfigFile(findConfigFile(folder, named, fileOrigin), version)
   })
-  const winners = new Map<SettingKey, Given>(
-    [...reading.given, ...variables.given, ...flags.given].map((given) => [given.key, given]),
-  )
+  const winners = new Map<SettingKey, Given>([...reading.given, ...variables.given, ...flags.given].map((given) => [given.key, given]))
   const config = resolvedConfig(winners, reading, folder)
   const faults = [...early, ...reading.faults, ...togetherFaults(config)]
   const isSaid = (key: string): boolean => reading.mentions.includes(key) || faults.some(({ path }) => path === key || path === `--${key}`)

@@ -15,7 +15,16 @@ export interface Setting<Value = unknown, Default extends Value | undefined = Va
   readonly read: (text: string) => unknown
 }
 
-export const groups = ['What is served', 'Where', 'Who may call', 'Limits of a request', 'Limits of a caller', 'Streams', 'Recorded requests', 'Log'] as const
+export const groups = [
+  'What is served',
+  'Where',
+  'Who may call',
+  'Limits of a request',
+  'Limits of a caller',
+  'Streams',
+  'Recorded requests',
+  'Log',
+] as const
 
 export type Group = (typeof groups)[number]
 
@@ -59,7 +68,11 @@ export function text<Default extends string | undefined>(
   return { ...about, placeholder, schema, read: (given) => given }
 }
 
-export function oneOf<const Value extends string>(values: readonly Value[], about: About<Value>, placeholder: string): Setting<Value, Value> {
+export function oneOf<const Value extends string>(
+  values: readonly Value[],
+  about: About<Value>,
+  placeholder: string,
+): Setting<Value, Value> {
   return { ...about, placeholder, schema: z.enum(values, `must be one of ${values.join(', ')}`), read: (given) => given }
 }
 
@@ -74,7 +87,9 @@ export function list(
     ...about,
     placeholder: `${placeholder},…`,
     repeats: true,
-    schema: z.array(z.string(fault).min(1, fault), fault).superRefine((items, context) => faults(items).forEach((each) => context.addIssue(each))),
+    schema: z
+      .array(z.string(fault).min(1, fault), fault)
+      .superRefine((items, context) => faults(items).forEach((each) => context.addIssue(each))),
     read: (given) => given.split(',').map((item) => item.trim()),
   }
 }

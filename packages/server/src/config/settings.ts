@@ -65,7 +65,9 @@ export const settings = {
   ...recordSettings(),
   'log.level': oneOf(logLevels, { group: 'Log', about: `One of ${logLevels.join(', ')}`, default: 'info' }, 'LEVEL'),
   'log.content': toggle({ group: 'Log', about: 'Messages may be logged too', default: false }),
-} as const satisfies Readonly<Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth' | 'bridge' | 'redact' | 'notify' | 'webhooks'>> | 'auth', Setting>>
+} as const satisfies Readonly<
+  Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth' | 'bridge' | 'redact' | 'notify' | 'webhooks'>> | 'auth', Setting>
+>
 
 export type SettingKey = keyof typeof settings
 

@@ -26,7 +26,11 @@ export function parseStore(text: string, base: string): StoreChoice | InvalidSto
       return rest === '' ? invalid('must name a folder: file:<folder>') : { kind: 'file', folder: resolve(base, rest) }
     case 'postgres':
     case 'postgresql':
-      return namesServer(text) ? { kind: 'postgres', connectionString: text } : invalid(`must be an address of a Postgres server: ${scheme}://<user>:<password>@<host>:<port>/<database>, or ${scheme}:///<database>?host=<folder of its socket>`)
+      return namesServer(text)
+        ? { kind: 'postgres', connectionString: text }
+        : invalid(
+            `must be an address of a Postgres server: ${scheme}://<user>:<password>@<host>:<port>/<database>, or ${scheme}:///<database>?host=<folder of its socket>`,
+          )
     case 'redis':
     case 'rediss':
       return invalid(`${scheme}: keeps state records only, no sessions; ${known}`)

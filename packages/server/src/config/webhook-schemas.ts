@@ -30,5 +30,9 @@ const notify = z.unknown().superRefine((value, context) => {
 /** Webhook settings that only a file can have. */
 export const webhookSchemas = {
   notify: optional(notify),
-  webhooks: optional(sameAs<NonNullable<ServerConfig['webhooks']>>()(z.strictObject({ http: optional(z.boolean()), allow: optional(z.array(z.string())), ca: optional(z.array(z.string())) }))),
+  webhooks: optional(
+    sameAs<NonNullable<ServerConfig['webhooks']>>()(
+      z.strictObject({ http: optional(z.boolean()), allow: optional(z.array(z.string())), ca: optional(z.array(z.string())) }),
+    ),
+  ),
 }

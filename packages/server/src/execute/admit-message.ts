@@ -51,7 +51,12 @@ export async function admitMessage(
   const given = { message: request.input, inputId, abortSignal }
   const run = await submitInput(services, principal, place.session, given, (input) => place.session.send(input, sendOptions))
   const behind = runAheadOf(run, place)
-  return { sessionId, run, ...(behind && { behind }), ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
+  return {
+    sessionId,
+    run,
+    ...(behind && { behind }),
+    ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }),
+  }
 }
 
 /** Session that gets the input. */

@@ -11,10 +11,7 @@ export interface AdmittedResults {
 }
 
 /** Stores tool results, all or none. Calls whose outcome is unknown are decided by `resolve`, which needs more rights. */
-export async function admitResults(
-  { session }: OwnedSession,
-  results: readonly ToolResultInput[],
-): Promise<AdmittedResults> {
+export async function admitResults({ session }: OwnedSession, results: readonly ToolResultInput[]): Promise<AdmittedResults> {
   for (const result of results) if ('output' in result) checkOutput(result.output)
   const refused = results.filter((result) => 'unknown' in result).map((result) => ({ id: result.toolCallId, code: 'unknown-tool-call' }))
   if (refused.length > 0) {

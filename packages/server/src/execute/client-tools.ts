@@ -15,11 +15,7 @@ export function withInputSchema(tool: DeclaredTool): ToolDeclaration {
 }
 
 /** Returns the tools that the client declares in addition to those of the agent. A remote tool of the agent stays the agent's. */
-export function broughtTools(
-  agent: Agent,
-  given: readonly ToolDeclaration[],
-  clientTools: ClientTools,
-): readonly ToolDeclaration[] {
+export function broughtTools(agent: Agent, given: readonly ToolDeclaration[], clientTools: ClientTools): readonly ToolDeclaration[] {
   if (given.length === 0) return []
   if (clientTools === 'none') throw notAllowed('The agent takes no tools from a client.')
   const declared = new Set(agent.tools.filter((tool) => !tool.execute && !tool.subagent).map((tool) => tool.name))

@@ -9,7 +9,11 @@ import { broughtTools, checkSchemas, withInputSchema } from './client-tools.ts'
 import { contentOf } from './user-message.ts'
 
 /** Returns the settings of a new session that the agent accepts from a client. */
-export async function newSession(services: Services, agent: Agent, { messages = [], tools = [], metadata }: SessionContext): Promise<SessionOptions> {
+export async function newSession(
+  services: Services,
+  agent: Agent,
+  { messages = [], tools = [], metadata }: SessionContext,
+): Promise<SessionOptions> {
   const { name = '' } = agent
   const { clientTools = 'declared', clientHistory = false } = services.agents[name] ?? {}
   if (messages.length > 0 && !clientHistory) {

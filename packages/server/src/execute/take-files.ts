@@ -49,12 +49,7 @@ export function hasAddresses({ content }: UserMessageInput): boolean {
   return typeof content !== 'string' && content.some(isAddress)
 }
 
-async function fetchFile(
-  download: FileDownload,
-  address: string,
-  bytesLeft: number,
-  abortSignal: AbortSignal,
-): Promise<FetchedFile> {
+async function fetchFile(download: FileDownload, address: string, bytesLeft: number, abortSignal: AbortSignal): Promise<FetchedFile> {
   if (!URL.canParse(address)) throw new ProblemError('url-not-allowed', 'The address of a file is not a URL.')
   const file = await download(new URL(address), abortSignal, bytesLeft).catch((cause: unknown) => {
     throw cause instanceof ProblemError ? cause : new ProblemError('invalid-input', 'A file could not be fetched.', { cause })

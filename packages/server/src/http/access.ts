@@ -25,7 +25,9 @@ function originDetail(origin: string): string {
 }
 
 function hostRefusal({ host }: Caller, { loopbackOnly }: AccessRules): string {
-  const advice = loopbackOnly ? "With auth: 'none' the name must be localhost, 127.0.0.1 or [::1]; for another, configure auth and list it in hosts." : 'Add the name to hosts.'
+  const advice = loopbackOnly
+    ? "With auth: 'none' the name must be localhost, 127.0.0.1 or [::1]; for another, configure auth and list it in hosts."
+    : 'Add the name to hosts.'
   return `The Host header names another server: ${JSON.stringify(cut(host))}. ${advice}`
 }
 

@@ -82,7 +82,17 @@ function corsFor({ origins, credentials = false }: CorsOptions): MiddlewareHandl
     credentials,
     allowMethods: ['GET', 'HEAD', 'POST', 'DELETE'],
     allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-none-match', 'last-event-id', 'x-request-id'],
-    exposeHeaders: ['etag', 'ratelimit', 'ratelimit-policy', 'retry-after', 'x-behind-run-id', 'x-behind-status', 'x-request-id', 'x-run-id', 'x-session-id'],
+    exposeHeaders: [
+      'etag',
+      'ratelimit',
+      'ratelimit-policy',
+      'retry-after',
+      'x-behind-run-id',
+      'x-behind-status',
+      'x-request-id',
+      'x-run-id',
+      'x-session-id',
+    ],
     maxAge: maxPreflightAgeSeconds,
   })
   return (context, next) => (context.req.header('origin') === undefined ? next() : handle(context, next))

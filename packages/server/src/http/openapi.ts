@@ -39,12 +39,20 @@ function configOf(route: Route, basePath: string): RouteConfig {
     path: basePath + path,
     summary,
     operationId: `${method} ${path}`,
-    ...(scope && { security: [{ bearer: [] }], description: scope === 'any' ? 'Needs credentials, and no scope.' : `Needs the scope \`${scope}\`.` }),
+    ...(scope && {
+      security: [{ bearer: [] }],
+      description: scope === 'any' ? 'Needs credentials, and no scope.' : `Needs the scope \`${scope}\`.`,
+    }),
     request: {
       ...(names.length > 0 && { params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) }),
       ...(query && { query }),
       ...(headers && {
-        headers: headers.map(({ name, description }) => z.string().optional().openapi({ param: { name, in: 'header' }, description })),
+        headers: headers.map(({ name, description }) =>
+          z
+            .string()
+            .optional()
+            .openapi({ param: { name, in: 'header' }, description }),
+        ),
       }),
       ...(body && { body: { required: true, content: { 'application/json': { schema: body } } } }),
     },

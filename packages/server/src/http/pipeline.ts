@@ -84,7 +84,8 @@ export function refuse(error: unknown, context: Context, redaction: Redaction): 
   record.problem = problem
   const { retryAfterMs } = problem
   const text = jsonForm.test(context.req.header('accept') ?? '') ? undefined : route?.refusalText?.(problem)
-  const body = text === undefined ? encodeJson(problemBody(problem, { path: context.req.path, id: requestId }, redaction)) : redaction.text(text)
+  const body =
+    text === undefined ? encodeJson(problemBody(problem, { path: context.req.path, id: requestId }, redaction)) : redaction.text(text)
   return new Response(body, {
     status: statusOf(problem.code),
     headers: {

@@ -17,7 +17,11 @@ export function validate<T>(
 ): T {
   const result = schema.safeParse(value, { error: unknownKeys })
   if (result.success) return result.data
-  throw faulty(code, result.error.issues.flatMap((issue) => faultsOf(issue, place)), { root })
+  throw faulty(
+    code,
+    result.error.issues.flatMap((issue) => faultsOf(issue, place)),
+    { root },
+  )
 }
 
 /** Returns a sentence for each unknown key, one per line. Only the first keys are compared with the known ones. */
@@ -55,5 +59,7 @@ function nearestAlternative(alternatives: readonly (readonly Issue[])[]): readon
 /** Returns true if the value has a different type. */
 function isOtherKind(issue: Issue): boolean {
   if (issue.path.length > 0) return false
-  return issue.code === 'invalid_type' || (issue.code === 'invalid_union' && issue.errors.every((alternative) => alternative.some(isOtherKind)))
+  return (
+    issue.code === 'invalid_type' || (issue.code === 'invalid_union' && issue.errors.every((alternative) => alternative.some(isOtherKind)))
+  )
 }

@@ -31,8 +31,14 @@ export interface GuardedDownloadOptions {
 const { checkBoolean, checkFunction } = configChecks
 
 const optionChecks: FieldChecks<GuardedDownloadOptions> = {
-  ...{ http: checkBoolean, allow: names, ca: names, resolve: checkFunction, clock: methods('now', 'setTimer') },
-  ...{ maxBytes: whole(1), timeoutMs: whole(1, longestTimerMs), maxRedirects: whole(0) },
+  http: checkBoolean,
+  allow: names,
+  ca: names,
+  resolve: checkFunction,
+  clock: methods('now', 'setTimer'),
+  maxBytes: whole(1),
+  timeoutMs: whole(1, longestTimerMs),
+  maxRedirects: whole(0),
 }
 
 const defaultMaxBytes = 10 * 1024 * 1024
@@ -83,7 +89,10 @@ async function follow(start: URL, fetching: Fetching): Promise<FetchedFile> {
   let url = start
   for (let count = 0; count <= maxRedirects; count++) {
     const response = await guardedRequest(url, { headers, signal }, guard)
-    const { statusCode, headers: { location } } = response
+    const {
+      statusCode,
+      headers: { location },
+    } = response
     if (!redirects.includes(statusCode) || location === undefined) return read(response, maxBytes)
     response.destroy()
     if (!URL.canParse(location, url.href)) throw failed('The address of a file redirects to an invalid URL.')

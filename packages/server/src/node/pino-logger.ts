@@ -22,7 +22,8 @@ export interface FlushedLogger extends Logger {
 const optionChecks: FieldChecks<PinoLoggerOptions> = {
   level: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   to: (path, value) => {
-    const isTarget = (given: unknown): boolean => (typeof given === 'string' && given !== '') || (Number.isSafeInteger(given) && Number(given) >= 0)
+    const isTarget = (given: unknown): boolean =>
+      (typeof given === 'string' && given !== '') || (Number.isSafeInteger(given) && Number(given) >= 0)
     if (value !== undefined) configChecks.checkRequired(path, value, 'a file descriptor or the path of a file', isTarget)
   },
 }

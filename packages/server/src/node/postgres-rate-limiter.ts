@@ -27,7 +27,12 @@ const check = configChecks.record<PostgresRateLimiterOptions>({
   pool: required(methods('query', 'on', 'removeListener')),
   schema: (path, value) => {
     if (value === undefined) return
-    configChecks.checkRequired(path, value, 'a name of 1 to 63 letters a-z, digits and _', (given) => typeof given === 'string' && schemaForm.test(given))
+    configChecks.checkRequired(
+      path,
+      value,
+      'a name of 1 to 63 letters a-z, digits and _',
+      (given) => typeof given === 'string' && schemaForm.test(given),
+    )
   },
 })
 
@@ -40,13 +45,19 @@ export function postgresRateLimiter(options: PostgresRateLimiterOptions): Create
   const { pool, schema = 'bowline' } = options
   listenToErrors(pool)
   const storeClient = clientWithTable(pool, schema)
-  return flexibleRateLimiter((limiter) => new RateLimiterPostgres({ ...limiter, storeClient, storeType: 'client', schemaName: schema, tableName, tableCreated: true }))
+  return flexibleRateLimiter(
+    (limiter) =>
+      new RateLimiterPostgres({ ...limiter, storeClient, storeType: 'client', schemaName: schema, tableName, tableCreated: true }),
+  )
 }
 
 /** Creates the schema and the table if they do not exist. If they do, a user with read and write rights is enough. */
 export async function makeRateLimitTable({ pool, schema = 'bowline' }: PostgresRateLimiterOptions): Promise<void> {
   const table = `"${schema}".${tableName}`
-  const found = await pool.query({ text: 'select to_regnamespace($1) is not null as "hasSchema", to_regclass($2) is not null as "hasTable"', values: [`"${schema}"`, table] })
+  const found = await pool.query({
+    text: 'select to_regnamespace($1) is not null as "hasSchema", to_regclass($2) is not null as "hasTable"',
+    values: [`"${schema}"`, table],
+  })
   const { hasSchema, hasTable } = found.rows[0] as { readonly hasSchema: boolean; readonly hasTable: boolean }
   if (hasTable) return
   const statements = [

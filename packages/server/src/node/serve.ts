@@ -39,8 +39,14 @@ const maxHeaderBytes = 2 ** 31 - 1
 const maxPort = 65_535
 
 const optionChecks: FieldChecks<ServeOptions> = {
-  ...{ host: optionalName, port: whole(0, maxPort), signals: configChecks.checkBoolean, drainMs: whole(0) },
-  ...{ headerBytes: limit, headersTimeoutMs: limit, bodyTimeoutMs: limit, slowReaderMs: limit },
+  host: optionalName,
+  port: whole(0, maxPort),
+  signals: configChecks.checkBoolean,
+  drainMs: whole(0),
+  headerBytes: limit,
+  headersTimeoutMs: limit,
+  bodyTimeoutMs: limit,
+  slowReaderMs: limit,
 }
 
 /** Returns a timeout for Node, where 0 means no limit. */
@@ -57,7 +63,10 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
   configChecks.checkFields('options', options, optionChecks)
   const { host = '127.0.0.1', port = 8787, drainMs } = options
   if (server.loopbackOnly && !isLoopbackHost(host)) {
-    throw new ServerError('invalid-config', `options.host must be a loopback address such as 127.0.0.1, because auth is 'none'; received ${host}. Or configure auth.`)
+    throw new ServerError(
+      'invalid-config',
+      `options.host must be a loopback address such as 127.0.0.1, because auth is 'none'; received ${host}. Or configure auth.`,
+    )
   }
   const own = server.socketLimits
   const { headerBytes = own.headerBytes, bodyTimeoutMs = own.bodyTimeoutMs, slowReaderMs = own.slowReaderMs } = options

@@ -12,7 +12,9 @@ const failed: SpanStatusCode.ERROR = 2
  * Returns runtime options that record each execution of a run as a span, linked to the request of its input. Model calls are within
  * that span. Without an OpenTelemetry SDK there are no spans and almost no cost.
  */
-export function tracedRuns<Options extends { readonly store: SessionStore }>(options: Options): Options & { readonly aroundRun: AroundRun } {
+export function tracedRuns<Options extends { readonly store: SessionStore }>(
+  options: Options,
+): Options & { readonly aroundRun: AroundRun } {
   configChecks.checkRequired('options', options, 'options of a runtime', isFields)
   required(methods('commit'))('store', options.store)
   const origins = new Map<string, SpanContext>()
@@ -28,7 +30,12 @@ function around(origins: Map<string, SpanContext>): AroundRun {
     if (!found) return execute()
     const span = {
       root: true,
-      attributes: { 'bowline.run_id': run.runId, 'bowline.run_kind': run.kind, 'bowline.agent': run.agent, 'bowline.run_claims': run.claims },
+      attributes: {
+        'bowline.run_id': run.runId,
+        'bowline.run_kind': run.kind,
+        'bowline.agent': run.agent,
+        'bowline.run_claims': run.claims,
+      },
       ...(origin && { links: [{ context: origin }] }),
     }
     return within(

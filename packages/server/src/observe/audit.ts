@@ -3,7 +3,18 @@ import type { Logger } from '../options.ts'
 import type { RequestReport, ServerObserver } from './server-observer.ts'
 
 /** Kind of an audited decision. Most belong to a route; refused access and uses of a token can happen on any route. */
-export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete' | 'fork' | 'schedule' | 'resend' | 'ticket' | 'token' | 'refusal'
+export type AuditAction =
+  | 'stop'
+  | 'approval'
+  | 'resolve'
+  | 'recover'
+  | 'delete'
+  | 'fork'
+  | 'schedule'
+  | 'resend'
+  | 'ticket'
+  | 'token'
+  | 'refusal'
 
 /** One audited decision: caller, action, target and outcome. */
 export interface AuditRecord {

@@ -22,7 +22,12 @@ export function spanObserver(redaction: Redaction, now: () => number): ServerObs
   }
 }
 
-function inSpan<T>({ trace, context, propagation }: Tracing, record: RequestRecord, redaction: Redaction, work: (span: Span) => Promise<T>): Promise<T> {
+function inSpan<T>(
+  { trace, context, propagation }: Tracing,
+  record: RequestRecord,
+  redaction: Redaction,
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
   const tracer = trace.getTracer('@bowline/server')
   const options = { kind: server, attributes: ofRequest(record, redaction) }
   const active = context?.active()
@@ -34,7 +39,13 @@ function inSpan<T>({ trace, context, propagation }: Tracing, record: RequestReco
 }
 
 /** Sets the name and the attributes when they are known. Headers of the answer name the trace. */
-async function describe(span: Span, { context, propagation }: Tracing, record: RequestRecord, now: () => number, run: () => Promise<Response>): Promise<Response> {
+async function describe(
+  span: Span,
+  { context, propagation }: Tracing,
+  record: RequestRecord,
+  now: () => number,
+  run: () => Promise<Response>,
+): Promise<Response> {
   try {
     const own: Context | undefined = context?.active().setValue(requestSpanKey, span.spanContext())
     const response = await (own && context ? context.with(own, run) : run())

@@ -64,7 +64,8 @@ export class RateLimits {
       // A tenant contains no slash, so the keys of two principals never collide.
       const state = await this.#ask(bucket.limiter.take(`${tenant}/${id}`))
       if (state) counted.push({ ...bucket, state })
-      else if (rate === 'work') throw new ProblemError('store-unavailable', 'Rate limits cannot be checked now, so new work is refused. Retry later.')
+      else if (rate === 'work')
+        throw new ProblemError('store-unavailable', 'Rate limits cannot be checked now, so new work is refused. Retry later.')
       if (state && !state.allowed) break
     }
     const headers = headersOf(counted)
@@ -106,7 +107,9 @@ function headersOf(counted: readonly { readonly policy: RateLimitPolicy; readonl
   const item = (name: string, fields: object): string =>
     [`"${name}"`, ...Object.entries(fields).map(([key, value]) => `${key}=${value}`)].join(';')
   return {
-    'ratelimit-policy': counted.map(({ policy: { name, points, windowMs: w } }) => item(name, { q: points, w: w / msPerSecond })).join(', '),
+    'ratelimit-policy': counted
+      .map(({ policy: { name, points, windowMs: w } }) => item(name, { q: points, w: w / msPerSecond }))
+      .join(', '),
     ratelimit: counted
       .map(({ policy: { name }, state: { remaining, resetMs } }) => item(name, { r: remaining, t: Math.ceil(resetMs / msPerSecond) }))
       .join(', '),
@@ -114,5 +117,8 @@ function headersOf(counted: readonly { readonly policy: RateLimitPolicy; readonl
 }
 
 function tooMany(what: string, { resetMs }: RateLimitState, headers: Headers): ProblemError {
-  return new ProblemError('rate-limited', `The limit per minute is reached (${what}). Retry later.`, { retryAfterMs: Math.max(1, Math.ceil(resetMs)), headers })
+  return new ProblemError('rate-limited', `The limit per minute is reached (${what}). Retry later.`, {
+    retryAfterMs: Math.max(1, Math.ceil(resetMs)),
+    headers,
+  })
 }

@@ -77,7 +77,9 @@ class StateBuckets implements RateLimiter {
       try {
         const { before, granted, resetMs } = await this.#takePoints(key, batch.length)
         const { points } = this.#policy
-        batch.forEach(({ resolve }, index) => resolve({ allowed: index < granted, remaining: Math.max(0, points - before - index - 1), resetMs }))
+        batch.forEach(({ resolve }, index) =>
+          resolve({ allowed: index < granted, remaining: Math.max(0, points - before - index - 1), resetMs }),
+        )
       } catch (error) {
         for (const { reject } of batch) reject(error)
       }

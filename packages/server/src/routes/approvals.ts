@@ -15,18 +15,13 @@ export function approvalRoute(services: Services): Route {
     rate: 'control',
     body: approvalAnswer,
     answers: [{ status: 200, description: 'The decision is durable.', schema: approvalReceipt }],
-    problems: [
-      'session-missing',
-      'session-expired',
-      'session-deleted',
-      'unknown-approval',
-      'approval-conflict',
-      'invalid-input',
-    ],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-approval', 'approval-conflict', 'invalid-input'],
     async handle({ principal, params: { id, approvalId = '' }, body: { decision, ...given } }) {
       const { session } = await ownedSession(services, principal, id)
       const options = { ...given, by: principal.id }
-      const { run: _, ...receipt } = await (decision === 'approve' ? session.approve(approvalId, options) : session.deny(approvalId, options))
+      const { run: _, ...receipt } = await (decision === 'approve'
+        ? session.approve(approvalId, options)
+        : session.deny(approvalId, options))
       return { status: 200, body: receipt }
     },
   })

@@ -36,7 +36,14 @@ function sendRoute(services: Services): Route {
     answers: [{ status: 200, description: 'A UI message stream; it ends with [DONE], or it was cut.', mediaType }],
     problems: [
       ...(['option-not-allowed', 'url-not-allowed', 'session-missing', 'unknown-agent', 'unknown-run', 'unknown-entry', 'busy'] as const),
-      ...(['session-expired', 'session-deleted', 'tool-result-conflict', 'approval-conflict', 'unknown-approval', 'cursor-expired'] as const),
+      ...([
+        'session-expired',
+        'session-deleted',
+        'tool-result-conflict',
+        'approval-conflict',
+        'unknown-approval',
+        'cursor-expired',
+      ] as const),
       ...(['entry-too-large', 'id-reused', 'unknown-tool-call', 'invalid-input', 'too-many-runs', 'too-many-streams'] as const),
     ],
     handle: (call: Call<unknown, ChatRequest>) =>
@@ -87,7 +94,9 @@ function resumeRoute(services: Services): Route {
       const run = call.query.run === undefined ? owned.info.openRun : await runOf(services, owned.session, call.query.run)
       if (!run || (run.endedAt === undefined && !isMoving(run))) return { status: 204 }
       const turn = turnOf(owned.session, run)
-      return services.streams.withPlace(call.principal, owned.sessionId, (place) => Promise.resolve(streamTurn(services, call, turn, place)))
+      return services.streams.withPlace(call.principal, owned.sessionId, (place) =>
+        Promise.resolve(streamTurn(services, call, turn, place)),
+      )
     },
   })
 }

@@ -103,7 +103,8 @@ export function recoverRoute(services: Services): Route {
   return defineRoute({
     method: 'post',
     path: '/api/agent/session/{id}/runs/{runId}/recover',
-    summary: 'Decide about a run, of the session or of a subagent below it, that waits because its agent is defined otherwise than when it began.',
+    summary:
+      'Decide about a run, of the session or of a subagent below it, that waits because its agent is defined otherwise than when it began.',
     scope: 'approvals',
     audit: 'recover',
     work: true,

@@ -30,7 +30,15 @@ export function eventsRoute(services: Services): Route {
       { status: 200, description: 'Events, until the reader leaves or a stream-end says why it ends.', mediaType: 'text/event-stream' },
       { status: 204, description: 'With until=settled: no run is open and nothing is left to read.' },
     ],
-    problems: ['invalid-cursor', 'session-missing', 'session-expired', 'session-deleted', 'cursor-ahead', 'cursor-expired', 'too-many-streams'],
+    problems: [
+      'invalid-cursor',
+      'session-missing',
+      'session-expired',
+      'session-deleted',
+      'cursor-ahead',
+      'cursor-expired',
+      'too-many-streams',
+    ],
     handle: (call) => services.streams.withPlace(call.principal, call.params.id, (place) => readLog(services, call, place)),
   })
 }
@@ -64,7 +72,8 @@ async function hasSettled(session: SessionReader, { openRun, queued }: SessionIn
   if (!openRun) return true
   if (queued > 0 || !isEnded(openRun.status)) return false
   let settled = false
-  for await (const { type } of session.events({ live: false, cursor: openRun.cursor })) settled = type === 'settled' || (settled && type !== 'run-queued')
+  for await (const { type } of session.events({ live: false, cursor: openRun.cursor }))
+    settled = type === 'settled' || (settled && type !== 'run-queued')
   return settled
 }
 

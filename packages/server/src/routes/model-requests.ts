@@ -43,7 +43,8 @@ function readRoute(services: Services, recorder: Pick<RequestRecorder, 'get'>): 
     async handle({ principal, params }) {
       const { session } = await readableSession(services, principal, params.id)
       const request = await recorder.get(session.key, params.requestId ?? '')
-      if (!request) throw new ProblemError('unknown-request', 'The session has no recorded request with this id: it was not recorded, or was removed.')
+      if (!request)
+        throw new ProblemError('unknown-request', 'The session has no recorded request with this id: it was not recorded, or was removed.')
       return { status: 200, body: request }
     },
   })

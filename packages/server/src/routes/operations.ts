@@ -34,7 +34,10 @@ export function identityRoute(): Route {
     scope: 'any',
     answers: [{ status: 200, description: 'The caller.', schema: identity }],
     // A verifier may return more fields than the server reports.
-    handle: ({ principal: { id, tenant, scopes, expiresAt } }) => ({ status: 200, body: { id, tenant, scopes, ...(expiresAt !== undefined && { expiresAt }) } }),
+    handle: ({ principal: { id, tenant, scopes, expiresAt } }) => ({
+      status: 200,
+      body: { id, tenant, scopes, ...(expiresAt !== undefined && { expiresAt }) },
+    }),
   })
 }
 
@@ -43,7 +46,8 @@ export function spendingRoute({ runtime }: Services): Route {
   return defineRoute({
     method: 'get',
     path: '/api/tenant/spending',
-    summary: 'What the tenant of the caller has spent and reserved in the present window of its budget, what is left, and when the window ends.',
+    summary:
+      'What the tenant of the caller has spent and reserved in the present window of its budget, what is left, and when the window ends.',
     scope: 'spending',
     answers: [{ status: 200, description: 'The figures of now.', schema: tenantSpending }],
     handle: async ({ principal }) => ({ status: 200, body: await runtime.tenantSpending(principal.tenant) }),

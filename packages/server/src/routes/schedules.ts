@@ -14,7 +14,13 @@ const absences = ['session-missing', 'session-expired', 'session-deleted'] as co
 
 /** Returns the routes of schedules, which send inputs at the times of a rule. */
 export function scheduleRoutes(services: Services): readonly Route[] {
-  return [createRoute(services), listRoute(services), deleteRoute(services), changeRoute(services, 'pause'), changeRoute(services, 'resume')]
+  return [
+    createRoute(services),
+    listRoute(services),
+    deleteRoute(services),
+    changeRoute(services, 'pause'),
+    changeRoute(services, 'resume'),
+  ]
 }
 
 function createRoute(services: Services): Route {
@@ -26,12 +32,17 @@ function createRoute(services: Services): Route {
     audit: 'schedule',
     work: true,
     body: scheduleRequest,
-    answers: [{ status: 201, description: 'The schedule. The same request under its id gives the one that is there.', schema: scheduleView }],
+    answers: [
+      { status: 201, description: 'The schedule. The same request under its id gives the one that is there.', schema: scheduleView },
+    ],
     problems: [...absences, 'option-not-allowed', 'url-not-allowed', 'entry-too-large', 'id-reused', 'invalid-input'],
     async handle({ request, principal, params, body: { input, ...options } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
       checkOnBusy(services, info.agent, 'queue')
-      const schedule = await session.schedule({ ...options, input: await takeFiles(services.download, userMessageOf(input), request.signal) })
+      const schedule = await session.schedule({
+        ...options,
+        input: await takeFiles(services.download, userMessageOf(input), request.signal),
+      })
       return { status: 201, body: viewOf(schedule) }
     },
   })

@@ -42,7 +42,8 @@ export async function viewOf(
         ...(await orchestrationOf(services, info)),
       }
     }
-    if (services.clock.now() >= untilMs) throw new ProblemError('store-unavailable', 'The session changes faster than the store answers. Retry later.')
+    if (services.clock.now() >= untilMs)
+      throw new ProblemError('store-unavailable', 'The session changes faster than the store answers. Retry later.')
     info = (await session.info()) ?? info
   }
 }

@@ -31,15 +31,7 @@ export function forkRoute(services: Services): Route {
     work: true,
     body: forkRequest,
     answers: [{ status: 201, description: 'The copy, complete.', schema: sessionView }],
-    problems: [
-      'session-missing',
-      'session-expired',
-      'session-deleted',
-      'unknown-entry',
-      'busy',
-      'session-exists',
-      'invalid-input',
-    ],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry', 'busy', 'session-exists', 'invalid-input'],
     async handle({ principal, params, body: { entryId, newSessionId } }) {
       const { session } = await ownedSession(services, principal, params.id)
       const sessionId = newSessionId ?? services.ids.next('session')
@@ -70,7 +62,17 @@ export function switchRoute(services: Services): Route {
     work: true,
     body: switchRequest,
     answers: [{ status: 200, description: 'The session as it stands then.', schema: sessionView }],
-    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry', 'unknown-agent', 'busy', 'invalid-input', 'summary-failed', 'too-many-runs'],
+    problems: [
+      'session-missing',
+      'session-expired',
+      'session-deleted',
+      'unknown-entry',
+      'unknown-agent',
+      'busy',
+      'invalid-input',
+      'summary-failed',
+      'too-many-runs',
+    ],
     async handle({ principal, params, body: { entryId, ...options } }) {
       const owned = await ownedSession(services, principal, params.id)
       const { session } = owned

@@ -36,7 +36,8 @@ export function transportFrame(cursor: string | undefined, frame: TransportFrame
 export function withoutSecrets<Data extends object>(data: Data, redaction: Redaction): Data {
   const { type, error, message } = data as { readonly type?: unknown; readonly error?: unknown; readonly message?: unknown }
   if (type === 'error' && typeof message === 'string') return { ...data, message: redaction.text(message) }
-  if (type === 'tool-execution-end' && isFailure(message)) return { ...data, message: { ...message, output: redaction.value(message.output) } }
+  if (type === 'tool-execution-end' && isFailure(message))
+    return { ...data, message: { ...message, output: redaction.value(message.output) } }
   return error === undefined ? data : { ...data, error: redaction.value(error) }
 }
 

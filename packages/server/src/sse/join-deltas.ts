@@ -15,7 +15,13 @@ export function isTextDelta(event: LoggedEvent): event is TextDelta {
  * with the rest of a part stays alone, because it is marked.
  */
 export function continues(first: TextDelta, next: TextDelta): boolean {
-  return !('catchUp' in next) && next.type === first.type && next.index === first.index && next.messageId === first.messageId && next.runId === first.runId
+  return (
+    !('catchUp' in next) &&
+    next.type === first.type &&
+    next.index === first.index &&
+    next.messageId === first.messageId &&
+    next.runId === first.runId
+  )
 }
 
 /** Joins deltas to one with the position of the last. */

@@ -7,7 +7,8 @@ export class StreamLease {
 
   /** Counts the stream in one limit. Throws `too-many-streams`. */
   take(counter: ConcurrencyCounter, name: string, whose: string): void {
-    if (counter.isFull(name)) throw new ProblemError('too-many-streams', `The limit of open streams ${whose} is reached (${counter.limit}). Close one.`)
+    if (counter.isFull(name))
+      throw new ProblemError('too-many-streams', `The limit of open streams ${whose} is reached (${counter.limit}). Close one.`)
     counter.add(name)
     this.#taken.push({ counter, name })
   }

@@ -31,7 +31,17 @@ function object<T>(description: string): z.ZodType<T> {
 }
 
 export const status = z.enum(statuses)
-const outcome = z.enum(['completed', 'aborted', 'halted', 'limit', 'error', 'awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'])
+const outcome = z.enum([
+  'completed',
+  'aborted',
+  'halted',
+  'limit',
+  'error',
+  'awaiting-tools',
+  'awaiting-approval',
+  'awaiting-subagent',
+  'needs-recovery',
+])
 const outcomeStatus = z.enum(['result', 'error', 'denied', 'cancelled', 'unknown'])
 
 const spent = z.strictObject({
@@ -66,9 +76,7 @@ export const sessionView = sameAs<SessionView>()(
     cost: optional(object<NonNullable<SessionView['cost']>>('What they cost, as far as prices are known.')),
     children: spent,
     total: spent,
-    orchestration: optional(
-      z.strictObject({ step: optional(z.string()), sequenceIndex: z.int(), tools: z.array(z.string()) }),
-    ),
+    orchestration: optional(z.strictObject({ step: optional(z.string()), sequenceIndex: z.int(), tools: z.array(z.string()) })),
     cursor: z.string(),
   }),
 ).openapi('SessionView')
@@ -162,9 +170,9 @@ const branch = z.strictObject({
   active: z.boolean(),
 })
 
-export const branchList = sameAs<BranchList>()(
-  z.strictObject({ branches: z.array(branch), nextCursor: optional(z.string()) }),
-).openapi('BranchList')
+export const branchList = sameAs<BranchList>()(z.strictObject({ branches: z.array(branch), nextCursor: optional(z.string()) })).openapi(
+  'BranchList',
+)
 
 export const labelList = sameAs<LabelList>()(
   z.strictObject({ labels: z.array(z.strictObject({ entryId: z.string(), text: z.string(), at: z.int() })) }),
@@ -186,9 +194,15 @@ const tenantCost = (description: string) => optional(object<NonNullable<TenantSp
 
 export const tenantSpending = sameAs<TenantSpending>()(
   z.strictObject({
-    ...{ tenant: z.string(), currency: z.string(), maxCost: optional(z.string()), granted: optional(z.string()) },
-    ...{ spent: tenantCost('What answers have cost in the window.'), reserved: tenantCost('For model calls that are under way.') },
-    ...{ left: optional(z.number()), windowStartsAt: z.int(), windowEndsAt: z.int() },
+    tenant: z.string(),
+    currency: z.string(),
+    maxCost: optional(z.string()),
+    granted: optional(z.string()),
+    spent: tenantCost('What answers have cost in the window.'),
+    reserved: tenantCost('For model calls that are under way.'),
+    left: optional(z.number()),
+    windowStartsAt: z.int(),
+    windowEndsAt: z.int(),
   }),
 ).openapi('TenantSpending')
 

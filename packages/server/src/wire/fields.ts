@@ -49,7 +49,9 @@ const parts = z
   .max(maxItems)
   .refine((all) => all.some((part) => part.type !== 'text' || notBlank.test(part.text)), 'A text or a file is needed.')
 export const userContent = z.union([text, parts])
-export const userInput = sameAs<UserInput>()(z.union([text, z.strictObject({ role: z.literal('user'), content: userContent })])).openapi('UserInput')
+export const userInput = sameAs<UserInput>()(z.union([text, z.strictObject({ role: z.literal('user'), content: userContent })])).openapi(
+  'UserInput',
+)
 
 /** Accepts any JSON value: the body was parsed as JSON, so every value in it is one. */
 export function anyJson<T>() {

@@ -12,10 +12,17 @@ export const requestsQuery = z.strictObject({
 })
 
 const summary = {
-  ...{ id: z.string(), purpose: z.enum(['answer', 'compaction', 'branch-summary']), runId: z.string() },
-  ...{ turn: z.int(), step: z.int(), attempt: z.int(), at: z.int() },
+  id: z.string(),
+  purpose: z.enum(['answer', 'compaction', 'branch-summary']),
+  runId: z.string(),
+  turn: z.int(),
+  step: z.int(),
+  attempt: z.int(),
+  at: z.int(),
   model: z.strictObject({ provider: z.string(), modelId: z.string() }),
-  ...{ messageCount: z.int(), sharedCount: z.int(), toolCount: z.int() },
+  messageCount: z.int(),
+  sharedCount: z.int(),
+  toolCount: z.int(),
 }
 
 export const requestList = sameAs<RequestList>()(
@@ -23,5 +30,11 @@ export const requestList = sameAs<RequestList>()(
 ).openapi('RequestList')
 
 export const requestView = sameAs<RequestView>()(
-  z.strictObject({ ...summary, prompt: z.array(jsonObject), tools: z.array(jsonObject), settings: jsonObject, omitted: optional(z.literal(true)) }),
+  z.strictObject({
+    ...summary,
+    prompt: z.array(jsonObject),
+    tools: z.array(jsonObject),
+    settings: jsonObject,
+    omitted: optional(z.literal(true)),
+  }),
 ).openapi('RequestView')

@@ -14,14 +14,20 @@ export const noticesQuery = z.strictObject({
 
 export const noticeView = sameAs<NoticeView>()(
   z.strictObject({
-    ...{ id: z.string(), n: z.int(), hook: z.string() },
+    id: z.string(),
+    n: z.int(),
+    hook: z.string(),
     type: z.enum(['settled', 'awaiting-answer', 'needs-recovery', 'budget', 'expired']),
     at: z.int(),
     state: z.enum(['pending', 'delivered', 'failed']),
     attempts: z.int(),
-    ...{ dueAt: optional(z.int()), settledAt: optional(z.int()), error: optional(z.string()) },
+    dueAt: optional(z.int()),
+    settledAt: optional(z.int()),
+    error: optional(z.string()),
     body: z.record(z.string(), jsonValue),
   }),
 ).openapi('NoticeView')
 
-export const noticeList = sameAs<NoticeList>()(z.strictObject({ notices: z.array(noticeView), nextCursor: optional(z.string()) })).openapi('NoticeList')
+export const noticeList = sameAs<NoticeList>()(z.strictObject({ notices: z.array(noticeView), nextCursor: optional(z.string()) })).openapi(
+  'NoticeList',
+)

@@ -1,5 +1,15 @@
 import { z } from '@hono/zod-openapi'
-import type { DeclaredTool, ExecuteOptions, ExecuteRequest, JsonValue, MessageInput, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
+import type {
+  DeclaredTool,
+  ExecuteOptions,
+  ExecuteRequest,
+  JsonValue,
+  MessageInput,
+  RuntimeParams,
+  SessionContext,
+  ToolDeclaration,
+  ToolResultInput,
+} from '@bowline/client'
 import { isRecord } from '@bowline/llm/arguments'
 import { sessionIdForm } from '../session-keys.ts'
 import { anyJson, anyObject, jsonObject, maxItems, name, userContent, userInput } from './fields.ts'
@@ -55,13 +65,20 @@ const declaredTool = z
     label: optional(z.string()),
     effect: optional(z.enum(['pure', 'idempotent', 'once'])),
   })
-  .refine((tool) => 'inputSchema' in tool !== 'parameters' in tool, { path: ['inputSchema'], message: 'A tool needs its schema as inputSchema or as parameters, not as both.' })
+  .refine((tool) => 'inputSchema' in tool !== 'parameters' in tool, {
+    path: ['inputSchema'],
+    message: 'A tool needs its schema as inputSchema or as parameters, not as both.',
+  })
   .openapi('DeclaredTool') as unknown as z.ZodType<DeclaredTool>
 
 /** Message as `GET` of a session returns it. Parts that are not used may have any value. */
 const storedMessage = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('user'), id: name, content: userContent }),
-  z.looseObject({ role: z.literal('assistant'), id: name, content: z.array(z.looseObject({ type: z.string(), text: optional(z.string()) })) }),
+  z.looseObject({
+    role: z.literal('assistant'),
+    id: name,
+    content: z.array(z.looseObject({ type: z.string(), text: optional(z.string()) })),
+  }),
   z.looseObject({ role: z.literal('tool-result'), id: name, toolCallId: z.string() }),
 ]) as unknown as z.ZodType<Extract<MessageInput, { readonly id: string }>>
 const historyMessage = z
@@ -77,7 +94,11 @@ const sessionContext = sameAs<SessionContext>()(
     agent: optional(name),
     messages: optional(z.array(historyMessage).max(maxItems)),
     tools: optional(
-      z.array(declaredTool).max(maxTools).refine(isSmall, `Tools may have at most ${maxToolBytes} bytes in all.`).refine(areDistinct, 'Each tool needs a name of its own.'),
+      z
+        .array(declaredTool)
+        .max(maxTools)
+        .refine(isSmall, `Tools may have at most ${maxToolBytes} bytes in all.`)
+        .refine(areDistinct, 'Each tool needs a name of its own.'),
     ),
     metadata: optional(jsonObject),
   }),
@@ -102,7 +123,11 @@ const executeOptions = sameAs<ExecuteOptions>()(
   z.strictObject({
     model: optional(name),
     runtimeParams: optional(runtimeParams),
-    output: optional(jsonObject.refine(({ type }) => type === 'object', "A JSON Schema with the type 'object' is needed.").refine(isSmall, `A schema may have at most ${maxToolBytes} bytes.`)),
+    output: optional(
+      jsonObject
+        .refine(({ type }) => type === 'object', "A JSON Schema with the type 'object' is needed.")
+        .refine(isSmall, `A schema may have at most ${maxToolBytes} bytes.`),
+    ),
     onBusy: optional(z.enum(['queue', 'steer', 'interrupt', 'reject'])),
     deltas: optional(z.union([z.boolean(), z.literal('short')])),
   }),

@@ -1,5 +1,14 @@
 import { z } from '@hono/zod-openapi'
-import type { ApprovalAnswer, ForkRequest, InputRequest, LabelRequest, OverlayRequest, ResolveRequest, StopRequest, SwitchRequest } from '@bowline/client'
+import type {
+  ApprovalAnswer,
+  ForkRequest,
+  InputRequest,
+  LabelRequest,
+  OverlayRequest,
+  ResolveRequest,
+  StopRequest,
+  SwitchRequest,
+} from '@bowline/client'
 import { sessionIdForm } from '../session-keys.ts'
 import { jsonValue, maxItems, maxNameCharacters, name, userInput } from './fields.ts'
 import { optional } from './optional.ts'
@@ -59,9 +68,7 @@ export const resolveRequest = sameAs<ResolveRequest>()(
 
 const inputFields = { input: userInput, id: optional(z.string().min(1).max(maxIdCharacters)) }
 
-export const inputRequest = sameAs<InputRequest>()(
-  z.strictObject(inputFields),
-).openapi('InputRequest')
+export const inputRequest = sameAs<InputRequest>()(z.strictObject(inputFields)).openapi('InputRequest')
 
 export const overlayRequest = sameAs<OverlayRequest>()(
   z.strictObject({ ...inputFields, turns: optional(z.int().min(1).max(maxTurns)) }),

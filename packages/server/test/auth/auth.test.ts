@@ -1,5 +1,13 @@
 import { manualClock } from '@bowline/llm/testing'
-import { createServer, createToken, ServerError, type AuditRecord, type Principal, type ServerOptions, type TokenConfig } from '@bowline/server'
+import {
+  createServer,
+  createToken,
+  ServerError,
+  type AuditRecord,
+  type Principal,
+  type ServerOptions,
+  type TokenConfig,
+} from '@bowline/server'
 import { createHash } from 'node:crypto'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { bench, idleRuntime, refusal } from '../support/bench.ts'
@@ -36,7 +44,13 @@ it('V58: a wrong secret, an unknown id and a missing token get the same 401', as
   const other = await createToken({ id: 'other', tenant: 'demo', scopes: ['admin'] })
   const { get } = await bench({ auth: { tokens: [known.config] } })
   const wrongSecret = `bwl_known_${other.token.slice(-43)}`
-  const attempts: Record<string, string>[] = [{}, bearer(wrongSecret), bearer(other.token), bearer('x'), { authorization: `Basic ${known.token}` }]
+  const attempts: Record<string, string>[] = [
+    {},
+    bearer(wrongSecret),
+    bearer(other.token),
+    bearer('x'),
+    { authorization: `Basic ${known.token}` },
+  ]
   const answers = await Promise.all(attempts.map((headers) => get(list, headers)))
   const problems = await Promise.all(answers.map((answer) => refusal(answer, 401, 'unauthenticated')))
   expect(new Set(problems.map(({ requestId: _id, ...problem }) => JSON.stringify(problem))).size).toBe(1)
@@ -68,8 +82,12 @@ it('V58: every bearer token is hashed once and compared in constant time, whethe
 it('V58: an invalid configuration is refused with all its faults', () => {
   const good: TokenConfig = { id: 'a', hash: `sha256:${'0'.repeat(64)}`, tenant: 'demo', scopes: [] }
   const bad = [good, good, { ...good, id: 'b_c' }, { ...good, id: 'd', hash: 'sha256:x' as const, tenant: 'a:b', expiresAt: 'soon' }]
-  expect(config({ tokens: bad })).toThrow(/"b_c": the id.*"d": the hash.*"a:b" is not a valid tenant.*expiresAt.*"a": the id is used twice/s)
-  expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/auth\.tokens\[0\]\.scopes\[0\] must be one of .*received "everything"/)
+  expect(config({ tokens: bad })).toThrow(
+    /"b_c": the id.*"d": the hash.*"a:b" is not a valid tenant.*expiresAt.*"a": the id is used twice/s,
+  )
+  expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(
+    /auth\.tokens\[0\]\.scopes\[0\] must be one of .*received "everything"/,
+  )
 })
 
 it('V58: refuses a server with an empty list of tokens, because it could not accept any caller', () => {

@@ -15,19 +15,37 @@ const shared = ['HS256', 'HS384', 'HS512']
 it('V60: a public key accepts every public-key algorithm, a secret every secret algorithm, and neither the other kind', () => {
   for (const name of publicKey) {
     expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([])
-    expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} must be one of ${shared.join(', ')}`)])
+    expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([
+      expect.stringContaining(`${JSON.stringify(name)} must be one of ${shared.join(', ')}`),
+    ])
   }
   for (const name of shared) {
     expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([])
-    expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} must be one of ${publicKey.join(', ')}`)])
+    expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([
+      expect.stringContaining(`${JSON.stringify(name)} must be one of ${publicKey.join(', ')}`),
+    ])
   }
 })
 
-it.each(['https://any.example/keys', 'http://localhost/keys', 'http://localhost:8080/keys', 'http://127.0.0.1/keys', 'http://[::1]:1/keys'])('V60: keys may be at %s', (url) => {
+it.each([
+  'https://any.example/keys',
+  'http://localhost/keys',
+  'http://localhost:8080/keys',
+  'http://127.0.0.1/keys',
+  'http://[::1]:1/keys',
+])('V60: keys may be at %s', (url) => {
   expect(jwtFaults({ ...names, jwksUrl: url })).toEqual([])
 })
 
-it.each(['http://any.example/keys', 'http://127.0.0.2/keys', 'http://localhost.example/keys', 'ftp://localhost/keys', 'file:///keys', 'keys', ''])('V60: keys may not be at %j', (url) => {
+it.each([
+  'http://any.example/keys',
+  'http://127.0.0.2/keys',
+  'http://localhost.example/keys',
+  'ftp://localhost/keys',
+  'file:///keys',
+  'keys',
+  '',
+])('V60: keys may not be at %j', (url) => {
   expect(jwtFaults({ ...names, jwksUrl: url })).toEqual(['auth.jwt.jwksUrl must be an https address, or http on this machine'])
 })
 
@@ -38,22 +56,36 @@ it('V60: a secret has at least 32 bytes, whatever its characters', () => {
 })
 
 async function known(claims: JWTPayload, config: Partial<JwtConfig> = {}) {
-  const token = await new SignJWT({ iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', exp, ...claims }).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
+  const token = await new SignJWT({ iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', exp, ...claims })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(secret))
   return jwtVerifier({ ...names, secret, ...config }, manualClock(nowMs))(token)
 }
 
 /** Returns a token with this header and text, which the JWT library would refuse to make. */
-async function signed(header: object, text = JSON.stringify({ iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', exp })): Promise<string> {
+async function signed(
+  header: object,
+  text = JSON.stringify({ iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', exp }),
+): Promise<string> {
   const encoded = [JSON.stringify({ alg: 'HS256', ...header }), text].map((part) => Buffer.from(part).toString('base64url')).join('.')
   return `${encoded}.${createHmac('sha256', secret).update(encoded).digest('base64url')}`
 }
 
 it('V60: accepts a token that other software signed by the rules', async () => {
-  expect(await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}))).toMatchObject({ id: 'ada', tenant: 'demo', scopes: [] })
+  expect(await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}))).toMatchObject({
+    id: 'ada',
+    tenant: 'demo',
+    scopes: [],
+  })
 })
 
 it('V59, V60: a principal ends when its token does, with half a minute of tolerance for clocks', async () => {
-  expect(await known({ scope: 'sessions:read' })).toEqual({ id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: (exp + 30) * 1000 })
+  expect(await known({ scope: 'sessions:read' })).toEqual({
+    id: 'ada',
+    tenant: 'demo',
+    scopes: ['sessions:read'],
+    expiresAt: (exp + 30) * 1000,
+  })
   expect(await known({ exp: nowMs / 1000 - 29 })).toMatchObject({ expiresAt: nowMs + 1000 })
   expect(await known({ exp: nowMs / 1000 - 30 })).toBeNull()
   expect(await known({ nbf: nowMs / 1000 + 30 })).not.toBeNull()
@@ -71,7 +103,10 @@ it.each([
   ['sub', async () => (await known({ sub: '' })) ?? 'nobody'],
   ['tenant', async () => (await known({ tenant: '.x' })) ?? 'nobody'],
   ['kind of sub', async () => (await known({ sub: 5 as never })) ?? 'nobody'],
-  ['extension', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({ crit: ['later'], later: 1 }))) ?? 'nobody'],
+  [
+    'extension',
+    async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({ crit: ['later'], later: 1 }))) ?? 'nobody',
+  ],
   ['content', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))(await signed({}, '["a list"]'))) ?? 'nobody'],
   ['form', async () => (await jwtVerifier({ ...names, secret }, manualClock(nowMs))('a.b.c')) ?? 'nobody'],
 ])('V60: a token with a wrong %s identifies no caller', async (_what, principal) => {

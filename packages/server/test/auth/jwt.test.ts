@@ -9,7 +9,14 @@ const list = '/api/agent/sessions'
 const nowMs = Date.parse('2030-01-01')
 const now = nowMs / 1000
 const names = { issuer: 'https://issuer.example', audience: 'bowline' }
-const claims: JWTPayload = { iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', scope: 'sessions:read other', exp: now + 60 }
+const claims: JWTPayload = {
+  iss: names.issuer,
+  aud: names.audience,
+  sub: 'ada',
+  tenant: 'demo',
+  scope: 'sessions:read other',
+  exp: now + 60,
+}
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 async function withKeys(config: Partial<JwtConfig> = {}) {
@@ -52,7 +59,11 @@ describe('with the keys of an issuer', () => {
     ]
     const problems = []
     for (const change of wrong) {
-      const { requestId: _id, ...problem } = await refusal(get(list, bearer(await from.sign({ ...claims, ...change }))), 401, 'unauthenticated')
+      const { requestId: _id, ...problem } = await refusal(
+        get(list, bearer(await from.sign({ ...claims, ...change }))),
+        401,
+        'unauthenticated',
+      )
       problems.push(JSON.stringify(problem))
     }
     expect(new Set(problems).size).toBe(1)
@@ -134,7 +145,11 @@ describe('with a shared secret', () => {
     const { get } = await bench({ clock: manualClock(nowMs), auth: { tokens: [config], jwt: { ...names, secret, algorithms: ['HS256'] } } })
     const status = async (each: string) => (await get(list, bearer(each))).status
     expect([await status(await sign(secret)), await status(token)]).toEqual([200, 200])
-    expect([await status(await sign(`${secret}!`)), await status(await sign(secret, 'HS512')), await status(`${token.slice(0, -1)}.`)]).toEqual([401, 401, 401])
+    expect([
+      await status(await sign(`${secret}!`)),
+      await status(await sign(secret, 'HS512')),
+      await status(`${token.slice(0, -1)}.`),
+    ]).toEqual([401, 401, 401])
   })
 })
 
@@ -148,10 +163,20 @@ it('V60: an invalid configuration is refused with all its faults', () => {
     }
   }
   const both = faultsOf({ jwt: { jwksUrl: 'http://issuer.example/keys', secret: 'short', issuer: '', algorithms: ['none', 'RS256'] } })
-  for (const fault of ['either jwksUrl or secret', 'must be an https address', 'at least 32 bytes', 'issuer is required', 'audience is required', '"none" must be one of HS256', '"RS256"']) {
+  for (const fault of [
+    'either jwksUrl or secret',
+    'must be an https address',
+    'at least 32 bytes',
+    'issuer is required',
+    'audience is required',
+    '"none" must be one of HS256',
+    '"RS256"',
+  ]) {
     expect(both).toContain(fault)
   }
-  expect(faultsOf({ jwt: { ...names, jwksUrl: 'https://issuer.example/keys', algorithms: ['HS256'] } })).toContain('"HS256" must be one of RS256')
+  expect(faultsOf({ jwt: { ...names, jwksUrl: 'https://issuer.example/keys', algorithms: ['HS256'] } })).toContain(
+    '"HS256" must be one of RS256',
+  )
   expect(faultsOf({ jwt: { ...names, jwksUrl: 'https://issuer.example/keys', algorithms: [] } })).toContain('must not be empty')
   expect(faultsOf({ jwt: names })).toContain('either jwksUrl or secret')
   expect(faultsOf({})).toContain('auth must have tokens or jwt')

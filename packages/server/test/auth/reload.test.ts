@@ -13,7 +13,10 @@ const expired = { type: 'stream-end', reason: 'token-expired', resume: true }
 async function withTokens() {
   const tokens = await Promise.all(['ada', 'bob', 'eve'].map((id) => createToken({ id, tenant: 'demo', scopes: ['admin'] })))
   const [ada, bob, eve] = tokens as [(typeof tokens)[0], (typeof tokens)[0], (typeof tokens)[0]]
-  const it = await bench({ auth: { tokens: tokens.map(({ config }) => config) }, steps: [{ text: 'Hi.' }, { text: 'And', hang: 'middle' }] })
+  const it = await bench({
+    auth: { tokens: tokens.map(({ config }) => config) },
+    steps: [{ text: 'Hi.' }, { text: 'And', hang: 'middle' }],
+  })
   await allFrames(await it.execute({ sessionId: 'mine', input: say('hi'), context: {} }, bearer(ada.token)))
   return { ...it, ada, bob, eve }
 }

@@ -41,7 +41,9 @@ describe.each(stores)('over the $name store', ({ make }) => {
   it('V43: of all requests that use one ticket at the same time, one gets in', async () => {
     const it = await withToken({ store: make() })
     const { ticket } = await ticketFor(it, it.token)
-    const answers = await Promise.all(Array.from({ length: 10 }, () => it.get(`${session}/mine/events?until=settled&from=start&ticket=${ticket}`)))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => it.get(`${session}/mine/events?until=settled&from=start&ticket=${ticket}`)),
+    )
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 9 }, () => 401)])
   })
 
@@ -130,9 +132,13 @@ describe('V43: tickets in the store', () => {
   it('V43: a ticket has 256 random bits, and its holder may only read, for as long as the principal', async () => {
     const { tickets } = ticketsOver()
     const made = await Promise.all([tickets.create(ada, 's1'), tickets.create({ ...ada, expiresAt: start + 90_000 }, 's1')])
-    for (const { ticket, expiresAt } of made) expect([/^bwlt_[0-9a-z]{9}_[\w-]{43}$/.test(ticket), expiresAt]).toEqual([true, start + 60_000])
+    for (const { ticket, expiresAt } of made)
+      expect([/^bwlt_[0-9a-z]{9}_[\w-]{43}$/.test(ticket), expiresAt]).toEqual([true, start + 60_000])
     const principals = await Promise.all(made.map(({ ticket }) => tickets.redeem(ticket, 's1')))
-    expect(principals).toEqual([{ id: 'ada', tenant: 'demo', scopes: ['sessions:read'] }, { id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: start + 90_000 }])
+    expect(principals).toEqual([
+      { id: 'ada', tenant: 'demo', scopes: ['sessions:read'] },
+      { id: 'ada', tenant: 'demo', scopes: ['sessions:read'], expiresAt: start + 90_000 },
+    ])
   })
 
   it('V43: a ticket is valid up to its last millisecond, and not beyond the end of its principal', async () => {

@@ -40,7 +40,9 @@ it('V53: agents that the file names for the bridge are served at /mcp, and their
 })
 
 it('V53, V82: during shutdown a call over MCP may finish within the drain', async () => {
-  const { url, child, ended, stdout } = await servingCommand(['--drain-ms', '3600000'], { folder: folderWith({ bridge: { agents: ['assistant'] } }) })
+  const { url, child, ended, stdout } = await servingCommand(['--drain-ms', '3600000'], {
+    folder: folderWith({ bridge: { agents: ['assistant'] } }),
+  })
   const client = await connect(url)
   const health = async () => JSON.stringify((await client.callTool({ name: 'bridge_health', arguments: {} })).structuredContent)
   const idle = await health()
@@ -57,7 +59,11 @@ it('V53, V82: during shutdown a call over MCP may finish within the drain', asyn
 
 it('V53: without agents for the bridge the route does not exist', async () => {
   const { url } = await servingCommand([], { folder: temporaryFolder() })
-  await refusal(fetch(`${url}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }), 404, 'route-not-found')
+  await refusal(
+    fetch(`${url}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }),
+    404,
+    'route-not-found',
+  )
 })
 
 const usual = ['check', '--agents', agentsFile, '--auth', 'none']
@@ -71,7 +77,10 @@ it.each([
   [{ agents: [] }, 'bridge.agents (bowline.config.json): must name at least one agent'],
   [{ agents: ['assistent'] }, 'bridge.agents: there is no agent assistent; there are assistant'],
   [{ agents: ['assistant', 'assistant'] }, 'bridge.agents (bowline.config.json): names assistant twice'],
-  [{ agents: ['assistant'], defaultAgent: 'other' }, 'bridge.defaultAgent (bowline.config.json): is other, which is not one of bridge.agents'],
+  [
+    { agents: ['assistant'], defaultAgent: 'other' },
+    'bridge.defaultAgent (bowline.config.json): is other, which is not one of bridge.agents',
+  ],
   [{ agents: ['assistant'], agent: 'other' }, 'bridge.agent (bowline.config.json): there is no such key'],
 ])('V81: reports an impossible bridge: %j', async (bridge, fault) => {
   const { code, stderr } = await runHere(usual, folderWith({ bridge }))

@@ -49,11 +49,17 @@ export const agents = [${names.map((name) => `{ ...like, name: ${JSON.stringify(
 
 describe('wrong usage', () => {
   it.each([
-    [['chek'], 'bowline-server: chek: there is no such command; there are start, check, migrate, log, doctor, token create, openapi. Did you mean check?\n'],
+    [
+      ['chek'],
+      'bowline-server: chek: there is no such command; there are start, check, migrate, log, doctor, token create, openapi. Did you mean check?\n',
+    ],
     [['token'], '--tenant: is required'],
     [['check', 'now', ...usual], 'bowline-server: now: is not an argument of this command\n'],
     [['start', ...usual, '--prot', '1'], '--prot: there is no such flag; did you mean --port?'],
-    [['token', 'create', '--tenant', 'a', '--scopes', 'sesions:read', '--expires', 'soon'], 'there is no scope sesions:read; did you mean sessions:read?'],
+    [
+      ['token', 'create', '--tenant', 'a', '--scopes', 'sesions:read', '--expires', 'soon'],
+      'there is no scope sesions:read; did you mean sessions:read?',
+    ],
   ])('%j exits with 2', async (argv, fault) => {
     const { code, stdout, stderr } = await runHere(argv, temporaryFolder())
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -96,7 +102,9 @@ describe('wrong usage', () => {
     const folder = folderWith({ 'agents.ts': code, 'package.json': '{ "type": "commonjs" }' })
     const { code: exit, stderr } = await commandResult(['--agents', 'agents.ts', '--auth', 'none'], { folder })
     expect(exit).toBe(2)
-    expect(stderr).toMatch(/agents\.ts cannot be loaded: .+ \(line 1\): Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/)
+    expect(stderr).toMatch(
+      /agents\.ts cannot be loaded: .+ \(line 1\): Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/,
+    )
   })
 
   it('a mistake in the file gives one line with its place, and a stack only with the option for details', async () => {

@@ -33,7 +33,12 @@ const doctor = ({ name, folder }: Place) => runHere(['doctor', '--store', name],
 
 function runtimeOn(store: SessionStore, steps: Script, options: Partial<RuntimeOptions> = {}, execute?: () => Promise<string>): Runtime {
   const tools = execute ? [defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), execute, timeoutMs: 10 })] : []
-  return createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel(steps), tools, abortGraceMs: 1 })], store, onError: () => undefined, ...options })
+  return createRuntime({
+    agents: [defineAgent({ name: 'assistant', model: scriptedModel(steps), tools, abortGraceMs: 1 })],
+    store,
+    onError: () => undefined,
+    ...options,
+  })
 }
 
 const pay = { toolCalls: [{ id: 'c-pay', name: 'pay', input: {} }] }
@@ -41,40 +46,48 @@ const pay = { toolCalls: [{ id: 'c-pay', name: 'pay', input: {} }] }
 describe('S214: doctor', () => {
   const database = testDatabase()
 
-  it.each(['sqlite', 'file', 'postgres'] as const)('S214: finds no problem in a healthy %s store, and a lost run in a store that a process left', async (kind) => {
-    const place = placesIn(temporaryFolder(), database.url)[kind]
-    const well = runtimeOn(place.store(), [{ text: 'Hi.' }])
-    await well.start()
-    await (await well.session(`${kind}:one`).send('Hi')).result()
-    await well.stop()
-    const { code, stdout, stderr } = await doctor(place)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^ *sessions +\d+$/m)
-    expect(stdout).toMatch(/^ *completed +\d+$/m)
-    expect(stdout).toMatch(/No problem was found\.\n$/)
+  it.each(['sqlite', 'file', 'postgres'] as const)(
+    'S214: finds no problem in a healthy %s store, and a lost run in a store that a process left',
+    async (kind) => {
+      const place = placesIn(temporaryFolder(), database.url)[kind]
+      const well = runtimeOn(place.store(), [{ text: 'Hi.' }])
+      await well.start()
+      await (await well.session(`${kind}:one`).send('Hi')).result()
+      await well.stop()
+      const { code, stdout, stderr } = await doctor(place)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(/^ *sessions +\d+$/m)
+      expect(stdout).toMatch(/^ *completed +\d+$/m)
+      expect(stdout).toMatch(/No problem was found\.\n$/)
 
-    const started = Promise.withResolvers<void>()
-    const clock = manualClock(start)
-    let dead = false
-    const dying = faultyStore(place.store(), [{ of: 'any', when: () => dead, fault: { error: new Error('dead') } }])
-    const unanswered = (): Promise<never> => {
-      started.resolve()
-      return new Promise(() => undefined)
-    }
-    const hanging = runtimeOn(dying, unanswered, { clock })
-    await hanging.start()
-    const { runId } = await hanging.session(`${kind}:two`).send('Hi')
-    await started.promise
-    dead = true
-    const stopping = hanging.stop({ graceMs: 0 }).catch(() => undefined)
-    await clock.advance(10_001)
-    await stopping
-    await dying.close().catch(() => undefined)
-    const found = await doctor(place)
-    expect({ code: found.code, stderr: found.stderr }).toEqual({ code: 1, stderr: '' })
-    expect(found.stdout).toMatch(new RegExp(`^lost-runs: ${runId} of ${kind}:two \\(process ${hanging.id}\\S*, accepted 2026-01-01\\S+\\): held by a process that is gone .*Start a server`, 'm'))
-    expect(found.stdout).toMatch(/problems? (was|were) found\.\n$/)
-  })
+      const started = Promise.withResolvers<void>()
+      const clock = manualClock(start)
+      let dead = false
+      const dying = faultyStore(place.store(), [{ of: 'any', when: () => dead, fault: { error: new Error('dead') } }])
+      const unanswered = (): Promise<never> => {
+        started.resolve()
+        return new Promise(() => undefined)
+      }
+      const hanging = runtimeOn(dying, unanswered, { clock })
+      await hanging.start()
+      const { runId } = await hanging.session(`${kind}:two`).send('Hi')
+      await started.promise
+      dead = true
+      const stopping = hanging.stop({ graceMs: 0 }).catch(() => undefined)
+      await clock.advance(10_001)
+      await stopping
+      await dying.close().catch(() => undefined)
+      const found = await doctor(place)
+      expect({ code: found.code, stderr: found.stderr }).toEqual({ code: 1, stderr: '' })
+      expect(found.stdout).toMatch(
+        new RegExp(
+          `^lost-runs: ${runId} of ${kind}:two \\(process ${hanging.id}\\S*, accepted 2026-01-01\\S+\\): held by a process that is gone .*Start a server`,
+          'm',
+        ),
+      )
+      expect(found.stdout).toMatch(/problems? (was|were) found\.\n$/)
+    },
+  )
 
   it('S214: names pending work, overdue work, and work that was given up', async () => {
     const place = placesIn(temporaryFolder(), database.url).sqlite

@@ -42,7 +42,9 @@ it('V81, V86: it is ready when it prints its address, and a second one on its fi
     commandResult([...usual, '--store', 'memory:'], { folder }),
   ])
   expect(sameFile).toMatchObject({ code: 1, stdout: '' })
-  expect(sameFile.stderr).toMatch(/^bowline-server: The database \S+data\.db is in use by process \d+; only one process can open it\. Close it there first\n$/)
+  expect(sameFile.stderr).toMatch(
+    /^bowline-server: The database \S+data\.db is in use by process \d+; only one process can open it\. Close it there first\n$/,
+  )
   expect(sameFile.stderr).toContain(join('.bowline', 'data.db'))
   expect(samePort).toMatchObject({ code: 1, stdout: '' })
   expect(samePort.stderr).toMatch(/^bowline-server: port \d+ of 127\.0\.0\.1 is in use: .*--port\n$/)
@@ -80,7 +82,7 @@ it('V83: a second signal ends it at once with 130, and the run survives', async 
   const folder = temporaryFolder()
   const { url, child, ended } = await servingCommand(longDrain, { folder })
   const frames = framesOf(await execute(url, 'hang'))
-  for (let isText = false; !isText; ) isText = (await frames.next()).value?.data.type === 'text-delta'
+  for (let isText = false; !isText;) isText = (await frames.next()).value?.data.type === 'text-delta'
   child.kill('SIGINT')
   await draining(url)
   child.kill('SIGINT')
@@ -115,7 +117,9 @@ it('V65: on SIGHUP it reads the tokens of the file again; a wrong file changes n
   const headers = { authorization: `Bearer ${removed?.token}` }
   const as = (token: string | undefined) => fetch(`${url}${mine}`, { headers: { authorization: `Bearer ${token}` } })
   const body = JSON.stringify({ sessionId: 'mine', input: say('hi'), context: {} })
-  await allFrames(await fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body }))
+  await allFrames(
+    await fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body }),
+  )
   const open = await fetch(`${url}${mine}/events`, { headers })
 
   writeFileSync(file, '{ "auth": { "tokens": [{ "id": "kept" }] } }')

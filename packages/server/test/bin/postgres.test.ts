@@ -30,7 +30,9 @@ async function tablesIn(url: string): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    const { rows } = await client.query<{ name: string }>("select table_name as name from information_schema.tables where table_schema = 'bowline'")
+    const { rows } = await client.query<{ name: string }>(
+      "select table_name as name from information_schema.tables where table_schema = 'bowline'",
+    )
     return rows.map(({ name }) => name)
   } finally {
     await client.end()
@@ -74,7 +76,10 @@ describe('bowline-server on Postgres', () => {
     expect(migrated).toMatchObject({ code: 0, stderr: '' })
     expect(migrated.stdout).toContain('has the tables of this version')
     expect(await tablesIn(database.url)).toEqual(expect.arrayContaining(['session', 'rate_limits']))
-    const [one, two] = await Promise.all([servingCommand([], { folder, environment: { BOWLINE_STORE: database.url } }), servingCommand(storeFlag, { folder })])
+    const [one, two] = await Promise.all([
+      servingCommand([], { folder, environment: { BOWLINE_STORE: database.url } }),
+      servingCommand(storeFlag, { folder }),
+    ])
     expect(completion(await allFrames(await execute(one.url, 'hi'))).status).toBe('completed')
     const views = await Promise.all([one, two].map(async ({ url }) => (await (await fetch(url + mine)).json()) as SessionView))
     expect(views[0]?.status).toBe('completed')
@@ -127,7 +132,10 @@ describe('bowline-server on Postgres', () => {
     try {
       const folder = temporaryFolder()
       const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
-      writeFileSync(join(folder, 'bowline.config.json'), JSON.stringify({ auth: { tokens: [config] }, limits: { requestsPerMinute: 4 }, store: server.tcpUrl }))
+      writeFileSync(
+        join(folder, 'bowline.config.json'),
+        JSON.stringify({ auth: { tokens: [config] }, limits: { requestsPerMinute: 4 }, store: server.tcpUrl }),
+      )
       const servers = await Promise.all([1, 2].map(() => servingCommand([], { folder, auth: 'file' })))
       const ask = (url: string) => fetch(`${url}/api/agents`, { headers: { authorization: `Bearer ${token}` } })
       /** Asks again while the limiter of the server times out, because such a request passes uncounted. */
@@ -167,7 +175,8 @@ describe('bowline-server on Postgres', () => {
 
 it('S191: migrate says that a store for one process needs no migration', async () => {
   expect(await commandResult(['migrate', '--store', 'memory:'], { folder: temporaryFolder() })).toEqual({
-    ...{ code: 0, stderr: '' },
+    code: 0,
+    stderr: '',
     stdout: 'memory: needs no migration: the server does it when it opens the store\n',
   })
 })

@@ -16,7 +16,7 @@ async function ask(url: string, text: string): Promise<void> {
   await createClient({ baseUrl: url }).session('mine').send(text).result()
 }
 
-it('D55: with requests.record the command keeps the requests to its agents\' models, over a restart, and removes them with the session', async () => {
+it("D55: with requests.record the command keeps the requests to its agents' models, over a restart, and removes them with the session", async () => {
   const folder = temporaryFolder()
   const first = await servingCommand(['--requests.record'], { folder })
   await ask(first.url, 'hi')
@@ -26,7 +26,10 @@ it('D55: with requests.record the command keeps the requests to its agents\' mod
   await ask(url, 'and again')
   const { list, get } = createAdmin({ baseUrl: url }).session('mine').requests
   const { requests } = await list()
-  expect(requests).toMatchObject([{ turn: 2, messageCount: 3 }, { turn: 1, messageCount: 1 }])
+  expect(requests).toMatchObject([
+    { turn: 2, messageCount: 3 },
+    { turn: 1, messageCount: 1 },
+  ])
   expect(JSON.stringify((await get(requests[0]?.id ?? '')).prompt)).toMatch(/hi.*Hello there.*and again/)
   await createClient({ baseUrl: url }).session('mine').delete()
   child.kill('SIGTERM')
@@ -44,7 +47,16 @@ it('D55: without it the route does not exist', async () => {
 })
 
 it('D55: refuses an agent that has an extension of that name, and names the setting', async () => {
-  const config = await resolveConfig({ flags: { given: [], faults: [], positionals: [], extra: {} }, environment: { BOWLINE_REQUESTS_RECORD: 'true' }, folder: temporaryFolder(), required: [] })
+  const config = await resolveConfig({
+    flags: { given: [], faults: [], positionals: [], extra: {} },
+    environment: { BOWLINE_REQUESTS_RECORD: 'true' },
+    folder: temporaryFolder(),
+    required: [],
+  })
   const agent = defineAgent({ name: 'own', model: scriptedModel([]), extensions: [defineExtension({ name: 'requests', hooks: {} })] })
-  expect(() => recordedAgents([agent], memoryStore(), config)).toThrow(expect.objectContaining({ faults: [{ path: 'requests.record', message: expect.stringContaining('an agent cannot be recorded') as string }] }))
+  expect(() => recordedAgents([agent], memoryStore(), config)).toThrow(
+    expect.objectContaining({
+      faults: [{ path: 'requests.record', message: expect.stringContaining('an agent cannot be recorded') as string }],
+    }),
+  )
 })

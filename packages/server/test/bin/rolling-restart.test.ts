@@ -54,45 +54,58 @@ function twoServers(start: () => Promise<Server>) {
 
 const database = testDatabase()
 
-it(`V87, S194: ${restarts} rolling restarts under ${users} users: each input is answered, paid for once, and shown the same to all`, { timeout: rounds({ short: 60_000, long: 1_200_000 }) }, async () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'payments')
-  writeFileSync(file, '')
-  const environment = { PAYMENTS: file }
-  const flags = ['--agents', program('server/test/fixtures/paying-agents'), '--store', database.url, '--drain-ms', '200', '--limits.runs-per-tenant', '1000']
-  const both = twoServers(() => servingCommand(flags, { folder, environment }))
-  await both.start()
-  const client = createClient({ baseUrl: 'http://balanced.test', fetch: both.balanced })
-  let isOver = false
-  const sent: string[] = []
+it(
+  `V87, S194: ${restarts} rolling restarts under ${users} users: each input is answered, paid for once, and shown the same to all`,
+  { timeout: rounds({ short: 60_000, long: 1_200_000 }) },
+  async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'payments')
+    writeFileSync(file, '')
+    const environment = { PAYMENTS: file }
+    const flags = [
+      '--agents',
+      program('server/test/fixtures/paying-agents'),
+      '--store',
+      database.url,
+      '--drain-ms',
+      '200',
+      '--limits.runs-per-tenant',
+      '1000',
+    ]
+    const both = twoServers(() => servingCommand(flags, { folder, environment }))
+    await both.start()
+    const client = createClient({ baseUrl: 'http://balanced.test', fetch: both.balanced })
+    let isOver = false
+    const sent: string[] = []
 
-  /** Holds one conversation, one input after the other. */
-  async function talk(user: number) {
-    const session = client.session(`user-${user}`)
-    const statuses: string[] = []
-    for (let n = 1; !isOver; n++) {
-      const payment = `${user}-${n}`
-      const run = session.send(say(`pay for ${payment}`))
-      sent.push(payment)
-      statuses.push((await run.result()).status)
+    /** Holds one conversation, one input after the other. */
+    async function talk(user: number) {
+      const session = client.session(`user-${user}`)
+      const statuses: string[] = []
+      for (let n = 1; !isOver; n++) {
+        const payment = `${user}-${n}`
+        const run = session.send(say(`pay for ${payment}`))
+        sent.push(payment)
+        statuses.push((await run.result()).status)
+      }
+      return statuses
     }
-    return statuses
-  }
-  const talks = Array.from({ length: users }, (_, user) => talk(user))
-  const exits: unknown[] = []
-  for (let n = 0; n < restarts; n++) exits.push(await both.replace(n % 2))
-  isOver = true
-  const statuses = (await Promise.all(talks)).flat()
+    const talks = Array.from({ length: users }, (_, user) => talk(user))
+    const exits: unknown[] = []
+    for (let n = 0; n < restarts; n++) exits.push(await both.replace(n % 2))
+    isOver = true
+    const statuses = (await Promise.all(talks)).flat()
 
-  expect(exits).toEqual(exits.map(() => 0))
-  expect(both.refused).toEqual([])
-  expect(statuses.filter((status) => status !== 'completed')).toEqual([])
-  expect(statuses).toHaveLength(sent.length)
-  expect(readFileSync(file, 'utf8').trim().split('\n').toSorted()).toEqual(sent.toSorted())
-  for (let user = 0; user < users; user++) {
-    const views = await Promise.all([1, 2].map(() => client.session(`user-${user}`).state()))
-    expect(views[1]).toEqual(views[0])
-    expect(views[0]).toMatchObject({ status: 'completed', pendingToolCalls: [] })
-    expect(JSON.stringify(views[0]?.messages.at(-1))).toContain('It was paid.')
-  }
-})
+    expect(exits).toEqual(exits.map(() => 0))
+    expect(both.refused).toEqual([])
+    expect(statuses.filter((status) => status !== 'completed')).toEqual([])
+    expect(statuses).toHaveLength(sent.length)
+    expect(readFileSync(file, 'utf8').trim().split('\n').toSorted()).toEqual(sent.toSorted())
+    for (let user = 0; user < users; user++) {
+      const views = await Promise.all([1, 2].map(() => client.session(`user-${user}`).state()))
+      expect(views[1]).toEqual(views[0])
+      expect(views[0]).toMatchObject({ status: 'completed', pendingToolCalls: [] })
+      expect(JSON.stringify(views[0]?.messages.at(-1))).toContain('It was paid.')
+    }
+  },
+)

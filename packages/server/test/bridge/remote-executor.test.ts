@@ -168,13 +168,26 @@ describe('work handed to an agent of another server', () => {
 
 describe('questions of an agent of another server', () => {
   const where = remoteTool('where')
-  const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: { type: 'object' }, effect: 'pure', needsApproval: true, execute: () => 'sent' })
+  const send = defineTool({
+    name: 'send',
+    description: 'Sends.',
+    inputSchema: { type: 'object' },
+    effect: 'pure',
+    needsApproval: true,
+    execute: () => 'sent',
+  })
 
   it('B41: the run goes on with answers, and with only some of them it waits for the rest', async () => {
     const { bridge, ...far } = await setUp({ steps: [calls('where', 'send'), { text: 'Done.' }], tools: [where, send] })
     const { sessionId } = await bridge.createSession()
     const first = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Go' }).result())
-    expect(first).toMatchObject({ status: 'awaiting-tools', pending: [{ id: 'c-where', kind: 'tool' }, { kind: 'approval', toolName: 'send' }] })
+    expect(first).toMatchObject({
+      status: 'awaiting-tools',
+      pending: [
+        { id: 'c-where', kind: 'tool' },
+        { kind: 'approval', toolName: 'send' },
+      ],
+    })
     const rest = outcomeOf(await bridge.prompt({ sessionId, answers: [{ id: 'c-where', output: 'Oslo' }] }).result())
     expect(rest).toMatchObject({ status: 'awaiting-approval', pending: [{ kind: 'approval' }] })
     const answers: Answer[] = [{ id: rest.pending?.[0]?.id ?? '', decision: 'deny', reason: 'not now' }]
@@ -202,12 +215,22 @@ describe('questions of an agent of another server', () => {
     proxy.toward(Number(new URL(url).port))
     const answered = await bridge.prompt({ sessionId, answers: [{ id: 'h/c-where', output: 'Oslo' }] }).result()
     const [run] = (await runtime.session(await rootOf(runtime)).runs()).items
-    const issues = [{ id: run?.heldRuns?.[0]?.runId, agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' }]
-    expect(answered).toMatchObject({ ok: false, error: { code: 'UPSTREAM', details: { reason: 'needs-recovery', outcome: 'unknown', issues } } })
+    const issues = [
+      { id: run?.heldRuns?.[0]?.runId, agent: ['helper'], message: 'The definition of the agent has changed: the instructions.' },
+    ]
+    expect(answered).toMatchObject({
+      ok: false,
+      error: { code: 'UPSTREAM', details: { reason: 'needs-recovery', outcome: 'unknown', issues } },
+    })
   })
 
   it('B100: a question of a nested agent is answered at the other server', async () => {
-    const inner = defineAgent({ name: 'inner', description: 'Helps.', model: scriptedModel([calls('where', 'send'), { text: 'inner' }]), tools: [where, send] })
+    const inner = defineAgent({
+      name: 'inner',
+      description: 'Helps.',
+      model: scriptedModel([calls('where', 'send'), { text: 'inner' }]),
+      tools: [where, send],
+    })
     const outer = { toolCalls: [{ id: 'd', name: 'delegate_to_inner', input: { prompt: 'do it' } }] }
     const writer = defineAgent({ name: 'writer', model: scriptedModel([outer, { text: 'Done.' }]), subagents: [inner] })
     const { bridge } = await setUp({ otherAgents: [writer] })
@@ -217,7 +240,10 @@ describe('questions of an agent of another server', () => {
       { id: 'd/c-where', kind: 'tool', agent: ['inner'] },
       { kind: 'approval', toolName: 'send', agent: ['inner'] },
     ])
-    const answers: Answer[] = [{ id: 'd/c-where', output: 'Oslo' }, { id: first.pending?.[1]?.id ?? '', decision: 'approve' }]
+    const answers: Answer[] = [
+      { id: 'd/c-where', output: 'Oslo' },
+      { id: first.pending?.[1]?.id ?? '', decision: 'approve' },
+    ]
     expect(outcomeOf(await bridge.prompt({ sessionId, answers }).result())).toMatchObject({ status: 'completed', text: 'Done.' })
   })
 
@@ -225,7 +251,12 @@ describe('questions of an agent of another server', () => {
     const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([{ text: 'helped' }]) })
     const handOver = { toolCalls: [{ id: 'd', name: 'delegate_to_helper', input: { prompt: 'do it' } }] }
     const more = { text: 'One more thing.', toolCalls: [{ id: 'c-again', name: 'where', input: {} }] }
-    const writer = defineAgent({ name: 'writer', model: scriptedModel([calls('where'), handOver, more, { text: 'Done.' }]), tools: [where], subagents: [helper] })
+    const writer = defineAgent({
+      name: 'writer',
+      model: scriptedModel([calls('where'), handOver, more, { text: 'Done.' }]),
+      tools: [where],
+      subagents: [helper],
+    })
     const far = await bench({ otherAgents: [writer] })
     let lags = false
     const fetchLate: typeof fetch = async (input, init) => {
@@ -238,7 +269,11 @@ describe('questions of an agent of another server', () => {
     const first = outcomeOf(await bridge.prompt({ sessionId, prompt: 'Go' }).result())
     const answering = bridge.prompt({ sessionId, answers: [{ id: first.pending?.[0]?.id ?? '', output: 'Oslo' }] })
     for await (const event of answering) if (event.type === 'agent-event' && event.event.type === 'turn-start') lags = true
-    expect(outcomeOf(await answering.result())).toMatchObject({ status: 'awaiting-tools', text: 'One more thing.', pending: [{ id: 'c-again' }] })
+    expect(outcomeOf(await answering.result())).toMatchObject({
+      status: 'awaiting-tools',
+      text: 'One more thing.',
+      pending: [{ id: 'c-again' }],
+    })
   })
 })
 
@@ -317,8 +352,18 @@ describe('cancel, and another process of the bridge', () => {
     const delegate = { toolCalls: [{ id: 'd', name: 'delegate', input: { prompt: 'go' } }] }
     const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'go' } }] }
     const tools = [delegateTool(own)]
-    const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(() => delegate), tools, limits: { maxSteps: 1 } })
-    const boss = defineAgent({ name: 'boss', model: scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'user' ? handOver : { text: 'done' })), subagents: [helper] })
+    const helper = defineAgent({
+      name: 'helper',
+      description: 'Helps.',
+      model: scriptedModel(() => delegate),
+      tools,
+      limits: { maxSteps: 1 },
+    })
+    const boss = defineAgent({
+      name: 'boss',
+      model: scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'user' ? handOver : { text: 'done' })),
+      subagents: [helper],
+    })
     const far = await bench({ otherAgents: [boss] })
     const bridge = await bridgeTo(far.url)
     for (const depth of [1, 3, 4]) outcomeOf(await bridge.delegate({ prompt: 'Hi', agentId: 'boss', depth }).result())

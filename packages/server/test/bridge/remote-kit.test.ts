@@ -10,7 +10,8 @@ import { bench } from '../support/bench.ts'
 function kitScript(note: (line: string) => void): Script {
   return ({ prompt, abortSignal }) => {
     const last = prompt.findLast(({ role }) => role === 'user')
-    const asked = typeof last?.content === 'string' ? last.content : (last?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
+    const asked =
+      typeof last?.content === 'string' ? last.content : (last?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
     note(`prompt ${asked}`)
     abortSignal?.addEventListener('abort', () => note('abort'), { once: true })
     return stepFor(asked)

@@ -18,7 +18,11 @@ function connect({ url }: Bench, { held, ...options }: { token?: () => string; h
     fetch: async (input, init) => {
       const { body } = init ?? {}
       if (held && (input as string).endsWith(held.path)) await held.passed
-      sent.push({ path: (input as string).slice(url.length), body: typeof body === 'string' ? JSON.parse(body) : undefined, accept: new Headers(init?.headers).get('accept') })
+      sent.push({
+        path: (input as string).slice(url.length),
+        body: typeof body === 'string' ? JSON.parse(body) : undefined,
+        accept: new Headers(init?.headers).get('accept'),
+      })
       return fetch(input, init)
     },
   })
@@ -96,7 +100,9 @@ it('V101, V102: the chat client sends only the last message, loads and resumes a
   await chat.sendMessage({ text: 'one' })
   const sending = chat.sendMessage({ text: 'two' })
   await expect.poll(() => textOf(chat.messages[3] ?? { id: '', role: 'user', parts: [] })).not.toBe('')
-  expect(sent.filter(({ path }) => path === '/api/chat').map(({ body }) => (body as { messages: unknown[] }).messages.length)).toEqual([1, 1])
+  expect(sent.filter(({ path }) => path === '/api/chat').map(({ body }) => (body as { messages: unknown[] }).messages.length)).toEqual([
+    1, 1,
+  ])
   const { messages, run } = await chats.load('mine')
   expect(run?.runId).toBe(chat.lastMessage?.id)
   const back = openChat(it, { transport: chats.transport, messages })
@@ -165,7 +171,12 @@ it('V102: a refusal in the chat client has its code, its problem and a sentence'
   const chat = openChat(it, { transport: chats.transport })
   await chat.sendMessage({ text: 'two' })
   expect(ClientError.isInstance(chat.error)).toBe(true)
-  expect(chat.error).toMatchObject({ code: 'busy', status: 409, message: 'The assistant is still answering. Wait for it, or stop it, and send again.', problem: { runId: first.headers.get('x-run-id') } })
+  expect(chat.error).toMatchObject({
+    code: 'busy',
+    status: 409,
+    message: 'The assistant is still answering. Wait for it, or stop it, and send again.',
+    problem: { runId: first.headers.get('x-run-id') },
+  })
   expect(sent.at(-1)?.accept).toBe('text/event-stream, application/problem+json')
   expect(await chats.stop('nobody')).toMatchObject({ state: 'nothing-to-stop' })
   hold.open()
@@ -191,7 +202,12 @@ it('V102: the chat client asks for a new token after a 401, and reports a lost c
 
 it('V101: the input of a call that is still being written is returned as far as it goes', async () => {
   const hold = gate()
-  const parts = [{ type: 'tool-input-start', id: 'c', toolName: 'place' }, { type: 'tool-input-delta', id: 'c', delta: '{"at":"se' }, { wait: hold.passed }, { type: 'tool-input-end', id: 'c' }] as const
+  const parts = [
+    { type: 'tool-input-start', id: 'c', toolName: 'place' },
+    { type: 'tool-input-delta', id: 'c', delta: '{"at":"se' },
+    { wait: hold.passed },
+    { type: 'tool-input-end', id: 'c' },
+  ] as const
   const it = await bench({ steps: [{ parts }], tools: [remoteTool('place')] })
   const { chats } = connect(it)
   const chat = openChat(it, { transport: chats.transport })

@@ -24,15 +24,27 @@ async function load({ get }: Bench, path = 'mine', headers: Record<string, strin
 
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const texts = (messages: readonly UIMessage[]) => messages.map((message) => `${message.role}: ${textOf(message)}`)
-const part = ({ messages }: ChatHistory, name: string) => messages.flatMap(({ parts }) => parts).find((each) => each.type === `tool-${name}`)
-const send = async (it: Bench, ...messages: readonly object[]) => messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody(messages)))))
+const part = ({ messages }: ChatHistory, name: string) =>
+  messages.flatMap(({ parts }) => parts).find((each) => each.type === `tool-${name}`)
+const send = async (it: Bench, ...messages: readonly object[]) =>
+  messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody(messages)))))
 
 describe.each(stores)('a conversation that is loaded, over the $name store', ({ make }) => {
   it('V101: equals what the page that was there showed, ids included: files, reasoning, tools, questions, failures', async () => {
     const failure = Object.assign(new Error('revoked'), { statusCode: 401, responseBody: '', isRetryable: false })
-    const fails = defineTool({ name: 'fail', description: 'Fails.', inputSchema: { type: 'object' }, effect: 'pure', execute: () => Promise.reject(new Error('broken')) })
+    const fails = defineTool({
+      name: 'fail',
+      description: 'Fails.',
+      inputSchema: { type: 'object' },
+      effect: 'pure',
+      execute: () => Promise.reject(new Error('broken')),
+    })
     const steps = [
-      { reasoning: 'Hm.', text: 'A knot. ', parts: [{ type: 'source', sourceType: 'url', id: 's1', url: 'https://knots.example/' }] as const },
+      {
+        reasoning: 'Hm.',
+        text: 'A knot. ',
+        parts: [{ type: 'source', sourceType: 'url', id: 's1', url: 'https://knots.example/' }] as const,
+      },
       { text: 'Looking. ', ...calls('look', 'fail') },
       { text: 'Seen.' },
       calls('erase'),
@@ -63,7 +75,12 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
 
   it('V101: contains an open answer as far as it goes, with its question, and a page that loads it continues without duplicates', async () => {
     const hold = gate()
-    const rest = [{ wait: hold.passed }, { type: 'text-start', id: 'b' }, { type: 'text-delta', id: 'b', delta: 'it.' }, { type: 'text-end', id: 'b' }] as const
+    const rest = [
+      { wait: hold.passed },
+      { type: 'text-start', id: 'b' },
+      { type: 'text-delta', id: 'b', delta: 'it.' },
+      { type: 'text-end', id: 'b' },
+    ] as const
     const it = await bench({ store: make(), steps: [{ text: 'Zero.' }, { reasoning: 'Hm.', text: 'Half of ', chunk: 2, parts: rest }] })
     const there = openChat(it)
     await there.sendMessage({ text: 'zero' })
@@ -112,7 +129,11 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     await first.addToolOutput({ tool: 'place', toolCallId: 'call-place', output: { city: 'Oslo' } })
     const waiting = await load(it)
     const question = part(waiting, 'erase')
-    await first.addToolApprovalResponse({ id: (question && 'approval' in question && question.approval?.id) || '', approved: false, reason: 'No.' })
+    await first.addToolApprovalResponse({
+      id: (question && 'approval' in question && question.approval?.id) || '',
+      approved: false,
+      reason: 'No.',
+    })
     await first.sendMessage()
     const history = await load(it)
     expect(json(history.messages)).toEqual(json(first.messages))
@@ -137,7 +158,10 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
       tools: [localTool('look', () => 'seen')],
     })
     const first = await postChat(it, chatBody([userMessage('u1', 'one')]))
-    for (const [route, input] of [['follow-up', say('two')], ['steer', say('aside')]] as const) {
+    for (const [route, input] of [
+      ['follow-up', say('two')],
+      ['steer', say('aside')],
+    ] as const) {
       expect((await it.post(`/api/agent/session/mine/${route}`, { input })).status).toBe(202)
     }
     const open = await load(it)
@@ -148,11 +172,16 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     const { messages } = await load(it)
     expect(texts(messages)).toEqual(['user: one', 'assistant: Answer 1.', 'user: two', 'assistant: Answer 2.'])
     expect(messages[0]?.id).toBe('u1')
-    expect(messages[1]?.parts.find(({ type }) => type === 'data-runtime-input')).toMatchObject({ data: { source: 'steer', message: { content: 'aside' } } })
+    expect(messages[1]?.parts.find(({ type }) => type === 'data-runtime-input')).toMatchObject({
+      data: { source: 'steer', message: { content: 'aside' } },
+    })
   })
 
   it('V101: of regenerated answers and replaced messages, the newest is shown, under the ids of the page', async () => {
-    const it = await bench({ store: make(), steps: [{ text: 'One.' }, { text: 'One again.' }, { text: 'Two.' }, { text: 'Other.' }, { text: 'Next.' }] })
+    const it = await bench({
+      store: make(),
+      steps: [{ text: 'One.' }, { text: 'One again.' }, { text: 'Two.' }, { text: 'Other.' }, { text: 'Next.' }],
+    })
     const chat = openChat(it)
     const same = async () => expect(json((await load(it)).messages)).toEqual(json(chat.messages))
     await chat.sendMessage({ text: 'one' })
@@ -185,12 +214,21 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     await chat.regenerate()
     await same()
     const open = await postChat(it, chatBody([userMessage('u2', 'two')]))
-    const { runId } = (await (await it.post('/api/agent/session/mine/follow-up', { input: say('three') })).json()) as { readonly runId: string }
+    const { runId } = (await (await it.post('/api/agent/session/mine/follow-up', { input: say('three') })).json()) as {
+      readonly runId: string
+    }
     await it.post('/api/chat/mine/stop', { runId })
     hold.open()
     await allUiFrames(open)
     const { messages } = await load(it)
-    expect(texts(messages)).toEqual(['user: one', 'assistant: Answer 1.', 'user: two', 'assistant: Answer 2.', 'user: three', 'assistant: '])
+    expect(texts(messages)).toEqual([
+      'user: one',
+      'assistant: Answer 1.',
+      'user: two',
+      'assistant: Answer 2.',
+      'user: three',
+      'assistant: ',
+    ])
     const back = openChat(it, { messages })
     await back.regenerate({ messageId: runId })
     expect(texts(back.messages).slice(4)).toEqual(['user: three', 'assistant: Answer 3.'])
@@ -199,7 +237,14 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
 
   it('V101: pages begin with whole turns, and lead back to the beginning', async () => {
     const steps = Array.from({ length: 5 }, (_, turn) => [calls(`look`), { text: `Answer ${turn}.` }]).flat()
-    const it = await bench({ store: make(), steps: (_call, index) => ({ ...steps[index], ...(index % 2 === 0 && { toolCalls: [{ id: `call-${index}`, name: 'look', input: {} }] }) }), tools: [localTool('look', () => 'seen')] })
+    const it = await bench({
+      store: make(),
+      steps: (_call, index) => ({
+        ...steps[index],
+        ...(index % 2 === 0 && { toolCalls: [{ id: `call-${index}`, name: 'look', input: {} }] }),
+      }),
+      tools: [localTool('look', () => 'seen')],
+    })
     for (let turn = 0; turn < 5; turn++) await send(it, userMessage(`u${turn}`, `${turn}`))
     const whole = await load(it)
     const pages: ChatHistory[] = [await load(it, 'mine?limit=5')]
@@ -212,7 +257,11 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
   })
 
   it('V101: for a copy, and for a path that ends in the middle of a turn, only the messages are shown', async () => {
-    const it = await bench({ store: make(), steps: [{ reasoning: 'Hm.', ...calls('look') }, { text: 'Seen.' }, { text: 'Two.' }, { text: 'Three.' }], tools: [localTool('look', () => 'seen')] })
+    const it = await bench({
+      store: make(),
+      steps: [{ reasoning: 'Hm.', ...calls('look') }, { text: 'Seen.' }, { text: 'Two.' }, { text: 'Three.' }],
+      tools: [localTool('look', () => 'seen')],
+    })
     await send(it, userMessage('u1', 'look!'))
     const { messages: original } = await load(it)
     expect((await it.post('/api/agent/session/mine/fork', { newSessionId: 'copy' })).status).toBe(201)
@@ -222,7 +271,9 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     const newest = await load(it, 'copy?limit=2')
     expect(texts(newest.messages)).toEqual(['user: two', 'assistant: Two.'])
     expect(texts((await load(it, `copy?limit=2&before=${newest.next}`)).messages)).toEqual(['user: look!', 'assistant: Seen.'])
-    const dataless = original[1]?.parts.filter(({ type }) => type !== 'data-usage').map((each) => ({ ...each, ...(each.type === 'reasoning' && { id: expect.any(String) as string }) }))
+    const dataless = original[1]?.parts
+      .filter(({ type }) => type !== 'data-usage')
+      .map((each) => ({ ...each, ...(each.type === 'reasoning' && { id: expect.any(String) as string }) }))
     expect(copy.messages[1]?.parts).toEqual(dataless)
     const stored = await it.runtime.session(key).messages()
     await it.runtime.session(key).switchTo(stored.items[2]?.id ?? '')
@@ -251,7 +302,11 @@ it('V101: a log that was truncated while it was read is read from its new beginn
   const session = it.runtime.session(key)
   const { items } = await it.runtime.store.listRuns(key)
   const [, second] = items
-  const cut = Object.assign(new Error('cut'), { [Symbol.for('bowline.sessions.error')]: true, code: 'cursor-expired', firstSeq: second?.firstSeq })
+  const cut = Object.assign(new Error('cut'), {
+    [Symbol.for('bowline.sessions.error')]: true,
+    code: 'cursor-expired',
+    firstSeq: second?.firstSeq,
+  })
   let reads = 0
   const events: typeof session.events = (options) => {
     if (reads++ === 0) throw cut
@@ -264,7 +319,9 @@ it('V101: a log that was truncated while it was read is read from its new beginn
 
 it('V101, V76: a load counts like a read of a session', async () => {
   const it = await bench({ make: createNodeServer, auth: 'none', rateLimiter: flexibleRateLimiter() })
-  const counted = await Promise.all(['/api/chat/mine', '/api/agent/session/mine'].map(async (path) => (await it.get(path)).headers.get('ratelimit')?.split(';')[0]))
+  const counted = await Promise.all(
+    ['/api/chat/mine', '/api/agent/session/mine'].map(async (path) => (await it.get(path)).headers.get('ratelimit')?.split(';')[0]),
+  )
   expect(counted).toEqual(['"control"', '"control"'])
 })
 
@@ -277,7 +334,11 @@ it('V101: a conversation that has not begun is empty; a deleted one is not', asy
 })
 
 it('V101, V63: a caller cannot read the conversation of another tenant, or any conversation without the right to', async () => {
-  const tokens = await Promise.all(['a', 'b'].map((tenant) => createToken({ id: tenant, tenant, scopes: tenant === 'a' ? ['sessions:read', 'sessions:write'] : ['sessions:read'] })))
+  const tokens = await Promise.all(
+    ['a', 'b'].map((tenant) =>
+      createToken({ id: tenant, tenant, scopes: tenant === 'a' ? ['sessions:read', 'sessions:write'] : ['sessions:read'] }),
+    ),
+  )
   const none = await createToken({ id: 'none', tenant: 'a', scopes: ['sessions:write'] })
   const [a = {}, b = {}, other = {}] = [...tokens, none].map(({ token }) => ({ authorization: `Bearer ${token}` }))
   const it = await bench({ auth: { tokens: [...tokens, none].map(({ config }) => config) }, steps: [{ text: 'Hello.' }] })
@@ -289,7 +350,13 @@ it('V101, V63: a caller cannot read the conversation of another tenant, or any c
 })
 
 it('V101: secrets in failures are not returned this way', async () => {
-  const leaking = defineTool({ name: 'leak', description: 'Fails.', inputSchema: { type: 'object' }, effect: 'pure', execute: () => Promise.reject(new Error('refused sk-ant-0123456789abcdefghij0123456789')) })
+  const leaking = defineTool({
+    name: 'leak',
+    description: 'Fails.',
+    inputSchema: { type: 'object' },
+    effect: 'pure',
+    execute: () => Promise.reject(new Error('refused sk-ant-0123456789abcdefghij0123456789')),
+  })
   const it = await bench({ steps: [calls('leak'), { text: 'Oh.' }], tools: [leaking] })
   const streamed = await send(it, userMessage('u1', 'hi'))
   const { messages } = await load(it)

@@ -11,7 +11,8 @@ import { bundlePage, describeInBrowser } from '../support/browser.ts'
 import { chatBody, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const folder = join(import.meta.dirname, '../..')
-const example = /```tsx\n(.*?)```/s.exec(readFileSync(join(folder, '../../docs/cookbook/use-chat.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
+const example =
+  /```tsx\n(.*?)```/s.exec(readFileSync(join(folder, '../../docs/cookbook/use-chat.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
 
 /** Allows time for a browser on a busy machine. */
 const eventually = { timeout: 10_000 }
@@ -24,7 +25,11 @@ const watchedHook = `
 `
 
 interface WatchedPage {
-  readonly chat?: { readonly messages: UIMessage[]; readonly status: string; readonly sendMessage: (message: { text: string }) => Promise<void> }
+  readonly chat?: {
+    readonly messages: UIMessage[]
+    readonly status: string
+    readonly sendMessage: (message: { text: string }) => Promise<void>
+  }
   readonly document: { querySelectorAll(selector: string): Iterable<{ readonly textContent: string; click(): void }> }
 }
 
@@ -40,11 +45,20 @@ async function openPage(browser: Browser, { url }: Bench) {
   const page = await (await browser.newContext()).newPage()
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(error.message))
-  await page.route(`${url}/page`, (route) => route.fulfill({ contentType: 'text/html', body: `<!doctype html><body></body><script type="module">${script.replaceAll('</script', '<\\/script')}</script>` }))
+  await page.route(`${url}/page`, (route) =>
+    route.fulfill({
+      contentType: 'text/html',
+      body: `<!doctype html><body></body><script type="module">${script.replaceAll('</script', '<\\/script')}</script>`,
+    }),
+  )
   const shown = () =>
     page.evaluate(() => {
       const { chat, document } = globalThis as unknown as WatchedPage
-      return { messages: JSON.parse(JSON.stringify(chat?.messages ?? [])) as UIMessage[], status: chat?.status, lines: Array.from(document.querySelectorAll('p'), (line) => line.textContent) }
+      return {
+        messages: JSON.parse(JSON.stringify(chat?.messages ?? [])) as UIMessage[],
+        status: chat?.status,
+        lines: Array.from(document.querySelectorAll('p'), (line) => line.textContent),
+      }
     })
   return {
     page,
@@ -71,7 +85,8 @@ async function openPage(browser: Browser, { url }: Bench) {
           const { chat, document } = globalThis as unknown as WatchedPage
           if (isStop) for (const button of document.querySelectorAll('button')) if (button.textContent === 'Stop') button.click()
           // The end of an earlier answer also makes the page ready.
-          if (!chat || (chat.status === 'streaming' && !isStop) || (chat.status !== 'error' && chat.messages.at(-1)?.role === 'user')) return false
+          if (!chat || (chat.status === 'streaming' && !isStop) || (chat.status !== 'error' && chat.messages.at(-1)?.role === 'user'))
+            return false
           void chat.sendMessage({ text: question })
           return true
         },
@@ -85,7 +100,8 @@ async function openPage(browser: Browser, { url }: Bench) {
 }
 
 const history = async ({ get }: Bench) => (await (await get('/api/chat/mine')).json()) as ChatHistory
-const lineOf = (message: UIMessage) => `${message.role}: ${textOf(message)}${message.parts.some(({ type }) => type === 'data-withdrawn') ? '(not sent)' : ''}`
+const lineOf = (message: UIMessage) =>
+  `${message.role}: ${textOf(message)}${message.parts.some(({ type }) => type === 'data-withdrawn') ? '(not sent)' : ''}`
 
 /** Returns the inputs in the log, in order. */
 async function askedIn({ runtime }: Bench): Promise<readonly string[]> {
@@ -106,12 +122,28 @@ function heldAnswers() {
     else held.push(open)
     return { wait: passed }
   }
-  const textPart = (id: string, text: string) => [{ type: 'text-start', id }, { type: 'text-delta', id, delta: text }, hold(), { type: 'text-delta', id, delta: ' and on.' }, { type: 'text-end', id }] as const
+  const textPart = (id: string, text: string) =>
+    [
+      { type: 'text-start', id },
+      { type: 'text-delta', id, delta: text },
+      hold(),
+      { type: 'text-delta', id, delta: ' and on.' },
+      { type: 'text-end', id },
+    ] as const
   return {
     step: (kind: number, index: number): Step => {
-      const reasoning = [{ type: 'reasoning-start', id: 'r' }, { type: 'reasoning-delta', id: 'r', delta: 'Hm.' }, hold(), { type: 'reasoning-end', id: 'r' }] as const
+      const reasoning = [
+        { type: 'reasoning-start', id: 'r' },
+        { type: 'reasoning-delta', id: 'r', delta: 'Hm.' },
+        hold(),
+        { type: 'reasoning-end', id: 'r' },
+      ] as const
       const parts = [hold(), ...(kind === 1 ? reasoning : []), ...textPart('a', `Answer ${index}`), hold()]
-      return { parts, ...(kind === 2 && { toolCalls: [{ id: `call-${index}`, name: 'look', input: {} }] }), ...(kind === 3 && { toolCalls: [{ id: `call-${index}`, name: 'place', input: {} }] }) }
+      return {
+        parts,
+        ...(kind === 2 && { toolCalls: [{ id: `call-${index}`, name: 'look', input: {} }] }),
+        ...(kind === 3 && { toolCalls: [{ id: `call-${index}`, name: 'place', input: {} }] }),
+      }
     },
     letGo: () => held.shift()?.(),
     free: () => {
@@ -159,7 +191,9 @@ describeInBrowser('the page of the cookbook', (browser) => {
         if (status !== 'ready' && status !== 'error') return
         const text = `question ${said++}`
         await tab.say(text)
-        await expect.poll(async () => JSON.stringify(await tab.shown()), eventually).toMatch(new RegExp(`user: ${text}|"(submitted|streaming)"`))
+        await expect
+          .poll(async () => JSON.stringify(await tab.shown()), eventually)
+          .toMatch(new RegExp(`user: ${text}|"(submitted|streaming)"`))
       },
       'say at once': () => tab.sayAtOnce(`question ${said++}`),
       'stop and say at once': () => tab.sayAtOnce(`question ${said++}`, { stops: true }),
@@ -222,7 +256,9 @@ describeInBrowser('the page of the cookbook', (browser) => {
     await one.say('one')
     await expect.poll(async () => (await history(served)).run?.status, eventually).toBe('running')
     await two.say('two')
-    await expect.poll(() => two.alert(), eventually).toBe('The assistant is still answering. Wait for it, or stop it, and send again. Try again')
+    await expect
+      .poll(() => two.alert(), eventually)
+      .toBe('The assistant is still answering. Wait for it, or stop it, and send again. Try again')
     answers.free()
     await expect.poll(async () => (await history(served)).run, eventually).toBeUndefined()
     await two.press('Try again')
@@ -242,7 +278,9 @@ describeInBrowser('the page of the cookbook', (browser) => {
     await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: '])
     expect((await history(served)).run).toMatchObject({ status: 'queued' })
     await tab.sayAtOnce('two', { stops: true })
-    await expect.poll(async () => (await tab.shown()).lines, eventually).toEqual(['user: one', 'assistant: (not sent)', 'user: two', 'assistant: '])
+    await expect
+      .poll(async () => (await tab.shown()).lines, eventually)
+      .toEqual(['user: one', 'assistant: (not sent)', 'user: two', 'assistant: '])
     answers.free()
     await expect.poll(async () => (await tab.shown()).lines.at(-1), eventually).toBe('assistant: Answer 1 and on.')
     await other.body?.cancel()

@@ -19,7 +19,9 @@ const tools = [
   remoteTool('place'),
   { ...localTool('erase', () => 'erased'), needsApproval: true },
   defineTool({
-    ...{ name: 'say', description: 'Says how far it is.', inputSchema: { type: 'object' } },
+    name: 'say',
+    description: 'Says how far it is.',
+    inputSchema: { type: 'object' },
     effect: 'pure',
     execute: (_input, { emit }) => {
       emit('so ')
@@ -112,7 +114,10 @@ async function pageOf(segments: readonly (readonly LoggedEvent[])[]): Promise<UI
 function resumedAt(events: readonly LoggedEvent[], place: number, keepsDeltas: boolean): readonly LoggedEvent[] {
   const before = events.slice(0, place)
   const lastDurable = before.findLastIndex(isDurable)
-  return [...before.filter((event, index) => isDurable(event) || (keepsDeltas && index > lastDurable)), ...afterGap(events.slice(place), keepsDeltas)]
+  return [
+    ...before.filter((event, index) => isDurable(event) || (keepsDeltas && index > lastDurable)),
+    ...afterGap(events.slice(place), keepsDeltas),
+  ]
 }
 
 /** If the first deltas of a part are missing, its other deltas are not sent either. */
@@ -148,7 +153,8 @@ async function loaded(events: readonly LoggedEvent[]): Promise<UIMessage | undef
   for (const event of events) fold.push(event)
   const message = fold.message && (JSON.parse(encodeJson(fold.message)) as UIMessage)
   for (const part of message?.parts ?? []) {
-    if ('rawInput' in part && part.state === 'input-streaming') Object.assign(part, { input: (await parsePartialJson(String(part.rawInput))).value })
+    if ('rawInput' in part && part.state === 'input-streaming')
+      Object.assign(part, { input: (await parsePartialJson(String(part.rawInput))).value })
   }
   return message
 }
@@ -162,41 +168,58 @@ function json(message: UIMessage | undefined): unknown {
 
 it('V101: a message loaded at any moment equals what its page showed, and grows to what the undisturbed page shows', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), fc.boolean(), fc.array(fc.nat(), { minLength: 6, maxLength: 6 }), async (steps, approves, places) => {
-      const segments = await turnOf(steps, approves)
-      const all = segments.flat()
-      for (const place of places) {
-        const seen = all.slice(0, place % (all.length + 1))
-        const shown = json(await shownSoFar(seen))
-        expect(json(await loaded(resumedAt(seen, seen.length, true)))).toEqual(shown)
-      }
-      // A page that is reloaded each time the turn waits for it, and then answers.
-      let known: readonly LoggedEvent[] = []
-      let message: UIMessage | undefined
-      for (const segment of segments) {
-        const knownUntil = Number.parseInt(known.at(-1)?.cursor ?? '0', 10)
-        message = await messageOf(await sent([...known.filter(isDurable), ...segment], knownUntil), message && (await loaded(known.filter(isDurable))))
-        known = [...known, ...segment]
-      }
-      expect(json(message)).toEqual(json(await pageOf(segments)))
-      expect(json(await loaded(all.filter(isDurable)))).toEqual(json(message))
-    }),
+    fc.asyncProperty(
+      fc.array(attempt, { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
+      async (steps, approves, places) => {
+        const segments = await turnOf(steps, approves)
+        const all = segments.flat()
+        for (const place of places) {
+          const seen = all.slice(0, place % (all.length + 1))
+          const shown = json(await shownSoFar(seen))
+          expect(json(await loaded(resumedAt(seen, seen.length, true)))).toEqual(shown)
+        }
+        // A page that is reloaded each time the turn waits for it, and then answers.
+        let known: readonly LoggedEvent[] = []
+        let message: UIMessage | undefined
+        for (const segment of segments) {
+          const knownUntil = Number.parseInt(known.at(-1)?.cursor ?? '0', 10)
+          message = await messageOf(
+            await sent([...known.filter(isDurable), ...segment], knownUntil),
+            message && (await loaded(known.filter(isDurable))),
+          )
+          known = [...known, ...segment]
+        }
+        expect(json(message)).toEqual(json(await pageOf(segments)))
+        expect(json(await loaded(all.filter(isDurable)))).toEqual(json(message))
+      },
+    ),
     randomRuns(12),
   )
 })
 
 it('V49: whatever a turn does and wherever a page resumes, it reads the same message as the page that was there', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 4 }), fc.boolean(), fc.array(fc.nat(), { minLength: 3, maxLength: 3 }), async (steps, approves, places) => {
-      const segments = await turnOf(steps, approves)
-      for (let count = 1; count <= segments.length; count++) {
-        const known = segments.slice(0, count)
-        const page = JSON.stringify(await pageOf(known))
-        const all = known.flat()
-        const ways = [...places.flatMap((place) => [true, false].map((keeps) => resumedAt(all, place % (all.length + 1), keeps))), joined(all), all.filter(isDurable)]
-        for (const events of ways) expect(JSON.stringify(await messageOf(await sent(events)))).toBe(page)
-      }
-    }),
+    fc.asyncProperty(
+      fc.array(attempt, { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      fc.array(fc.nat(), { minLength: 3, maxLength: 3 }),
+      async (steps, approves, places) => {
+        const segments = await turnOf(steps, approves)
+        for (let count = 1; count <= segments.length; count++) {
+          const known = segments.slice(0, count)
+          const page = JSON.stringify(await pageOf(known))
+          const all = known.flat()
+          const ways = [
+            ...places.flatMap((place) => [true, false].map((keeps) => resumedAt(all, place % (all.length + 1), keeps))),
+            joined(all),
+            all.filter(isDurable),
+          ]
+          for (const events of ways) expect(JSON.stringify(await messageOf(await sent(events)))).toBe(page)
+        }
+      },
+    ),
     randomRuns(12),
   )
 })

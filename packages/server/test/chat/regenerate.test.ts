@@ -95,7 +95,11 @@ describe.each(stores)('a regenerated answer, over the $name store', ({ make }) =
   })
 
   it('V47: refuses to regenerate a message that was never answered, or belongs to others', async () => {
-    const it = await bench({ store: make(), steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c', name: 'place', input: {} }] }], tools: [remoteTool('place')] })
+    const it = await bench({
+      store: make(),
+      steps: [{ text: 'One.' }, { toolCalls: [{ id: 'c', name: 'place', input: {} }] }],
+      tools: [remoteTool('place')],
+    })
     await refusal(postChat(it, chatBody([one], { trigger: 'regenerate-message', messageId: 'u1' })), 404, 'session-missing')
     await send(it, [one])
     await refusal(postChat(it, chatBody([two], { trigger: 'regenerate-message', messageId: 'nobody' })), 404, 'unknown-entry')

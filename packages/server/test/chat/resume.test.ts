@@ -3,7 +3,18 @@ import type { UIMessage, UIMessageChunk } from 'ai'
 import { DefaultChatTransport, isToolUIPart } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, stores, type Bench } from '../support/bench.ts'
-import { allUiFrames, chatBody, chunkTypes, chunksOf, messageOf, openChat, textOf, uiFrames, userMessage, type UiFrame } from '../support/chat.ts'
+import {
+  allUiFrames,
+  chatBody,
+  chunkTypes,
+  chunksOf,
+  messageOf,
+  openChat,
+  textOf,
+  uiFrames,
+  userMessage,
+  type UiFrame,
+} from '../support/chat.ts'
 
 const place = { toolCalls: [{ id: 'call-place', name: 'place', input: {} }] }
 const stream = (it: Bench, id = 'mine') => it.get(`/api/chat/${id}/stream`)
@@ -14,10 +25,22 @@ describe.each(stores)('a page that resumes, over the $name store', ({ make }) =>
   it('V49: a stream that is opened in the middle of an answer gives the same message, byte for byte', async () => {
     const [first, second] = [gate(), gate()]
     const text = (id: string, delta: string) =>
-      [{ type: 'text-start', id }, { type: 'text-delta', id, delta }, { type: 'text-delta', id, delta }, { type: 'text-end', id }] as const
+      [
+        { type: 'text-start', id },
+        { type: 'text-delta', id, delta },
+        { type: 'text-delta', id, delta },
+        { type: 'text-end', id },
+      ] as const
     const it = await bench({
       store: make(),
-      steps: [{ reasoning: 'Hm.', text: 'Half of ', chunk: 3, parts: [{ wait: first.passed }, ...text('b', 'it. '), { wait: second.passed }, ...text('c', 'All.')] }],
+      steps: [
+        {
+          reasoning: 'Hm.',
+          text: 'Half of ',
+          chunk: 3,
+          parts: [{ wait: first.passed }, ...text('b', 'it. '), { wait: second.passed }, ...text('c', 'All.')],
+        },
+      ],
     })
     const streams: Promise<UiFrame[]>[] = []
     let read = ''
@@ -125,7 +148,19 @@ it('V50: a server that goes away cuts the stream without a last frame, and the p
 
 it('V52: a page whose connection was cut ends in error, and resumeStream ends ready with the whole message', async () => {
   const hold = gate()
-  const it = await bench({ steps: [{ text: 'Half of ', parts: [{ wait: hold.passed }, { type: 'text-start', id: 'b' }, { type: 'text-delta', id: 'b', delta: 'it.' }, { type: 'text-end', id: 'b' }] }] })
+  const it = await bench({
+    steps: [
+      {
+        text: 'Half of ',
+        parts: [
+          { wait: hold.passed },
+          { type: 'text-start', id: 'b' },
+          { type: 'text-delta', id: 'b', delta: 'it.' },
+          { type: 'text-end', id: 'b' },
+        ],
+      },
+    ],
+  })
   const seen = gate()
   let cuts = 0
   const transport = new DefaultChatTransport<UIMessage>({

@@ -10,7 +10,8 @@ const load = async ({ get }: Bench) => (await (await get('/api/chat/mine')).json
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const texts = (messages: readonly UIMessage[]) => messages.map((message) => `${message.role}: ${textOf(message)}`)
 const promptOf = ({ model }: Bench, call: number) => JSON.stringify(model.calls[call]?.prompt)
-const stop = async ({ post }: Bench, body: object = {}) => (await (await post('/api/chat/mine/stop', body)).json()) as { readonly state: string; readonly runId: string }
+const stop = async ({ post }: Bench, body: object = {}) =>
+  (await (await post('/api/chat/mine/stop', body)).json()) as { readonly state: string; readonly runId: string }
 
 /** Creates a tool that ignores its signal. */
 function deafTool() {
@@ -63,7 +64,8 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
     const it = await bench({ store: make(), steps: [{ parts: [{ wait: hold.passed }], text: 'One.' }, { text: 'Next.' }] })
     const first = await postChat(it, chatBody([userMessage('u1', 'one')]))
     const ids: string[] = []
-    for (const text of ['two', 'three']) ids.push(((await (await it.post('/api/agent/session/mine/follow-up', { input: say(text) })).json()) as { runId: string }).runId)
+    for (const text of ['two', 'three'])
+      ids.push(((await (await it.post('/api/agent/session/mine/follow-up', { input: say(text) })).json()) as { runId: string }).runId)
     await stop(it, { runId: ids[0] })
     expect(texts((await load(it)).queued)).toEqual(['user: three'])
     await refusal(it.post('/api/chat/mine/stop', { runId: 'nobody' }), 404, 'unknown-run')
@@ -108,14 +110,19 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
 
 it('V102: regenerate sends a refused message again, as pages do', async () => {
   const hold = gate()
-  const it = await bench({ steps: async (_call, index) => {
-    if (index === 0) await hold.passed
-    return { text: ['One.', 'Two.'][index] ?? '' }
-  } })
+  const it = await bench({
+    steps: async (_call, index) => {
+      if (index === 0) await hold.passed
+      return { text: ['One.', 'Two.'][index] ?? '' }
+    },
+  })
   const first = await postChat(it, chatBody([userMessage('u1', 'one')]))
   const chat = openChat(it, { messages: (await load(it)).messages })
   await chat.sendMessage({ text: 'two' })
-  expect([chat.status, chat.error?.message]).toEqual(['error', 'The assistant is still answering. Wait for it, or stop it, and send again.'])
+  expect([chat.status, chat.error?.message]).toEqual([
+    'error',
+    'The assistant is still answering. Wait for it, or stop it, and send again.',
+  ])
   hold.open()
   await allUiFrames(first)
   await chat.regenerate()
@@ -125,9 +132,15 @@ it('V102: regenerate sends a refused message again, as pages do', async () => {
 
 it('V102: for every refusal the page gets a sentence, and a program that asks for it the problem', async () => {
   const { token, config } = await createToken({ id: 'page', tenant: 'demo', scopes: ['sessions:read', 'sessions:write'] })
-  const it = await bench({ auth: { tokens: [config] }, steps: [calls('erase')], tools: [{ ...remoteTool('erase'), needsApproval: true }], limits: { bodyBytes: 2000 } })
+  const it = await bench({
+    auth: { tokens: [config] },
+    steps: [calls('erase')],
+    tools: [{ ...remoteTool('erase'), needsApproval: true }],
+    limits: { bodyBytes: 2000 },
+  })
   const authorization = { authorization: `Bearer ${token}` }
-  const page = (headers: Record<string, string> = authorization) => openChat(it, { transport: new DefaultChatTransport({ api: `${it.url}/api/chat`, headers }) })
+  const page = (headers: Record<string, string> = authorization) =>
+    openChat(it, { transport: new DefaultChatTransport({ api: `${it.url}/api/chat`, headers }) })
   const stranger = page({})
   await stranger.sendMessage({ text: 'hi' })
   const long = page()
@@ -136,7 +149,9 @@ it('V102: for every refusal the page gets a sentence, and a program that asks fo
   await blank.sendMessage({ text: ' ' })
   const asked = page()
   await asked.sendMessage({ text: 'go' })
-  const [question] = (await (await it.get('/api/agent/session/mine', authorization)).json() as { pendingApprovals: { approvalId: string }[] }).pendingApprovals
+  const [question] = (
+    (await (await it.get('/api/agent/session/mine', authorization)).json()) as { pendingApprovals: { approvalId: string }[] }
+  ).pendingApprovals
   await asked.addToolApprovalResponse({ id: question?.approvalId ?? '', approved: true })
   await asked.sendMessage()
   const answering = page()
@@ -159,13 +174,16 @@ it('V102: for every refusal the page gets a sentence, and a program that asks fo
 })
 
 it('V102, V19: a caller cannot stop the answer of another tenant', async () => {
-  const tokens = await Promise.all(['a', 'b'].map((tenant) => createToken({ id: tenant, tenant, scopes: ['sessions:read', 'sessions:write'] })))
+  const tokens = await Promise.all(
+    ['a', 'b'].map((tenant) => createToken({ id: tenant, tenant, scopes: ['sessions:read', 'sessions:write'] })),
+  )
   const [a = {}, b = {}] = tokens.map(({ token }) => ({ authorization: `Bearer ${token}` }))
   const hold = gate()
   const it = await bench({ auth: { tokens: tokens.map(({ config }) => config) }, steps: () => hold.passed.then(() => ({ text: 'One.' })) })
   const first = await postChat(it, chatBody([userMessage('u1', 'one')]), a)
   const runId = first.headers.get('x-run-id')
-  for (const body of [{}, { runId }]) expect(await (await it.post('/api/chat/mine/stop', body, b)).json()).toMatchObject({ state: 'nothing-to-stop' })
+  for (const body of [{}, { runId }])
+    expect(await (await it.post('/api/chat/mine/stop', body, b)).json()).toMatchObject({ state: 'nothing-to-stop' })
   hold.open()
   expect(textOf(await messageOf(chunksOf(await allUiFrames(first))))).toBe('One.')
 })

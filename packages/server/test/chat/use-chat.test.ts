@@ -59,7 +59,13 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
   })
 
   it('A189: a page reads calls by the types of the tools of the agent', async () => {
-    const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: jsonSchema<{ at: string }>({ type: 'object' }), effect: 'pure', execute: ({ at }) => ({ seen: `a knot at ${at}` }) })
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks.',
+      inputSchema: jsonSchema<{ at: string }>({ type: 'object' }),
+      effect: 'pure',
+      execute: ({ at }) => ({ seen: `a knot at ${at}` }),
+    })
     const agent = defineAgent({ model: 'test:model', tools: [look] })
     const toolCalls = [{ id: 'call-look', name: 'look', input: { at: 'sea' } }]
     const it = await bench({ store: make(), steps: [{ toolCalls }, { text: 'Seen.' }], tools: [look] })
@@ -85,7 +91,13 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
 
   it('V52: a turn that ends with its tools is not sent back again and again', async () => {
     const inputSchema = { type: 'object', properties: {} } as const
-    const last = defineTool({ name: 'last', description: 'Ends.', inputSchema, effect: 'pure', execute: () => ({ output: 'done', terminate: true }) })
+    const last = defineTool({
+      name: 'last',
+      description: 'Ends.',
+      inputSchema,
+      effect: 'pure',
+      execute: () => ({ output: 'done', terminate: true }),
+    })
     const it = await bench({ store: make(), steps: [calls('last')], tools: [last] })
     const { chat, sent } = openPage(it)
     await chat.sendMessage({ text: 'last!' })
@@ -211,7 +223,10 @@ it('V52: a page that sends while a turn is in progress gets an error, and the tu
   await expect.poll(() => first.lastMessage?.role).toBe('assistant')
   const second = openChat(it)
   await second.sendMessage({ text: 'two' })
-  expect([second.status, second.error?.message]).toEqual(['error', 'The assistant is still answering. Wait for it, or stop it, and send again.'])
+  expect([second.status, second.error?.message]).toEqual([
+    'error',
+    'The assistant is still answering. Wait for it, or stop it, and send again.',
+  ])
   hold.open()
   await sending
   expect([first.status, textOf(first.lastMessage ?? expect.fail())]).toEqual(['ready', 'One.'])

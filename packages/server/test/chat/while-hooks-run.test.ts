@@ -11,14 +11,22 @@ const one = userMessage('u1', 'one')
 function held() {
   const hook = gate()
   let hooked = 0
-  return { hook, extensions: [defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) } })] }
+  return {
+    hook,
+    extensions: [
+      defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) } }),
+    ],
+  }
 }
 
 async function settled({ runtime }: Bench): Promise<void> {
   for await (const event of runtime.reader(key).events()) if (event.type === 'settled') return
 }
 
-const textIn = async (response: Response) => chunksOf(await allUiFrames(response)).flatMap((chunk) => (chunk.type === 'text-delta' ? chunk.delta : [])).join('')
+const textIn = async (response: Response) =>
+  chunksOf(await allUiFrames(response))
+    .flatMap((chunk) => (chunk.type === 'text-delta' ? chunk.delta : []))
+    .join('')
 
 describe.each(stores)('a page while the hooks after a turn run, over the $name store', ({ make }) => {
   it('V47: an answer is regenerated, by its id and by that of its message', async () => {
@@ -29,7 +37,9 @@ describe.each(stores)('a page while the hooks after a turn run, over the $name s
     const regenerating = postChat(it, chatBody([one], { trigger: 'regenerate-message', messageId: first.headers.get('x-run-id') }))
     hook.open()
     expect(textOf(await messageOf(chunksOf(await allUiFrames(await regenerating))))).toBe('One again.')
-    expect(textOf(await messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody([one], { trigger: 'regenerate-message' }))))))).toBe('And again.')
+    expect(
+      textOf(await messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody([one], { trigger: 'regenerate-message' })))))),
+    ).toBe('And again.')
     await allUiFrames(first)
   })
 
@@ -48,8 +58,17 @@ describe.each(stores)('a page while the hooks after a turn run, over the $name s
   it('V45, V52: a stream ends with the question of its turn, not with the hooks after it', async () => {
     const hook = gate()
     let hooked = 0
-    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) } })
-    const it = await bench({ store: make(), steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }], tools: [remoteTool('place')], extensions: [slow] })
+    const slow = defineExtension({
+      name: 'slow',
+      timeoutMs: 60_000,
+      hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) },
+    })
+    const it = await bench({
+      store: make(),
+      steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }],
+      tools: [remoteTool('place')],
+      extensions: [slow],
+    })
     const asked = await postChat(it, chatBody([one]))
     expect(chunksOf(await allUiFrames(asked)).at(-1)).toEqual({ type: 'finish', finishReason: 'tool-calls' })
     const output = { type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }
@@ -60,7 +79,12 @@ describe.each(stores)('a page while the hooks after a turn run, over the $name s
 
   it('V45: answers that are posted again get the whole segment again', async () => {
     const { hook, extensions } = held()
-    const it = await bench({ store: make(), steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }], tools: [remoteTool('place')], extensions })
+    const it = await bench({
+      store: make(),
+      steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'In Oslo.' }],
+      tools: [remoteTool('place')],
+      extensions,
+    })
     const asked = await postChat(it, chatBody([one]))
     await allUiFrames(asked)
     const output = { type: 'tool-place', toolCallId: 'c1', state: 'output-available', input: {}, output: 'Oslo' }

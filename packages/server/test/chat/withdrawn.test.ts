@@ -5,7 +5,11 @@ import { bench, gate, say, stores, type Bench, type BenchOptions } from '../supp
 import { allUiFrames, chatBody, chunksOf, messageOf, openChat, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-const lines = (messages: readonly UIMessage[]) => messages.map(({ id, role, parts }) => `${role}: ${textOf({ id, role, parts })}${parts.some(({ type }) => type === 'data-withdrawn') ? '(withdrawn)' : ''}`)
+const lines = (messages: readonly UIMessage[]) =>
+  messages.map(
+    ({ id, role, parts }) =>
+      `${role}: ${textOf({ id, role, parts })}${parts.some(({ type }) => type === 'data-withdrawn') ? '(withdrawn)' : ''}`,
+  )
 const stop = async ({ post }: Bench) => (await post('/api/chat/mine/stop', {})).json()
 const promptsOf = ({ model }: Bench) => JSON.stringify(model.calls.map(({ prompt }) => prompt))
 
@@ -49,7 +53,14 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
     expect(chat.lastMessage?.parts).toContainEqual({ type: 'data-withdrawn', data: { runId: chat.lastMessage?.id } })
     await free()
     await chat.sendMessage({ text: 'three' })
-    expect(lines(chat.messages)).toEqual(['user: one', 'assistant: (withdrawn)', 'user: two', 'assistant: (withdrawn)', 'user: three', 'assistant: Answer 1.'])
+    expect(lines(chat.messages)).toEqual([
+      'user: one',
+      'assistant: (withdrawn)',
+      'user: two',
+      'assistant: (withdrawn)',
+      'user: three',
+      'assistant: Answer 1.',
+    ])
     expect(json((await load(it)).messages)).toEqual(json(chat.messages))
     expect(promptsOf(it)).toMatch(/^(?!.*(one|two)).*three/)
     expect(it.faults).toEqual([])
@@ -83,30 +94,43 @@ describe.each(stores)('a message that is stopped before its turn has begun, over
     expect(json((await load(it)).messages)).toEqual(json(chat.messages))
   })
 
-  it.each(['kill', 'stop'] as const)('V101: the same holds after an answer that a %s ends with it, and a copy does not contain it', async (mode) => {
-    const it = await bench({ store: make(), steps: [{ text: 'Zero.' }, { hang: 'before' }, { text: 'Next.' }] })
-    const chat = openChat(it)
-    await chat.sendMessage({ text: 'zero' })
-    const sending = chat.sendMessage({ text: 'one' })
-    await expect.poll(() => it.model.calls).toHaveLength(2)
-    for (const text of ['two', 'three']) await it.post('/api/agent/session/mine/follow-up', { input: say(text) })
-    expect((await it.post('/api/agent/session/mine/stop', mode === 'kill' ? { mode } : { scope: 'all' })).status).toBe(200)
-    await sending
-    const { messages } = await load(it)
-    expect(lines(messages).slice(2)).toEqual(['user: one', 'assistant: ', 'user: two', 'assistant: (withdrawn)', 'user: three', 'assistant: (withdrawn)'])
-    const later = openChat(it, { messages })
-    await later.sendMessage({ text: 'four' })
-    expect(json((await load(it)).messages)).toEqual(json(later.messages))
-    expect(promptsOf(it)).toMatch(/^(?!.*(two|three)).*four/)
-    expect((await it.post('/api/agent/session/mine/fork', { newSessionId: 'copy' })).status).toBe(201)
-    expect(lines((await load(it, 'copy')).messages).join()).not.toContain('two')
-  })
+  it.each(['kill', 'stop'] as const)(
+    'V101: the same holds after an answer that a %s ends with it, and a copy does not contain it',
+    async (mode) => {
+      const it = await bench({ store: make(), steps: [{ text: 'Zero.' }, { hang: 'before' }, { text: 'Next.' }] })
+      const chat = openChat(it)
+      await chat.sendMessage({ text: 'zero' })
+      const sending = chat.sendMessage({ text: 'one' })
+      await expect.poll(() => it.model.calls).toHaveLength(2)
+      for (const text of ['two', 'three']) await it.post('/api/agent/session/mine/follow-up', { input: say(text) })
+      expect((await it.post('/api/agent/session/mine/stop', mode === 'kill' ? { mode } : { scope: 'all' })).status).toBe(200)
+      await sending
+      const { messages } = await load(it)
+      expect(lines(messages).slice(2)).toEqual([
+        'user: one',
+        'assistant: ',
+        'user: two',
+        'assistant: (withdrawn)',
+        'user: three',
+        'assistant: (withdrawn)',
+      ])
+      const later = openChat(it, { messages })
+      await later.sendMessage({ text: 'four' })
+      expect(json((await load(it)).messages)).toEqual(json(later.messages))
+      expect(promptsOf(it)).toMatch(/^(?!.*(two|three)).*four/)
+      expect((await it.post('/api/agent/session/mine/fork', { newSessionId: 'copy' })).status).toBe(201)
+      expect(lines((await load(it, 'copy')).messages).join()).not.toContain('two')
+    },
+  )
 })
 
 it('V101: a message that failed and was rewound is withdrawn too; one that was stopped later, or failed and stays, is not', async () => {
   const failure = Object.assign(new Error('revoked'), { statusCode: 401, responseBody: '', isRetryable: false })
   for (const onFailedTurn of ['rewind', 'keep'] as const) {
-    const it = await bench({ steps: [{ error: failure }, { text: 'Half of it.', hang: 'middle' }, { text: 'Next.' }], runtimeOptions: { onFailedTurn } })
+    const it = await bench({
+      steps: [{ error: failure }, { text: 'Half of it.', hang: 'middle' }, { text: 'Next.' }],
+      runtimeOptions: { onFailedTurn },
+    })
     const chat = openChat(it)
     await chat.sendMessage({ text: 'one' })
     const sending = chat.sendMessage({ text: 'two' })

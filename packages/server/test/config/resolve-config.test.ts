@@ -39,7 +39,14 @@ function folderWith(content: object | string, name = 'bowline.config.json'): str
 
 it('S206: a file may set everything about the access to an agent that createServer accepts', async () => {
   const access = {
-    ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, clientOutput: true, onBusy: ['queue'] },
+    description: 'd',
+    capabilities: ['c'],
+    clientTools: 'any',
+    models: ['m'],
+    runtimeParams: ['seed'],
+    clientHistory: true,
+    clientOutput: true,
+    onBusy: ['queue'],
   } as const satisfies Required<AgentAccess>
   expect((await resolve({ folder: folderWith({ access: { assistant: access } }) })).access).toEqual({ assistant: access })
 })
@@ -47,12 +54,12 @@ it('S206: a file may set everything about the access to an agent that createServ
 /** Returns a value of a key that is not its default, as text and parsed. */
 function otherValue(key: SettingKey): { readonly text: string; readonly value: unknown } {
   const special: Partial<Record<SettingKey, string>> = {
-    'auth': 'none',
-    'store': 'memory:',
-    'directConnectionString': 'postgres://one@database/agents',
-    'basePath': '/here',
+    auth: 'none',
+    store: 'memory:',
+    directConnectionString: 'postgres://one@database/agents',
+    basePath: '/here',
     'log.level': 'warn',
-    'agents': '/there/agents.ts',
+    agents: '/there/agents.ts',
   }
   const { default: value, placeholder = '' }: Setting = settings[key]
   const text = special[key]
@@ -102,15 +109,32 @@ describe('the origin of a value', () => {
 
   it('a toggle is true by its flag alone, a list adds up, and of any other value the last one counts', async () => {
     const { values } = await resolve({ argv: ['--log.content', '--hosts', 'a,b', '--hosts=c', '--port', '1', '--port', '2'] })
-    expect(values).toMatchObject({ 'log.content': true, 'hosts': ['a', 'b', 'c'], 'port': 2 })
+    expect(values).toMatchObject({ 'log.content': true, hosts: ['a', 'b', 'c'], port: 2 })
   })
 
   it('D55: model requests are recorded only when configured, and the records have bounds', async () => {
-    expect((await resolve({})).values).toMatchObject({ 'requests.record': false, 'requests.maxRequests': 200, 'requests.maxBytes': 4_194_304, 'requests.ttlMs': 2_592_000_000 })
-    const { values } = await resolve({ argv: ['--requests.record'], environment: { BOWLINE_REQUESTS_TTL_MS: '2592000000' }, folder: folderWith({ requests: { maxRequests: 2 } }) })
+    expect((await resolve({})).values).toMatchObject({
+      'requests.record': false,
+      'requests.maxRequests': 200,
+      'requests.maxBytes': 4_194_304,
+      'requests.ttlMs': 2_592_000_000,
+    })
+    const { values } = await resolve({
+      argv: ['--requests.record'],
+      environment: { BOWLINE_REQUESTS_TTL_MS: '2592000000' },
+      folder: folderWith({ requests: { maxRequests: 2 } }),
+    })
     expect(values).toMatchObject({ 'requests.record': true, 'requests.maxRequests': 2, 'requests.ttlMs': 2_592_000_000 })
-    const faults = await faultsOf({ folder: folderWith({ requests: { record: 'yes', maxRequests: 1, maxBytes: 16_383, ttlMs: 0, redact: true } }) })
-    expect(faults.map((fault) => fault.replace(/ \(.*/, ''))).toEqual(['requests.record', 'requests.maxRequests', 'requests.maxBytes', 'requests.ttlMs', 'requests.redact'])
+    const faults = await faultsOf({
+      folder: folderWith({ requests: { record: 'yes', maxRequests: 1, maxBytes: 16_383, ttlMs: 0, redact: true } }),
+    })
+    expect(faults.map((fault) => fault.replace(/ \(.*/, ''))).toEqual([
+      'requests.record',
+      'requests.maxRequests',
+      'requests.maxBytes',
+      'requests.ttlMs',
+      'requests.redact',
+    ])
   })
 
   it('paths of the file start from its folder, others from the working folder', async () => {
@@ -152,8 +176,15 @@ describe('mistakes', () => {
     const { webhooks } = await resolve({ folder: folderWith({ notify, webhooks: { http: true } }) })
     expect(webhooks).toEqual({ notify, webhooks: { http: true } })
     expect((await resolve({ folder: folderWith({}) })).webhooks).toEqual({})
-    const faults = await faultsOf({ folder: folderWith({ notify: { ...notify, events: [], secret: 'short', other: 1 }, webhooks: { https: true } }) })
-    expect(faults.map((fault) => fault.replace(/:.*/, ''))).toEqual(['notify.events (bowline.config.json)', 'notify.secret (bowline.config.json)', 'notify.other (bowline.config.json)', 'webhooks.https (bowline.config.json)'])
+    const faults = await faultsOf({
+      folder: folderWith({ notify: { ...notify, events: [], secret: 'short', other: 1 }, webhooks: { https: true } }),
+    })
+    expect(faults.map((fault) => fault.replace(/:.*/, ''))).toEqual([
+      'notify.events (bowline.config.json)',
+      'notify.secret (bowline.config.json)',
+      'notify.other (bowline.config.json)',
+      'webhooks.https (bowline.config.json)',
+    ])
     expect(faults.join()).not.toContain('short')
   })
 
@@ -214,13 +245,22 @@ describe('mistakes', () => {
 
   it('S189: the direct connection to the database needs a store on Postgres and an address of Postgres', async () => {
     const direct = 'postgres://bowline@db/agents'
-    expect((await resolve({ argv: ['--store', 'postgres://bowline@pooler/agents'], environment: { BOWLINE_DIRECT_CONNECTION_STRING: direct } })).store).toEqual({
-      ...{ kind: 'postgres', connectionString: 'postgres://bowline@pooler/agents', directConnectionString: direct },
+    expect(
+      (await resolve({ argv: ['--store', 'postgres://bowline@pooler/agents'], environment: { BOWLINE_DIRECT_CONNECTION_STRING: direct } }))
+        .store,
+    ).toEqual({
+      kind: 'postgres',
+      connectionString: 'postgres://bowline@pooler/agents',
+      directConnectionString: direct,
     })
     const ofOthers = await faultsOf({ argv: ['--store', 'memory:', '--direct-connection-string', direct] })
     expect(ofOthers).toEqual(['directConnectionString (--direct-connection-string): is for a store on Postgres, and the store is memory:'])
-    const wrong = await faultsOf({ argv: ['--store', 'postgres://bowline@pooler/agents', '--direct-connection-string', 'http://db:s3cret@x'] })
-    expect(wrong).toEqual([expect.stringMatching(/^directConnectionString \(--direct-connection-string\): must be an address of a Postgres server/)])
+    const wrong = await faultsOf({
+      argv: ['--store', 'postgres://bowline@pooler/agents', '--direct-connection-string', 'http://db:s3cret@x'],
+    })
+    expect(wrong).toEqual([
+      expect.stringMatching(/^directConnectionString \(--direct-connection-string\): must be an address of a Postgres server/),
+    ])
   })
 
   it('V69: refuses a trusted proxy that is no address or range', async () => {
@@ -249,7 +289,9 @@ describe('mistakes', () => {
   })
 
   it('a missing file, and two candidate files, are errors', async () => {
-    expect(await faultsOf({ argv: ['--config', 'none.json'] })).toEqual([expect.stringMatching(/^--config: there is no file .*none\.json$/)])
+    expect(await faultsOf({ argv: ['--config', 'none.json'] })).toEqual([
+      expect.stringMatching(/^--config: there is no file .*none\.json$/),
+    ])
     const folder = folderWith({})
     writeFileSync(join(folder, 'bowline.config.ts'), 'export default {}')
     expect(await faultsOf({ folder })).toEqual(['--config: there are bowline.config.ts and bowline.config.json: name one of them'])
@@ -258,7 +300,12 @@ describe('mistakes', () => {
   })
 
   it('reports a variable with a probable typing mistake, and ignores variables of other programs', () => {
-    const environment = { BOWLINE_LIMITS_BODYBYTES: '1', BOWLINE_PORT: '1', BOWLINE_SERVICE_HOST: '10.0.0.1', BOWLINE_PORT_8787_TCP_PROTO: 'tcp' }
+    const environment = {
+      BOWLINE_LIMITS_BODYBYTES: '1',
+      BOWLINE_PORT: '1',
+      BOWLINE_SERVICE_HOST: '10.0.0.1',
+      BOWLINE_PORT_8787_TCP_PROTO: 'tcp',
+    }
     expect(misspelledVariables(environment)).toEqual([{ name: 'BOWLINE_LIMITS_BODYBYTES', meant: 'BOWLINE_LIMITS_BODY_BYTES' }])
   })
 })

@@ -24,12 +24,16 @@ it("V57: with auth 'none' the refusal says what is missing and what to do", asyn
   const { server } = await bench({ auth: 'none' })
   const detailOf = async (options: AskOptions) => (await refusal(ask(server, '/api/agents', options), 403, 'host-not-allowed')).detail
   for (const peer of [null, {}]) {
-    expect(await detailOf({ peer })).toMatch(/server\.fetch got no peer address.*server\.fetch\(request, \{ remoteAddress \}\).*serve of @bowline\/server\/node.*configure auth/)
+    expect(await detailOf({ peer })).toMatch(
+      /server\.fetch got no peer address.*server\.fetch\(request, \{ remoteAddress \}\).*serve of @bowline\/server\/node.*configure auth/,
+    )
   }
   expect(await detailOf({ peer: { remoteAddress: '10.0.0.7' } })).toMatch(/this one came from 10\.0\.0\.7.*Configure auth/)
   expect(await detailOf({ host: 'bowline.example' })).toMatch(/"bowline\.example".*localhost, 127\.0\.0\.1 or \[::1\].*configure auth/)
   const { server: named } = await bench({ auth: open })
-  expect((await refusal(ask(named, '/api/agents', { host: 'bowline.example' }), 403, 'host-not-allowed')).detail).toMatch(/"bowline\.example".*Add the name to hosts/)
+  expect((await refusal(ask(named, '/api/agents', { host: 'bowline.example' }), 403, 'host-not-allowed')).detail).toMatch(
+    /"bowline\.example".*Add the name to hosts/,
+  )
 })
 
 it('V66: the Host must be known, so that a rebound name reaches nothing', async () => {
@@ -52,7 +56,11 @@ it('V67: an Origin that is not listed is refused on every route, also for simple
     const post = { method: 'POST', headers: { origin, 'content-type': 'text/plain' }, body: '{}' }
     await refusal(ask(server, '/api/agent/execute', post), 403, 'origin-not-allowed')
   }
-  const { detail } = await refusal(ask(server, '/healthz', { headers: { origin: `https://${'long'.repeat(100)}.example` } }), 403, 'origin-not-allowed')
+  const { detail } = await refusal(
+    ask(server, '/healthz', { headers: { origin: `https://${'long'.repeat(100)}.example` } }),
+    403,
+    'origin-not-allowed',
+  )
   expect(detail).toMatch(/^Pages of https:\/\/(long){48}… may not call\. List that origin in cors\.origins, or, .+ keep the Host header\.$/)
   const own = await ask(server, '/api/agents', { headers: { origin: 'http://127.0.0.1:8787' } })
   expect(own.status).toBe(200)
@@ -168,7 +176,11 @@ describe('proxies', () => {
     }
     const other = { ...headers, origin: 'http://bowline.example' }
     await refusal(ask(server, '/api/agents', { host: 'inside.example', headers: other, peer: proxy }), 403, 'origin-not-allowed')
-    await refusal(ask(server, '/api/agents', { host: 'bowline.example', headers: { 'x-forwarded-host': 'evil.example' }, peer: proxy }), 403, 'host-not-allowed')
+    await refusal(
+      ask(server, '/api/agents', { host: 'bowline.example', headers: { 'x-forwarded-host': 'evil.example' }, peer: proxy }),
+      403,
+      'host-not-allowed',
+    )
   })
 
   it("V69: with auth 'none' a caller behind a proxy is not local, whatever its headers claim", async () => {

@@ -85,12 +85,20 @@ it('V95: the detail of a refusal names the first wrong place and the expected va
   const { execute, post, get } = await bench()
   const detail = async (answer: Promise<Response>, code = 'invalid-body') => (await refusal(answer, 400, code)).detail
   expect(await detail(execute({ input: [{ output: 1 }] }))).toBe('input[0].toolCallId: Invalid input: expected string, received undefined')
-  expect(await detail(post('/api/agent/session/x/stop', { waitMs: -1, scope: 'some' }))).toBe('scope: Invalid option: expected one of "active"|"all" (and 1 more)')
+  expect(await detail(post('/api/agent/session/x/stop', { waitMs: -1, scope: 'some' }))).toBe(
+    'scope: Invalid option: expected one of "active"|"all" (and 1 more)',
+  )
   expect(await detail(execute('[]'))).toBe('body: Invalid input: expected object, received array')
-  expect(await detail(execute({ input: [{ toolCallId: 'c', output: 1 }] }))).toBe('sessionId: Tool results need the session that waits for them: set sessionId.')
+  expect(await detail(execute({ input: [{ toolCallId: 'c', output: 1 }] }))).toBe(
+    'sessionId: Tool results need the session that waits for them: set sessionId.',
+  )
   expect(await detail(get('/api/agent/session/x?limit=0'), 'invalid-query')).toMatch(/^limit: /)
-  expect(await detail(execute({ input: say('hi'), context: {} }, { 'idempotency-key': 'k'.repeat(256) }), 'invalid-query')).toMatch(/^Idempotency-Key: Too big/)
-  expect(await detail(execute({ input: say('hi'), context: {} }, { 'x-bowline-depth': 'x' }), 'invalid-query')).toMatch(/^X-Bowline-Depth: /)
+  expect(await detail(execute({ input: say('hi'), context: {} }, { 'idempotency-key': 'k'.repeat(256) }), 'invalid-query')).toMatch(
+    /^Idempotency-Key: Too big/,
+  )
+  expect(await detail(execute({ input: say('hi'), context: {} }, { 'x-bowline-depth': 'x' }), 'invalid-query')).toMatch(
+    /^X-Bowline-Depth: /,
+  )
   const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => ['k'.repeat(1000) + index, 1]))
   const long = await detail(execute({ input: say('hi'), context: {}, ...many }))
   expect(long).toMatch(/^k+….*This key is not known here.*\(and 899 more\)$/)

@@ -8,11 +8,19 @@ const { ranges: trusted } = parseRanges(['10.0.0.0/8', '192.168.1.7', 'fd00::/8'
 
 function caller(remoteAddress: string | undefined, headers: Record<string, string> = {}, localAddress?: string): Caller {
   const request = new Request('http://inside:80/path', { headers: { host: 'inside', ...headers } })
-  return callerOf(request, { ...(remoteAddress !== undefined && { remoteAddress }), ...(localAddress !== undefined && { localAddress }) }, trusted)
+  return callerOf(
+    request,
+    { ...(remoteAddress !== undefined && { remoteAddress }), ...(localAddress !== undefined && { localAddress }) },
+    trusted,
+  )
 }
 
 describe('V69: the caller of a request', () => {
-  const forwarded = { 'x-forwarded-for': '1.1.1.1, 2.2.2.2, 10.9.9.9', 'x-forwarded-host': 'evil.example, shop.example', 'x-forwarded-proto': 'http, https' }
+  const forwarded = {
+    'x-forwarded-for': '1.1.1.1, 2.2.2.2, 10.9.9.9',
+    'x-forwarded-host': 'evil.example, shop.example',
+    'x-forwarded-proto': 'http, https',
+  }
 
   it('V69: ignores forwarded headers of an untrusted peer', () => {
     expect(caller('3.3.3.3', forwarded)).toEqual({ address: '3.3.3.3', localAddress: undefined, host: 'inside', origin: 'http://inside' })
@@ -21,7 +29,12 @@ describe('V69: the caller of a request', () => {
   })
 
   it('V69: takes the nearest host and protocol from a trusted proxy, and the last address that is not a proxy', () => {
-    expect(caller('10.0.0.1', forwarded, '::ffff:10.0.0.2')).toEqual({ address: '2.2.2.2', localAddress: '10.0.0.2', host: 'shop.example', origin: 'https://shop.example' })
+    expect(caller('10.0.0.1', forwarded, '::ffff:10.0.0.2')).toEqual({
+      address: '2.2.2.2',
+      localAddress: '10.0.0.2',
+      host: 'shop.example',
+      origin: 'https://shop.example',
+    })
     expect(caller('192.168.1.7', forwarded).address).toBe('2.2.2.2')
     expect(caller('192.168.1.8', forwarded).address).toBe('192.168.1.8')
     expect(caller('::ffff:10.0.0.1', forwarded).address).toBe('2.2.2.2')
@@ -78,7 +91,13 @@ describe('V69: the caller of a request', () => {
 
 describe('V66, V67: who is allowed in', () => {
   const rules: AccessRules = { hosts: ['shop.example', 'shop.example:8080'], origins: ['https://page.example'], loopbackOnly: false }
-  const from = (parts: Partial<Caller>): Caller => ({ address: '3.3.3.3', localAddress: '10.0.0.9', host: 'shop.example', origin: 'https://shop.example', ...parts })
+  const from = (parts: Partial<Caller>): Caller => ({
+    address: '3.3.3.3',
+    localAddress: '10.0.0.9',
+    host: 'shop.example',
+    origin: 'https://shop.example',
+    ...parts,
+  })
   const codeOf = (who: Caller, origin?: string, with_: Partial<AccessRules> = {}): string => {
     try {
       checkAccess(new Request('http://x/', { headers: origin === undefined ? {} : { origin } }), who, { ...rules, ...with_ })
@@ -89,8 +108,21 @@ describe('V66, V67: who is allowed in', () => {
   }
 
   it.each([
-    ...[['shop.example', 'in'], ['SHOP.example:8080', 'in'], ['shop.example:1', 'in'], ['other.example', 'host-not-allowed'], ['', 'host-not-allowed'], ['a b', 'host-not-allowed']],
-    ...[['localhost', 'in'], ['127.0.0.1:80', 'in'], ['[::1]', 'in'], ['10.0.0.9', 'in'], ['10.0.0.8', 'host-not-allowed']],
+    ...[
+      ['shop.example', 'in'],
+      ['SHOP.example:8080', 'in'],
+      ['shop.example:1', 'in'],
+      ['other.example', 'host-not-allowed'],
+      ['', 'host-not-allowed'],
+      ['a b', 'host-not-allowed'],
+    ],
+    ...[
+      ['localhost', 'in'],
+      ['127.0.0.1:80', 'in'],
+      ['[::1]', 'in'],
+      ['10.0.0.9', 'in'],
+      ['10.0.0.8', 'host-not-allowed'],
+    ],
   ])('V66: a Host of %j is %s', (host, code) => {
     expect(codeOf(from({ host }))).toBe(code)
   })
@@ -102,8 +134,10 @@ describe('V66, V67: who is allowed in', () => {
 
   it('V57: with loopbackOnly only this machine is allowed in, under a local name', () => {
     const only = { loopbackOnly: true }
-    for (const address of ['127.0.0.1', '127.9.9.9', '::1']) expect(codeOf(from({ address, host: 'localhost' }), undefined, only)).toBe('in')
-    for (const address of ['3.3.3.3', undefined, '1270.0.0.1', '128.0.0.1', '127.0.0.1.evil']) expect(codeOf(from({ address, host: 'localhost' }), undefined, only)).toBe('host-not-allowed')
+    for (const address of ['127.0.0.1', '127.9.9.9', '::1'])
+      expect(codeOf(from({ address, host: 'localhost' }), undefined, only)).toBe('in')
+    for (const address of ['3.3.3.3', undefined, '1270.0.0.1', '128.0.0.1', '127.0.0.1.evil'])
+      expect(codeOf(from({ address, host: 'localhost' }), undefined, only)).toBe('host-not-allowed')
     expect(codeOf(from({ address: '127.0.0.1' }), undefined, only)).toBe('host-not-allowed')
     expect(codeOf(from({ address: '127.0.0.1', host: '10.0.0.9' }), undefined, only)).toBe('host-not-allowed')
   })
@@ -111,11 +145,21 @@ describe('V66, V67: who is allowed in', () => {
   it('V67: pages of the own and of listed origins are allowed in', () => {
     expect(codeOf(from({}), 'https://shop.example')).toBe('in')
     expect(codeOf(from({}), 'https://page.example')).toBe('in')
-    for (const origin of ['https://other.example', 'http://page.example', 'null', '']) expect(codeOf(from({}), origin)).toBe('origin-not-allowed')
+    for (const origin of ['https://other.example', 'http://page.example', 'null', ''])
+      expect(codeOf(from({}), origin)).toBe('origin-not-allowed')
     expect(codeOf(from({}), 'https://other.example', { origins: ['*'] })).toBe('in')
   })
 
-  it.each([['localhost', true], ['127.0.0.1', true], ['[::1]', true], ['::1', true], ['127.3.2.1', true], ['0.0.0.0', false], ['example.com', false], ['', false]])('V57: %j counts as this machine: %s', (host, is) => {
+  it.each([
+    ['localhost', true],
+    ['127.0.0.1', true],
+    ['[::1]', true],
+    ['::1', true],
+    ['127.3.2.1', true],
+    ['0.0.0.0', false],
+    ['example.com', false],
+    ['', false],
+  ])('V57: %j counts as this machine: %s', (host, is) => {
     expect(isLoopbackHost(host)).toBe(is)
   })
 })

@@ -148,7 +148,11 @@ it('V55: credentials, Host, Origin and body are checked as on the other routes',
   await refusal(post('/mcp', listMessage, accept), 401, 'unauthenticated')
   await refusal(post('/mcp', listMessage, { ...accept, authorization: `Bearer ${reader.token}` }), 401, 'unauthenticated')
   await refusal(post('/mcp', listMessage, { ...accept, ...authorization, origin: 'https://evil.example' }), 403, 'origin-not-allowed')
-  await refusal(post('/mcp', { ...listMessage, params: { text: 'x'.repeat(3000) } }, { ...accept, ...authorization }), 413, 'body-too-large')
+  await refusal(
+    post('/mcp', { ...listMessage, params: { text: 'x'.repeat(3000) } }, { ...accept, ...authorization }),
+    413,
+    'body-too-large',
+  )
   await refusal(post('/mcp', '{', { ...accept, ...authorization }), 400, 'invalid-body')
   const answer = await post('/mcp', listMessage, { ...accept, ...authorization })
   expect(answer.status).toBe(200)
@@ -170,7 +174,9 @@ it('V56: requests that start work count as work; reads are accepted when that li
   for (let call = 0; call < 5; call++) expect((await client.callTool({ name: 'agents_discover', arguments: {} })).isError).toBeFalsy()
   const answers = { name: 'sessions_prompt', arguments: { sessionId: 'none', answers: [{ id: 'x', output: 1 }] } }
   expect(JSON.stringify(await client.callTool(answers))).toContain('NOT_FOUND')
-  await expect(client.callTool({ name: 'sessions_prompt', arguments: { sessionId: 'none', prompt: 'hi' } })).rejects.toThrow(/429|rate-limited/)
+  await expect(client.callTool({ name: 'sessions_prompt', arguments: { sessionId: 'none', prompt: 'hi' } })).rejects.toThrow(
+    /429|rate-limited/,
+  )
 })
 
 const waiting = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'tasks_delegate', arguments: { prompt: 'wait' } } }

@@ -12,7 +12,11 @@ vi.mock('../../src/mcp/mcp-gate.ts', () => {
 it('V82: a server that could not load the MCP SDK says so when it is closed, and stops its runtime', async () => {
   const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })] })
   const stop = vi.spyOn(runtime, 'stop')
-  const agent = defineBridgeAgent({ specificationVersion: 'v1', info: { id: 'echo' }, onPrompt: async ({ prompt }) => ({ text: prompt, stopReason: 'end_turn' }) })
+  const agent = defineBridgeAgent({
+    specificationVersion: 'v1',
+    info: { id: 'echo' },
+    onPrompt: async ({ prompt }) => ({ text: prompt, stopReason: 'end_turn' }),
+  })
   const server = createServer({ runtime, auth: 'none', bridge: createBridge({ executors: [inProcessExecutor({ agents: [agent] })] }) })
   await expect(server.close({ drainMs: 0 })).rejects.toThrow()
   expect(stop).toHaveBeenCalledOnce()

@@ -7,7 +7,10 @@ const events = '/api/agent/session/mine/events'
 const messageText = 'One, two, “three”. '.repeat(3)
 
 /** Text with line ends and chunk ends at any position: readers must not depend on them. */
-const steps = [{ text: `Begun.\n\ndata: no frame\n`, chunk: 3 }, { text: messageText, chunk: 2 }]
+const steps = [
+  { text: `Begun.\n\ndata: no frame\n`, chunk: 3 },
+  { text: messageText, chunk: 2 },
+]
 
 interface Message {
   readonly id: string

@@ -64,13 +64,32 @@ const maxGrowthBytes = rounds({ short: 3, long: 8 }) * 1024 * 1024
 
 const headerText = fc.string({ unit: fc.constantFrom(...'abc019.,;="-*/% \u00e9'), maxLength: 30 }).map((text) => text.trim())
 const strayHeaders = fc.dictionary(
-  fc.constantFrom('accept', 'last-event-id', 'idempotency-key', 'if-none-match', 'origin', 'authorization', 'x-request-id', 'traceparent', 'cookie'),
+  fc.constantFrom(
+    'accept',
+    'last-event-id',
+    'idempotency-key',
+    'if-none-match',
+    'origin',
+    'authorization',
+    'x-request-id',
+    'traceparent',
+    'cookie',
+  ),
   headerText,
   { maxKeys: 3 },
 )
 const contentType = fc.oneof(
   { weight: 12, arbitrary: fc.constant('application/json') },
-  { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json; charset=utf-16', 'multipart/form-data; boundary=x', 'application/x-www-form-urlencoded', '') },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'text/plain',
+      'application/json; charset=utf-16',
+      'multipart/form-data; boundary=x',
+      'application/x-www-form-urlencoded',
+      '',
+    ),
+  },
 )
 
 /** Generates a body as bytes: mostly valid JSON, sometimes cut off, not UTF-8, too large, or of another kind. */
@@ -81,7 +100,10 @@ function bodyOf(json: fc.Arbitrary<unknown>): fc.Arbitrary<string | Buffer> {
     { weight: 1, arbitrary: text.map((whole) => whole.slice(0, Math.floor(whole.length / 2))) },
     { weight: 1, arbitrary: text.map((whole) => Buffer.concat([Buffer.from(whole.slice(0, -1)), Buffer.from([0xff, 0xc0, 0x80])])) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)) },
-    { weight: 1, arbitrary: fc.constantFrom('['.repeat(20_000), '{"a":'.repeat(5000), `"${'x'.repeat(1_100_000)}"`, `[${'1,'.repeat(20_000)}1]`) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('['.repeat(20_000), '{"a":'.repeat(5000), `"${'x'.repeat(1_100_000)}"`, `[${'1,'.repeat(20_000)}1]`),
+    },
   )
 }
 
@@ -113,7 +135,11 @@ function wishes({ paths, components }: Document): fc.Arbitrary<Wish> {
   )
   const astray = fc.record({
     method: fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'),
-    path: fc.oneof(fc.constantFrom(...Object.keys(paths)), fc.webPath(), fc.constantFrom('/%', '/%00', '/..%2f..', '//x', '/api/agent/session/%ff')),
+    path: fc.oneof(
+      fc.constantFrom(...Object.keys(paths)),
+      fc.webPath(),
+      fc.constantFrom('/%', '/%00', '/..%2f..', '//x', '/api/agent/session/%ff'),
+    ),
     headers: strayHeaders,
     body: fc.constant(undefined),
   })
@@ -131,15 +157,27 @@ const text = fc.constantFrom('hello', 'where am I?')
 /** Routes for which random values are almost never valid. */
 const usual: Readonly<Record<string, readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<unknown> }[]>> = {
   'post /api/agent/execute': [
-    { weight: 10, arbitrary: fc.record({ sessionId: fc.constantFrom('mine', 'yours'), input: fc.record({ role: fc.constant('user'), content: text }) }) },
-    { weight: 10, arbitrary: fc.record({ sessionId: fc.constantFrom('third', 'fourth'), input: fc.record({ role: fc.constant('user'), content: text }), context: fc.constant({}) }) },
+    {
+      weight: 10,
+      arbitrary: fc.record({ sessionId: fc.constantFrom('mine', 'yours'), input: fc.record({ role: fc.constant('user'), content: text }) }),
+    },
+    {
+      weight: 10,
+      arbitrary: fc.record({
+        sessionId: fc.constantFrom('third', 'fourth'),
+        input: fc.record({ role: fc.constant('user'), content: text }),
+        context: fc.constant({}),
+      }),
+    },
   ],
   'post /api/chat': [
     {
       weight: 10,
       arbitrary: fc.record({
         id: fc.constantFrom('mine', 'page'),
-        messages: fc.tuple(fc.record({ id: fc.uuid(), role: fc.constant('user'), parts: fc.tuple(fc.record({ type: fc.constant('text'), text })) })),
+        messages: fc.tuple(
+          fc.record({ id: fc.uuid(), role: fc.constant('user'), parts: fc.tuple(fc.record({ type: fc.constant('text'), text })) }),
+        ),
         trigger: fc.constantFrom('submit-message', 'regenerate-message'),
       }),
     },
@@ -151,12 +189,23 @@ const deletable = fc.constantFrom('third', 'fourth', 'nobody', '%')
 
 function wishFor(path: string, method: string, operation: Operation, parts: Components): fc.Arbitrary<Wish> {
   const named = operation.parameters?.filter((parameter) => parameter.in === 'query') ?? []
-  const query = fc.record(Object.fromEntries(named.map(({ name, schema }) => [name, fromSchema(schema, parts, name)])), { requiredKeys: [] })
+  const query = fc.record(Object.fromEntries(named.map(({ name, schema }) => [name, fromSchema(schema, parts, name)])), {
+    requiredKeys: [],
+  })
   const schema = operation.requestBody?.content['application/json']?.schema
   const sound = usual[`${method} ${path}`] ?? []
-  const body = schema ? bodyOf(fc.oneof({ weight: 20, arbitrary: fromSchema(schema, parts) }, { weight: 1, arbitrary: junk }, ...sound)) : fc.constant(undefined)
+  const body = schema
+    ? bodyOf(fc.oneof({ weight: 20, arbitrary: fromSchema(schema, parts) }, { weight: 1, arbitrary: junk }, ...sound))
+    : fc.constant(undefined)
   return fc
-    .record({ id: method === 'delete' ? deletable : ids, other: fc.oneof(fc.constant('call-where'), ids), query, body, type: contentType, stray: fc.oneof({ weight: 9, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: strayHeaders }) })
+    .record({
+      id: method === 'delete' ? deletable : ids,
+      other: fc.oneof(fc.constant('call-where'), ids),
+      query,
+      body,
+      type: contentType,
+      stray: fc.oneof({ weight: 9, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: strayHeaders }),
+    })
     .map(({ id, other, query: fields, body: bytes, type, stray }) => ({
       route: `${method} ${path}`,
       method: method.toUpperCase(),
@@ -169,7 +218,9 @@ function wishFor(path: string, method: string, operation: Operation, parts: Comp
 function pathWith(path: string, names: readonly string[], query: Readonly<Record<string, unknown>>): string {
   let place = 0
   const filled = path.replaceAll(/\{\w+\}/g, () => encode(names[place++] ?? 'x'))
-  const search = Object.entries(query).map(([name, value]) => `${encode(name)}=${encode(typeof value === 'string' ? value : JSON.stringify(value))}`)
+  const search = Object.entries(query).map(
+    ([name, value]) => `${encode(name)}=${encode(typeof value === 'string' ? value : JSON.stringify(value))}`,
+  )
   return search.length === 0 ? filled : `${filled}?${search.join('&')}`
 }
 
@@ -275,14 +326,26 @@ const broken: readonly { readonly what: string; readonly bytes: string | Buffer;
   { what: 'an address that is too long', bytes: `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`, status: 431 },
   { what: 'a zero byte in a header', bytes: `GET /healthz HTTP/1.1\r\n${host}X: \u0000\r\n\r\n`, status: 400 },
   { what: 'no Host', bytes: 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', status: 400 },
-  { what: 'two lengths', bytes: `POST /api/agent/execute HTTP/1.1\r\n${host}${json}Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}`, status: 400 },
+  {
+    what: 'two lengths',
+    bytes: `POST /api/agent/execute HTTP/1.1\r\n${host}${json}Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}`,
+    status: 400,
+  },
   { what: 'a length and chunks', bytes: `${chunked}Content-Length: 5\r\n\r\n0\r\n\r\n`, status: 400 },
   { what: 'chunks without a size', bytes: `${chunked}\r\nzz\r\n{}\r\n0\r\n\r\n`, status: 400 },
   { what: 'chunks beyond the limit', bytes: `${chunked}\r\n${`10000\r\n${'x'.repeat(0x10000)}\r\n`.repeat(20)}0\r\n\r\n`, status: 413 },
-  { what: 'another server in the address', bytes: `GET http://evil.example/healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`, status: 403 },
+  {
+    what: 'another server in the address',
+    bytes: `GET http://evil.example/healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`,
+    status: 403,
+  },
   { what: 'a tunnel', bytes: `CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n`, status: 0 },
   { what: 'headers that never end', bytes: `GET /healthz HTTP/1.1\r\n${host}X-Slow: `, status: 408 },
-  { what: 'a body that never comes', bytes: `POST /api/agent/execute HTTP/1.1\r\n${host}${json}Content-Length: 100\r\n\r\n{"input"`, status: 408 },
+  {
+    what: 'a body that never comes',
+    bytes: `POST /api/agent/execute HTTP/1.1\r\n${host}${json}Content-Length: 100\r\n\r\n{"input"`,
+    status: 408,
+  },
   { what: 'chunks that never end', bytes: `${chunked}\r\n5\r\n{"inp\r\n`, status: 408 },
 ]
 

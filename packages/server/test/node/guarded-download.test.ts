@@ -64,10 +64,39 @@ describe('a fetched file', () => {
 
 describe('addresses', () => {
   const refusedHosts = [
-    '127.0.0.1', 'localhost.example', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0.0.0.0', '10.0.0.1', '172.16.0.1', '192.168.1.1',
-    '169.254.169.254', '100.64.0.1', '192.0.0.1', '198.18.0.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '168.63.129.16', '[::ffff:168.63.129.16]',
-    '[::1]', '[::]', '[fe80::1]', '[fc00::1]', '[fd00:ec2::254]', '[ff02::1]', '[::ffff:127.0.0.1]', '[::ffff:a9fe:a9fe]', '[::127.0.0.1]',
-    '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[2001:0:7f00:1::]', '[2001:db8::1]', '[fec0::1]',
+    '127.0.0.1',
+    'localhost.example',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '0.0.0.0',
+    '10.0.0.1',
+    '172.16.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '192.0.0.1',
+    '198.18.0.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '168.63.129.16',
+    '[::ffff:168.63.129.16]',
+    '[::1]',
+    '[::]',
+    '[fe80::1]',
+    '[fc00::1]',
+    '[fd00:ec2::254]',
+    '[ff02::1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:a9fe:a9fe]',
+    '[::127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[2001:0:7f00:1::]',
+    '[2001:db8::1]',
+    '[fec0::1]',
   ]
 
   it('V73: this machine, private, special and reserved networks are refused, however they are written', async () => {
@@ -81,13 +110,19 @@ describe('addresses', () => {
 
   it('V73: each address of a name is tested: one that is not public refuses the name, and so does a name without an address', async () => {
     const { port, asked } = await fileServer(open, png)
-    const get = download({}, { both: [open, '10.0.0.1'], mapped: ['::ffff:10.0.0.1'], zone: ['fe80::1%eth0'], none: [], text: ['files.example'] })
+    const get = download(
+      {},
+      { both: [open, '10.0.0.1'], mapped: ['::ffff:10.0.0.1'], zone: ['fe80::1%eth0'], none: [], text: ['files.example'] },
+    )
     for (const name of ['both', 'mapped', 'zone', 'none', 'text']) {
       await expect(get(`http://${name}:${port}/`), name).rejects.toEqual(code('url-not-allowed'))
     }
     const lost = download({ resolve: () => Promise.reject(new Error('ENOTFOUND')) })
     // Same error as for a private name, so that a caller cannot find out which names exist.
-    await expect(lost(`http://gone.example:${port}/`)).rejects.toMatchObject({ code: 'url-not-allowed', message: 'The address of a file must be a public one.' })
+    await expect(lost(`http://gone.example:${port}/`)).rejects.toMatchObject({
+      code: 'url-not-allowed',
+      message: 'The address of a file must be a public one.',
+    })
     expect(asked).toEqual([])
   })
 
@@ -113,14 +148,25 @@ describe('addresses', () => {
 })
 
 describe('redirects', () => {
-  const to = (location: string, status = 302): RequestListener => (_request, response) => response.writeHead(status, { location }).end()
+  const to =
+    (location: string, status = 302): RequestListener =>
+    (_request, response) =>
+      response.writeHead(status, { location }).end()
 
   it('V73: each redirect is tested again', async () => {
     const secret = await fileServer(inside, png)
-    const targets = ['http://169.254.169.254/latest/meta-data/', `http://${inside}:${secret.port}/`, `http://inside.example:${secret.port}/`, 'file:///etc/passwd', 'http://u:p@files.example/']
+    const targets = [
+      'http://169.254.169.254/latest/meta-data/',
+      `http://${inside}:${secret.port}/`,
+      `http://inside.example:${secret.port}/`,
+      'file:///etc/passwd',
+      'http://u:p@files.example/',
+    ]
     for (const target of targets) {
       const { port } = await fileServer(open, to(target))
-      await expect(download({}, { 'inside.example': [inside] })(`http://files.example:${port}/`), target).rejects.toEqual(code('url-not-allowed'))
+      await expect(download({}, { 'inside.example': [inside] })(`http://files.example:${port}/`), target).rejects.toEqual(
+        code('url-not-allowed'),
+      )
     }
     const { port } = await fileServer(open, to('http://[broken'))
     await expect(download()(`http://files.example:${port}/`)).rejects.toEqual(code('invalid-input'))
@@ -151,7 +197,10 @@ describe('bounds', () => {
         response.write('x'.repeat(600))
         if (!told) response.write('x'.repeat(600))
       })
-      await expect(download({ maxBytes: 1000 })(`http://files.example:${port}/`)).rejects.toMatchObject({ code: 'invalid-input', message: 'A file may have at most 1000 bytes.' })
+      await expect(download({ maxBytes: 1000 })(`http://files.example:${port}/`)).rejects.toMatchObject({
+        code: 'invalid-input',
+        message: 'A file may have at most 1000 bytes.',
+      })
       await cut
     }
   })
@@ -175,7 +224,11 @@ describe('bounds', () => {
   })
 
   it('V73: a server that wants another protocol, or hangs up, gives no file, and its connection is closed', async () => {
-    for (const answer of ['HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n', 'HTTP/1.1 101 Switching Protocols\r\n\r\n', '']) {
+    for (const answer of [
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n',
+      'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+      '',
+    ]) {
       const clock = manualClock()
       const closed = Promise.withResolvers<void>()
       const server = createRaw((socket) => {
@@ -201,9 +254,18 @@ describe('bounds', () => {
   })
 
   it('V73: refusals of the server, and compressed files, are not accepted as files', async () => {
-    for (const [status, encoding] of [[404, 'identity'], [500, 'identity'], [200, 'gzip']] as const) {
-      const { port } = await fileServer(open, (_request, response) => response.writeHead(status, { 'content-encoding': encoding }).end('secret of the server'))
-      await expect(download()(`http://files.example:${port}/`)).rejects.toMatchObject({ code: 'invalid-input', message: expect.not.stringContaining('secret') as string })
+    for (const [status, encoding] of [
+      [404, 'identity'],
+      [500, 'identity'],
+      [200, 'gzip'],
+    ] as const) {
+      const { port } = await fileServer(open, (_request, response) =>
+        response.writeHead(status, { 'content-encoding': encoding }).end('secret of the server'),
+      )
+      await expect(download()(`http://files.example:${port}/`)).rejects.toMatchObject({
+        code: 'invalid-input',
+        message: expect.not.stringContaining('secret') as string,
+      })
     }
     await expect(download()(`http://files.example:1/`)).rejects.toEqual(code('invalid-input'))
   })

@@ -41,7 +41,10 @@ it('V8, S209: a call whose outcome is unknown after a crash waits until a client
   const [pending] = view.pendingToolCalls
   await refusal(send(url, resolve, pending), 400, 'invalid-body')
   await refusal(send(url, resolve, { ...pending, toolName: 'refund', output: 'It was paid.' }), 422, 'invalid-input')
-  const linked = { type: 'content', value: [{ type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'http://localhost/a.png' } }] }
+  const linked = {
+    type: 'content',
+    value: [{ type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'http://localhost/a.png' } }],
+  }
   await refusal(send(url, resolve, { result: linked }), 403, 'url-not-allowed')
   const resolved = await send(url, resolve, { ...pending, output: 'It was paid.' })
   expect([resolved.status, await resolved.json()]).toEqual([200, { runId: view.run?.runId }])

@@ -15,7 +15,7 @@ const isType = (type: string) => (frame: Frame) => frame.data.type === type
 const fold = (list: readonly AgentEvent[]) => list.reduce(reduceEvents, emptyView)
 const json = { 'content-type': 'application/json' }
 
-it("V57: without auth it listens on loopback only", async () => {
+it('V57: without auth it listens on loopback only', async () => {
   const { server } = await bench({ auth: 'none' })
   for (const host of ['0.0.0.0', '::', '192.0.2.1', 'bowline.example']) {
     await expect(serve(server, { host, port: 0 })).rejects.toThrow(ServerError)
@@ -123,13 +123,20 @@ it('V72: the limits of the server apply at its socket', async () => {
 })
 
 it('V72: a limit of Infinity means no limit at the socket too', async () => {
-  const { get } = await bench({ limits: { headerBytes: Infinity, headersTimeoutMs: Infinity, bodyTimeoutMs: Infinity, slowReaderMs: Infinity } })
+  const { get } = await bench({
+    limits: { headerBytes: Infinity, headersTimeoutMs: Infinity, bodyTimeoutMs: Infinity, slowReaderMs: Infinity },
+  })
   expect((await get('/healthz')).status).toBe(200)
 })
 
 it('V72: a body has its own timeout, also if it is shorter than that of the headers', async () => {
   // The first server is the reference: its timeout for the body equals the one for the headers.
-  const [other, quick] = await Promise.all([{ bodyTimeoutMs: 5000, headersTimeoutMs: 5000 }, { bodyTimeoutMs: 100, headersTimeoutMs: 5000 }].map((limits) => bench({ limits })))
+  const [other, quick] = await Promise.all(
+    [
+      { bodyTimeoutMs: 5000, headersTimeoutMs: 5000 },
+      { bodyTimeoutMs: 100, headersTimeoutMs: 5000 },
+    ].map((limits) => bench({ limits })),
+  )
   const answerOf = async (which: Bench | undefined) => {
     const socket = connect(which?.running.port ?? 0, '127.0.0.1')
     socket.write('POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{')

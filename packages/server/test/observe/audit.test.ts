@@ -12,7 +12,11 @@ async function audited(options: BenchOptions = {}) {
   ])
   const [boss, guest] = tokens.map(({ token }) => ({ authorization: `Bearer ${token}` }))
   if (!boss || !guest) throw new Error('There are two tokens.')
-  const started = await bench({ auth: { tokens: tokens.map(({ config }) => config) }, onAudit: (record) => records.push(record), ...options })
+  const started = await bench({
+    auth: { tokens: tokens.map(({ config }) => config) },
+    onAudit: (record) => records.push(record),
+    ...options,
+  })
   return { ...started, records, boss, guest, secrets: tokens.map(({ token }) => token) }
 }
 

@@ -114,7 +114,10 @@ it('V89: the input of a client is logged only on request', async () => {
 it('V89: a failure is an error in the log, with its place', async () => {
   const { logger, lines } = logs()
   const store = memoryStore()
-  const { get } = await bench({ logger, store: Object.assign(store, { listSessions: () => Promise.reject(new TypeError(`no ${secret}`)) }) })
+  const { get } = await bench({
+    logger,
+    store: Object.assign(store, { listSessions: () => Promise.reject(new TypeError(`no ${secret}`)) }),
+  })
   await refusal(get('/api/agent/sessions'), 500, 'internal')
   const failure = lines.find(({ level }) => level === 'error')
   expect(failure).toMatchObject({ message: 'request', status: 500, code: 'internal', fault: { name: 'TypeError', at: expect.any(Array) } })
@@ -124,7 +127,12 @@ it('V89: a failure is an error in the log, with its place', async () => {
 it('V90: no secret is in a log or a problem, wherever it came from', async () => {
   const { logger, lines } = logs()
   const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
-  const { server } = await bench({ logger, auth: { tokens: [config] }, redact: { patterns: [/card-\d+/], fields: ['pin'] }, log: { content: true } })
+  const { server } = await bench({
+    logger,
+    auth: { tokens: [config] },
+    redact: { patterns: [/card-\d+/], fields: ['pin'] },
+    log: { content: true },
+  })
   const json = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
   const problems = [
     await ask(server, `/${token}`, { headers: json }),

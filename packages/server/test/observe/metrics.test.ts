@@ -53,7 +53,9 @@ it('V91: the metrics have these names and labels', async () => {
   const types = [...(await answer.text()).matchAll(/^# TYPE (\S+) \S+$/gm)].map(([, name]) => name)
   expect(types.sort()).toEqual([...names].sort())
   const labels = new Set((await lines()).flatMap((line) => [...line.matchAll(/(\w+)="/g)].map(([, label]) => label)))
-  expect([...labels].sort()).toEqual(['code', 'currency', 'kind', 'le', 'method', 'model', 'reason', 'route', 'status'].filter((label) => labels.has(label)))
+  expect([...labels].sort()).toEqual(
+    ['code', 'currency', 'kind', 'le', 'method', 'model', 'reason', 'route', 'status'].filter((label) => labels.has(label)),
+  )
 })
 
 it('V91: requests are counted by route pattern, never by text from the caller', async () => {
@@ -71,7 +73,10 @@ it('V91: requests are counted by route pattern, never by text from the caller', 
 it('V91: runs, their waiting time, tokens, cost, and commits are counted where the run is executed', async () => {
   const held = gate()
   const { execute, post, value } = await measured({
-    steps: [{ parts: [{ wait: held.passed }], text: 'Hi.', usage: { input: 100, output: 7, cacheRead: 40 } }, { parts: [{ wait: gate().passed }] }],
+    steps: [
+      { parts: [{ wait: held.passed }], text: 'Hi.', usage: { input: 100, output: 7, cacheRead: 40 } },
+      { parts: [{ wait: gate().passed }] },
+    ],
   })
   const open = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
   await expect.poll(() => value('bowline_runs_running')).toBe(1)
@@ -96,7 +101,9 @@ it('V91: model calls are counted with usage and cost, whatever part of the runti
   for (let call = 0; call < 2; call++) asyncStart.publish({ modelId: 'dear', result: { usage, cost: { currency: 'USD', total: '0.25' } } })
   asyncStart.publish({ modelId: 'failed' })
   expect(await value('bowline_cost_total{model="dear",currency="USD"}')).toBe(0.5)
-  const kinds = ['input', 'output', 'cache-read', 'reasoning', 'cache-write'].map((kind) => value(`bowline_tokens_total{model="dear",kind="${kind}"}`))
+  const kinds = ['input', 'output', 'cache-read', 'reasoning', 'cache-write'].map((kind) =>
+    value(`bowline_tokens_total{model="dear",kind="${kind}"}`),
+  )
   expect(await Promise.all(kinds)).toEqual([20, 6, 8, 4, undefined])
 })
 
@@ -184,7 +191,13 @@ it('S199: figures of stores that count are sums over the open stores', async () 
     })
   for (const store of [counting(3), counting(4), counting(9, false), memoryStore()]) metrics.measure(store)
   const text = await metrics.text()
-  for (const line of ['bowline_store_connections 7', 'bowline_store_pool_wait_seconds_total 1', 'bowline_store_direct_connection 2', 'bowline_store_takeovers_total 4']) expect(text.split('\n')).toContain(line)
+  for (const line of [
+    'bowline_store_connections 7',
+    'bowline_store_pool_wait_seconds_total 1',
+    'bowline_store_direct_connection 2',
+    'bowline_store_takeovers_total 4',
+  ])
+    expect(text.split('\n')).toContain(line)
   expect(text).not.toMatch(/^bowline_store_notify_lag_seconds /m)
   metrics.close()
 })

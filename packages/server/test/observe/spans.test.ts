@@ -57,7 +57,10 @@ it('V92: a failure of the server is an error in its span, without secrets', asyn
   const { get } = await bench({ store: Object.assign(store, { listSessions: () => Promise.reject(new Error('sk-abcdefghijklmnop')) }) })
   await get('/api/agent/sessions')
   await get('/sk-abcdefghijklmnop')
-  expect(spans().map(({ name, status }) => [name, status.code])).toEqual([['GET /api/agent/sessions', 2], ['GET', 0]])
+  expect(spans().map(({ name, status }) => [name, status.code])).toEqual([
+    ['GET /api/agent/sessions', 2],
+    ['GET', 0],
+  ])
   expect(JSON.stringify(spans().map(({ attributes, events }) => ({ attributes, events })))).not.toContain('abcdefghijklmnop')
 })
 
@@ -73,7 +76,9 @@ it('V92: the span of a run is linked to the request that brought its input, and 
     const [request] = spans().filter(({ name, attributes }) => name === 'POST /api/agent/execute' && attributes['bowline.run_id'] === runId)
     expect(run?.links.map((link) => link.context.spanId)).toEqual([request?.spanContext().spanId])
     expect(run?.parentSpanContext).toBeUndefined()
-    const calls = spans().filter(({ name, parentSpanContext }) => name.startsWith('chat ') && parentSpanContext?.spanId === run?.spanContext().spanId)
+    const calls = spans().filter(
+      ({ name, parentSpanContext }) => name.startsWith('chat ') && parentSpanContext?.spanId === run?.spanContext().spanId,
+    )
     expect(calls).toHaveLength(1)
   }
   expect(span('POST /api/agent/execute')?.links).toEqual([])
@@ -94,7 +99,11 @@ it('V92: of the inputs whose runs have not started, the newest ten thousand are 
       const run = { runId: runId(round, n), session: 's', agent: 'a', kind: 'user', claims: 0 } as const
       await traced.aroundRun(run, async () => started(run.runId, linksOf(trace.getActiveSpan())) as never)
     }
-    expect(started.mock.calls.splice(0)).toEqual([[runId(round, 0), 0], [runId(round, 1), 1], [runId(round, 10_000), 1]])
+    expect(started.mock.calls.splice(0)).toEqual([
+      [runId(round, 0), 0],
+      [runId(round, 1), 1],
+      [runId(round, 10_000), 1],
+    ])
   }
   expect(committed).toHaveLength(3)
 })

@@ -55,10 +55,20 @@ describe('V75: buckets', () => {
 
   it('V79: the first full bucket refuses, with its wait, and the next one is not asked', async () => {
     const { rates, asked } = counting(async () => full)
-    await expect(rates.take('work', ann)).rejects.toMatchObject({ code: 'rate-limited', retryAfterMs: 2501, message: 'The limit per minute is reached (requests of this kind: 10). Retry later.', headers: { ratelimit: '"requests";r=0;t=3' } })
+    await expect(rates.take('work', ann)).rejects.toMatchObject({
+      code: 'rate-limited',
+      retryAfterMs: 2501,
+      message: 'The limit per minute is reached (requests of this kind: 10). Retry later.',
+      headers: { ratelimit: '"requests";r=0;t=3' },
+    })
     expect(asked).toEqual(['take requests red/ann'])
     const second = counting(async (_kind, name) => (name === 'work' ? { ...full, resetMs: 0 } : open))
-    await expect(second.rates.take('work', ann)).rejects.toMatchObject({ code: 'rate-limited', retryAfterMs: 1, message: expect.stringContaining('(requests of this kind: 5)'), headers: { ratelimit: '"requests";r=4;t=2, "work";r=0;t=0' } })
+    await expect(second.rates.take('work', ann)).rejects.toMatchObject({
+      code: 'rate-limited',
+      retryAfterMs: 1,
+      message: expect.stringContaining('(requests of this kind: 5)'),
+      headers: { ratelimit: '"requests";r=4;t=2, "work";r=0;t=0' },
+    })
   })
 
   it('V80: a limiter that fails, or hangs for a second, lets reads pass and refuses work', async () => {
@@ -94,7 +104,11 @@ describe('V75: buckets', () => {
     await rates.countFailure(undefined)
     expect(asked).toEqual(['look auth-failures 2001:db8:0:0::/64', 'take auth-failures 2001:db8:0:0::/64', 'take auth-failures unknown'])
     const refusing = counting(async () => full)
-    await expect(refusing.rates.checkAddress('1.2.3.4')).rejects.toMatchObject({ code: 'rate-limited', message: 'The limit per minute is reached (failed logins: 3). Retry later.', headers: {} })
+    await expect(refusing.rates.checkAddress('1.2.3.4')).rejects.toMatchObject({
+      code: 'rate-limited',
+      message: 'The limit per minute is reached (failed logins: 3). Retry later.',
+      headers: {},
+    })
     await refusing.rates.countFailure('1.2.3.4')
     const away = counting(() => Promise.reject(new Error('away')))
     await away.rates.checkAddress('1.2.3.4')

@@ -41,7 +41,9 @@ async function twoServers(url: string, schema: string, options: BenchOptions): P
 }
 
 async function statusesOf(servers: readonly Bench[], requests: number, headers = ann): Promise<Readonly<Record<number, number>>> {
-  const answers = await Promise.all(Array.from({ length: requests }, async (_, place) => servers[place % servers.length]?.get(list, headers)))
+  const answers = await Promise.all(
+    Array.from({ length: requests }, async (_, place) => servers[place % servers.length]?.get(list, headers)),
+  )
   const counts: Record<number, number> = {}
   for (const { status } of answers.flatMap((answer) => answer ?? [])) counts[status] = (counts[status] ?? 0) + 1
   return counts
@@ -62,13 +64,18 @@ describe('servers on one Postgres', () => {
     const pools = Array.from({ length: 8 }, () => poolOf(database.url))
     await Promise.all(pools.map((pool) => pool.query('select 1')))
     for (const schema of ['race_1', 'race_2', 'race_3', 'race_4', 'race_5']) {
-      const states = await Promise.all(pools.map((pool) => postgresRateLimiter({ pool, schema })({ name: 'requests', points: 8, windowMs: 60_000 }).take('a')))
+      const states = await Promise.all(
+        pools.map((pool) => postgresRateLimiter({ pool, schema })({ name: 'requests', points: 8, windowMs: 60_000 }).take('a')),
+      )
       expect(states.map(({ remaining }) => remaining).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     }
   })
 
   it('V75: also share work and failed logins', async () => {
-    const [one, two] = await twoServers(database.url, 'kinds', { limits: { workPerMinute: 1, authFailuresPerMinute: 2 }, steps: [{ text: 'Hi.' }] })
+    const [one, two] = await twoServers(database.url, 'kinds', {
+      limits: { workPerMinute: 1, authFailuresPerMinute: 2 },
+      steps: [{ text: 'Hi.' }],
+    })
     await (await one.execute({ input: say('hi'), context: {} }, ann)).text()
     await refusal(two.execute({ input: say('hi'), context: {} }, ann), 429, 'rate-limited')
     for (const each of [one, two]) await refusal(each.get(list, { authorization: 'Basic nobody' }), 401, 'unauthenticated')
@@ -91,7 +98,9 @@ describe('servers on one Postgres', () => {
     const owner = poolOf(database.url)
     const limiterOf = (pool: pg.Pool) => postgresRateLimiter({ pool, schema: 'rights' })({ name: 'requests', points: 2, windowMs: 60_000 })
     await limiterOf(owner).take('a')
-    await owner.query(`create role few_rights login; grant usage on schema rights to few_rights; grant select, insert, update on rights.rate_limits to few_rights`)
+    await owner.query(
+      `create role few_rights login; grant usage on schema rights to few_rights; grant select, insert, update on rights.rate_limits to few_rights`,
+    )
     const few = new pg.Pool({ connectionString: database.url, options: '-c role=few_rights' })
     try {
       await expect(few.query('create table rights.other ()')).rejects.toThrow('permission denied')
@@ -125,7 +134,11 @@ describe('servers on one Postgres', () => {
   it('V80: a server that starts before Postgres counts as soon as Postgres is up, and after the table was dropped', async () => {
     const pool = poolOf(database.url)
     let isAway = true
-    const late = { on: pool.on.bind(pool), removeListener: pool.removeListener.bind(pool), query: async (query: { text: string; values?: unknown[] }) => (isAway ? Promise.reject(new Error('away')) : pool.query(query)) }
+    const late = {
+      on: pool.on.bind(pool),
+      removeListener: pool.removeListener.bind(pool),
+      query: async (query: { text: string; values?: unknown[] }) => (isAway ? Promise.reject(new Error('away')) : pool.query(query)),
+    }
     const limiter = postgresRateLimiter({ pool: late, schema: 'late' })({ name: 'work', points: 2, windowMs: 60_000 })
     await expect(limiter.take('a')).rejects.toThrow('away')
     isAway = false
@@ -137,7 +150,9 @@ describe('servers on one Postgres', () => {
 
   it('V75: the example of the documentation counts in the database', async () => {
     const folder = join(import.meta.dirname, '../..')
-    const example = /```ts check\n(.*?)```/s.exec(readFileSync(join(folder, '../../docs/guides/rate-limits.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
+    const example =
+      /```ts check\n(.*?)```/s.exec(readFileSync(join(folder, '../../docs/guides/rate-limits.md'), 'utf8'))?.[1] ??
+      expect.fail('there is no example')
     const script = `
       import { systemClock } from '@bowline/llm'
       // The limiter must not time out on a busy machine.
@@ -148,7 +163,10 @@ describe('servers on one Postgres', () => {
       await server.close()
       await pool.end()`
     const flags = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
-    const { stderr } = await promisify(execFile)(process.execPath, flags, { cwd: folder, env: { ...process.env, DATABASE_URL: database.url } })
+    const { stderr } = await promisify(execFile)(process.execPath, flags, {
+      cwd: folder,
+      env: { ...process.env, DATABASE_URL: database.url },
+    })
     expect(stderr).toMatch(/^"requests";r=599;t=\d+\n$/)
     const { rows } = await poolOf(database.url).query('select key, points from bowline.rate_limits')
     expect(rows).toEqual([{ key: 'bowline-requests:acme/ann', points: 1 }])

@@ -63,7 +63,9 @@ describe('per principal', () => {
       await post(`${mine}/approvals/x`, { decision: 'approve' }, as('demo:a')),
     ]
     expect(control.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
-    expect(control.map(({ headers }) => headers.get('ratelimit')?.slice(0, 13))).toEqual([4, 3, 2, 1, 0].map((left) => `"control";r=${left}`))
+    expect(control.map(({ headers }) => headers.get('ratelimit')?.slice(0, 13))).toEqual(
+      [4, 3, 2, 1, 0].map((left) => `"control";r=${left}`),
+    )
     for (let count = 0; count < 20; count++) expect((await get('/healthz')).headers.get('ratelimit')).toBeNull()
   })
 
@@ -77,7 +79,12 @@ describe('per principal', () => {
   it("V75: with auth 'none' requests are not counted, unless a limiter is given", async () => {
     const free = await bench({ make: createNodeServer, auth: 'none', limits: { requestsPerMinute: 1 } })
     for (let count = 0; count < 3; count++) expect((await free.get(list)).status).toBe(200)
-    const limited = await bench({ make: createNodeServer, auth: 'none', limits: { requestsPerMinute: 1 }, rateLimiter: flexibleRateLimiter() })
+    const limited = await bench({
+      make: createNodeServer,
+      auth: 'none',
+      limits: { requestsPerMinute: 1 },
+      rateLimiter: flexibleRateLimiter(),
+    })
     await limited.get(list)
     await refusal(limited.get(list), 429, 'rate-limited')
   })
@@ -101,7 +108,8 @@ describe('failed logins', () => {
       },
       limits: { authFailuresPerMinute: 3 },
     })
-    const login = (secret: string, address: string) => ask(server, list, { ...from(address), headers: { authorization: `Bearer ${secret}` } })
+    const login = (secret: string, address: string) =>
+      ask(server, list, { ...from(address), headers: { authorization: `Bearer ${secret}` } })
     for (let count = 0; count < 3; count++) await refusal(login('x', '192.0.2.1'), 401, 'unauthenticated')
     const refused = await login(token, '192.0.2.1')
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50)
@@ -175,7 +183,10 @@ describe('the limiter of rate-limiter-flexible', () => {
       store.set(options.keyPrefix, limiter)
       return limiter
     })
-    const servers = [await counted({ rateLimiter: shared, limits: { requestsPerMinute: 2 } }), await counted({ rateLimiter: shared, limits: { requestsPerMinute: 2 } })]
+    const servers = [
+      await counted({ rateLimiter: shared, limits: { requestsPerMinute: 2 } }),
+      await counted({ rateLimiter: shared, limits: { requestsPerMinute: 2 } }),
+    ]
     const statuses = []
     for (const each of [...servers, ...servers]) statuses.push((await each.get(list, as('demo:a'))).status)
     expect(statuses).toEqual([200, 200, 429, 429])
@@ -183,7 +194,10 @@ describe('the limiter of rate-limiter-flexible', () => {
   })
 
   it('V75: a failure of the library is not taken for a full bucket', async () => {
-    const failing = flexibleRateLimiter(() => ({ consume: () => Promise.reject(new Error('gone')), get: () => Promise.reject(new Error('gone')) }))
+    const failing = flexibleRateLimiter(() => ({
+      consume: () => Promise.reject(new Error('gone')),
+      get: () => Promise.reject(new Error('gone')),
+    }))
     const limiter = failing({ name: 'requests' satisfies RateLimitName, points: 1, windowMs: 60_000 })
     await expect(limiter.take('x')).rejects.toThrow('gone')
     await expect(limiter.look('x')).rejects.toThrow('gone')

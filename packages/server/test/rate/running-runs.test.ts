@@ -10,8 +10,7 @@ import { allFrames, completion, framesUntil, type Frame } from '../support/frame
 
 const session = '/api/agent/session'
 const isType = (type: string) => (frame: Frame) => frame.data.type === type
-const send = (it: Bench, sessionId: string, options: object = {}) =>
-  it.execute({ sessionId, input: say('hi'), context: {}, ...options })
+const send = (it: Bench, sessionId: string, options: object = {}) => it.execute({ sessionId, input: say('hi'), context: {}, ...options })
 
 /** Creates a server whose runs continue until the gate opens, except those that are told to ask. */
 async function withLimit(runsPerTenant: number, options: BenchOptions = {}) {

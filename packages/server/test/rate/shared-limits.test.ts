@@ -32,32 +32,41 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('servers that count together',
     ['RateLimiterRedis', 'library', overRedis],
     ['Redis state', 'state', overRedis],
     ['KV state', 'state', overKv],
-  ] as const)('V75, O70: two in one process and one in another together take no more points than there are, on %s', async (_name, kind, environment) => {
-    const id = randomUUID()
-    const start = async () => {
-      const limiter = await openLimiter(kind, environment())
-      const auth = () => Promise.resolve({ id, tenant: 'demo', scopes: ['admin' as const] })
-      // The limiter must not time out on a busy machine.
-      const clock: Clock = { ...systemClock, setTimer: () => () => undefined }
-      const served = await bench({ make: createNodeServer, clock, auth, limits: { requestsPerMinute: points }, rateLimiter: limiter.create })
-      onTestFinished(() => limiter.close().then(() => undefined))
-      return served
-    }
-    const servers = [await start(), await start()] as const
-    const args = [...nodeFlags, program('server/test/fixtures/counting-process'), kind, `demo/${id}`, `${points}`, '8']
-    const [elsewhere, ...answers] = await Promise.all([
-      run(process.execPath, args, { env: { ...process.env, ...environment() } }),
-      ...servers.flatMap(({ get }) => Array.from({ length: 4 }, () => get(list))),
-    ])
-    const here = answers.filter(({ status }) => status === 200).length
-    expect(here + Number(elsewhere.stdout)).toBe(points)
-    for (const { get, faults } of servers) {
-      const refused = await get(list)
-      expect(refused.headers.get('ratelimit')).toMatch(/^"requests";r=0;t=\d+$/)
-      await refusal(refused, 429, 'rate-limited')
-      expect(faults).toEqual([])
-    }
-  })
+  ] as const)(
+    'V75, O70: two in one process and one in another together take no more points than there are, on %s',
+    async (_name, kind, environment) => {
+      const id = randomUUID()
+      const start = async () => {
+        const limiter = await openLimiter(kind, environment())
+        const auth = () => Promise.resolve({ id, tenant: 'demo', scopes: ['admin' as const] })
+        // The limiter must not time out on a busy machine.
+        const clock: Clock = { ...systemClock, setTimer: () => () => undefined }
+        const served = await bench({
+          make: createNodeServer,
+          clock,
+          auth,
+          limits: { requestsPerMinute: points },
+          rateLimiter: limiter.create,
+        })
+        onTestFinished(() => limiter.close().then(() => undefined))
+        return served
+      }
+      const servers = [await start(), await start()] as const
+      const args = [...nodeFlags, program('server/test/fixtures/counting-process'), kind, `demo/${id}`, `${points}`, '8']
+      const [elsewhere, ...answers] = await Promise.all([
+        run(process.execPath, args, { env: { ...process.env, ...environment() } }),
+        ...servers.flatMap(({ get }) => Array.from({ length: 4 }, () => get(list))),
+      ])
+      const here = answers.filter(({ status }) => status === 200).length
+      expect(here + Number(elsewhere.stdout)).toBe(points)
+      for (const { get, faults } of servers) {
+        const refused = await get(list)
+        expect(refused.headers.get('ratelimit')).toMatch(/^"requests";r=0;t=\d+$/)
+        await refusal(refused, 429, 'rate-limited')
+        expect(faults).toEqual([])
+      }
+    },
+  )
 })
 
 describe('a limiter over a state store', () => {
@@ -106,7 +115,10 @@ describe('a limiter over a state store', () => {
     fails = false
     expect(await limiter.take('a')).toMatchObject({ allowed: true, remaining: 2 })
     let tries = 0
-    const contested = { ...store, compareAndSet: () => Promise.resolve({ ok: false as const, reason: 'conflict' as const, tried: ++tries }) }
+    const contested = {
+      ...store,
+      compareAndSet: () => Promise.resolve({ ok: false as const, reason: 'conflict' as const, tried: ++tries }),
+    }
     await expect(stateRateLimiter(contested, { clock })(policy).take('a')).rejects.toThrow('in each of 20 tries')
     expect(tries).toBe(20)
   })

@@ -193,7 +193,11 @@ it('V35: of two ends the first one is sent, at the next read, also if an event i
 
 it('V28: events that are left out move the cursor of no frame, and the last one ends the stream', async () => {
   const source = feed()
-  const options = { cursor: '0', select: ({ cursor }: { cursor: string }) => cursor !== '2', isLast: ({ cursor }: { cursor: string }) => cursor === '3' }
+  const options = {
+    cursor: '0',
+    select: ({ cursor }: { cursor: string }) => cursor !== '2',
+    isLast: ({ cursor }: { cursor: string }) => cursor === '3',
+  }
   const { reader, stream } = make(source, manualClock(), options)
   source.push(event('1'), event('2'), event('3'), event('4'))
   await reader.read()
@@ -240,7 +244,10 @@ it('V35: a log that has ended is opened again at its end, as often as there is m
   expect(text(await reader.read())).toContain('id: 1\n')
   expect(text(await reader.read())).toContain('id: 2\n')
   expect(text(await reader.read())).toBe(`id: 2\ndata: ${JSON.stringify(end)}\n\n`)
-  expect([opened, completed]).toEqual([[undefined, '1', '1'], ['1', '1', '2']])
+  expect([opened, completed]).toEqual([
+    [undefined, '1', '1'],
+    ['1', '1', '2'],
+  ])
 })
 
 it('V35: a format without a last frame is cut, so that its reader reconnects', async () => {
@@ -272,24 +279,27 @@ it('V36: an event resets the heartbeat, also an event at the moment of a heartbe
   await reader.cancel()
 })
 
-it.each(['while it waits', 'between two reads'])('V34: a reader that leaves %s ends its log, and a later failure of the log is ignored', async (moment) => {
-  let returned = 0
-  const source = feed()
-  const { reader, stream } = make(source, manualClock(), {
-    open: (signal) => {
-      const events = source.open(signal)[Symbol.asyncIterator]()
-      return { [Symbol.asyncIterator]: () => ({ ...events, return: () => (returned++, Promise.reject(new Error('the disk is gone'))) }) }
-    },
-  })
-  source.push(event('1'))
-  await reader.read()
-  await reader.read()
-  const waiting = moment === 'while it waits' ? reader.read() : undefined
-  await reader.cancel()
-  expect(await (waiting ?? reader.read())).toEqual({ done: true, value: undefined })
-  expect(await stream.closed).toMatchObject({ endReason: 'left', frames: 1 })
-  expect([returned, source.aborted]).toEqual([1, true])
-})
+it.each(['while it waits', 'between two reads'])(
+  'V34: a reader that leaves %s ends its log, and a later failure of the log is ignored',
+  async (moment) => {
+    let returned = 0
+    const source = feed()
+    const { reader, stream } = make(source, manualClock(), {
+      open: (signal) => {
+        const events = source.open(signal)[Symbol.asyncIterator]()
+        return { [Symbol.asyncIterator]: () => ({ ...events, return: () => (returned++, Promise.reject(new Error('the disk is gone'))) }) }
+      },
+    })
+    source.push(event('1'))
+    await reader.read()
+    await reader.read()
+    const waiting = moment === 'while it waits' ? reader.read() : undefined
+    await reader.cancel()
+    expect(await (waiting ?? reader.read())).toEqual({ done: true, value: undefined })
+    expect(await stream.closed).toMatchObject({ endReason: 'left', frames: 1 })
+    expect([returned, source.aborted]).toEqual([1, true])
+  },
+)
 
 it('V34: a reader that leaves while a large frame is being sent gets nothing more, and no further frame is encoded', async () => {
   const source = feed()

@@ -48,7 +48,9 @@ it.each(contents)('V90: text of people, models and tools is sent unchanged: %j',
 
 it('V90: the secrets are those in the settings of the server', async () => {
   const shared = new SharedFrames(createRedaction({ patterns: [/knot/g] }))
-  expect(await framed({ type: 'error', message: 'the knot is loose' }, shared)).toBe(frameOf('3', { type: 'error', message: 'the [redacted] is loose' }))
+  expect(await framed({ type: 'error', message: 'the knot is loose' }, shared)).toBe(
+    frameOf('3', { type: 'error', message: 'the [redacted] is loose' }),
+  )
 })
 
 it('V28, V90: the last frame has an id only if there is a cursor, and no secrets', async () => {
@@ -67,7 +69,12 @@ it('V98: headers keep proxies from storing, changing, buffering or compressing a
   const { execute } = await bench({ steps: [{ text: 'Hi.' }] })
   const response = await execute({ sessionId: 'mine', input: say('hi'), context: {} })
   const names = ['content-type', 'cache-control', 'x-accel-buffering', 'content-encoding']
-  expect(names.map((name) => response.headers.get(name))).toEqual(['text/event-stream; charset=utf-8', 'no-cache, no-transform', 'no', 'identity'])
+  expect(names.map((name) => response.headers.get(name))).toEqual([
+    'text/event-stream; charset=utf-8',
+    'no-cache, no-transform',
+    'no',
+    'identity',
+  ])
   expect(await response.text()).toContain('"execute-complete"')
 })
 

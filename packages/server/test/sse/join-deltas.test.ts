@@ -23,12 +23,22 @@ async function framesAtHand(events: readonly object[]): Promise<{ readonly id: s
 }
 
 it('V38: deltas of one part that a reader has not read yet are joined, at the cursor of the last one', async () => {
-  const frames = await framesAtHand([delta('4.1', { delta: 'One ' }), delta('4.2', { delta: 'two ' }), delta('4.3', { delta: 'three.', at: 3 })])
+  const frames = await framesAtHand([
+    delta('4.1', { delta: 'One ' }),
+    delta('4.2', { delta: 'two ' }),
+    delta('4.3', { delta: 'three.', at: 3 }),
+  ])
   expect(frames).toEqual([{ id: '4.3', data: { type: 'text-delta', index: 0, delta: 'One two three.', ...of, at: 3 } }])
 })
 
 it('V38: deltas of another part, message, attempt or kind are not joined, nor deltas on both sides of another event', async () => {
-  const others = [{ index: 1 }, { messageId: 'n' }, { runId: 's' }, { type: 'reasoning-delta' }, { type: 'tool-call-delta', toolCallId: 'c' }]
+  const others = [
+    { index: 1 },
+    { messageId: 'n' },
+    { runId: 's' },
+    { type: 'reasoning-delta' },
+    { type: 'tool-call-delta', toolCallId: 'c' },
+  ]
   for (const other of others) expect(await framesAtHand([delta('4.1', {}), delta('4.2', other)])).toHaveLength(2)
   const around = await framesAtHand([delta('4.1', {}), event('5'), delta('5.1', {})])
   expect(around.map(({ id }) => id)).toEqual(['4.1', '5', '5.1'])

@@ -7,7 +7,8 @@ import { SharedFrames } from '../../src/sse/shared-frames.ts'
 import { feed, make, text } from '../support/feed.ts'
 
 const stored = (seq: number, more: object = {}) => ({ type: 'save-point', at: 5, seq, cursor: String(seq), ...more }) as LoggedEvent
-const delta = (n: number) => ({ type: 'text-delta', at: 5, cursor: `1.${n}`, runId: 'r', messageId: 'm', index: 0, delta: `${n};` }) as TextDelta
+const delta = (n: number) =>
+  ({ type: 'text-delta', at: 5, cursor: `1.${n}`, runId: 'r', messageId: 'm', index: 0, delta: `${n};` }) as TextDelta
 
 it('V37: an event that every reader loads from the store separately is encoded once', () => {
   const shared = new SharedFrames()
@@ -73,9 +74,13 @@ const block = (type: string, more: object) => ({ type, at: 5, runId: 'r', messag
 it('V37: chunks of an event that every page loads from the store separately are encoded once', () => {
   const shared = new SharedFrames()
   const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: {} }
-  const ended = () => stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hi.' }, call, file('AA'), file('BB')] } })
-  const executed = () => stored(3, { type: 'tool-execution-end', toolCallId: 'c', message: { status: 'result', output: { type: 'text', value: 'seen' } } })
-  const [one, two] = [chatOf(shared), chatOf(shared)].map((form) => [begun(1), ended(), executed()].flatMap((event) => form.event(event)).slice(1))
+  const ended = () =>
+    stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hi.' }, call, file('AA'), file('BB')] } })
+  const executed = () =>
+    stored(3, { type: 'tool-execution-end', toolCallId: 'c', message: { status: 'result', output: { type: 'text', value: 'seen' } } })
+  const [one, two] = [chatOf(shared), chatOf(shared)].map((form) =>
+    [begun(1), ended(), executed()].flatMap((event) => form.event(event)).slice(1),
+  )
   expect(one?.map((frame) => text({ value: frame }).match(/"type":"([a-z-]+)/)?.[1])).toEqual([
     ...['text-start', 'text-delta', 'text-end', 'tool-input-start', 'tool-input-available', 'file', 'file', 'tool-output-available'],
   ])
@@ -84,11 +89,15 @@ it('V37: chunks of an event that every page loads from the store separately are 
 
 it('V37, V49: pages that have seen different beginnings of a message each get the rest that they lack', () => {
   const shared = new SharedFrames()
-  const ended = () => stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hello.' }, file('AA'), file('BB')] } })
+  const ended = () =>
+    stored(2, { type: 'message-end', messageId: 'm', message: { content: [{ type: 'text', text: 'Hello.' }, file('AA'), file('BB')] } })
   const rest = (...seen: readonly LoggedEvent[]) => {
     const form = chatOf(shared)
     for (const event of [begun(1), ...seen]) form.event(event)
-    return form.event(ended()).map((frame) => /"(?:delta|url)":"(?:data:.*,)?([^"]*)/.exec(text({ value: frame }))?.[1]).filter((said) => said !== undefined)
+    return form
+      .event(ended())
+      .map((frame) => /"(?:delta|url)":"(?:data:.*,)?([^"]*)/.exec(text({ value: frame }))?.[1])
+      .filter((said) => said !== undefined)
   }
   const started = block('text-start', { cursor: '1.1' })
   const part = (index: number, data: string) => block('content-part', { cursor: `1.${index}`, index, part: file(data) })

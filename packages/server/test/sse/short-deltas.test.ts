@@ -59,33 +59,60 @@ it('V104: a delta is only the index and the text once the stream has named its b
 
 it('V104: a block that a stream has not named comes in full first: where a reader starts, in another message, another run, another kind', async () => {
   const [m, n] = [of('m'), of('n')]
-  const others = [{ ...hello, ...m }, { ...hello, ...n }, { ...hello, ...n, runId: 'other' }, { ...hello, ...n, runId: 'other', type: 'reasoning-delta' }, { ...hello, ...m }]
+  const others = [
+    { ...hello, ...m },
+    { ...hello, ...n },
+    { ...hello, ...n, runId: 'other' },
+    { ...hello, ...n, runId: 'other', type: 'reasoning-delta' },
+    { ...hello, ...m },
+  ]
   for (const frame of await framesOneByOne(numbered(others, 4))) expect(frame).toContain('"delta":"hello"')
   // All blocks of another message are new, also those with the same index.
   const two = [m, m, n, n].map((of, place) => ({ ...hello, index: [0, 1, 1, 0][place], ...of }))
   for (const frame of await framesOneByOne(numbered(two, 4))) expect(frame).toContain('"delta":"hello"')
-  const [, second] = await framesOneByOne(numbered([{ ...hello, ...m }, { ...hello, ...m }], 4))
+  const [, second] = await framesOneByOne(
+    numbered(
+      [
+        { ...hello, ...m },
+        { ...hello, ...m },
+      ],
+      4,
+    ),
+  )
   expect(second).toBe('id: 3.2\ndata: [0,"hello"]\n\n')
 })
 
 it('V104: a delta of five characters takes at most 60 bytes with its id and line ends, in a log of a hundred million events', async () => {
   const m = of('msg_0123456789abcdefghijkl')
   const deltas = Array.from({ length: 50 }, () => ({ ...hello, index: 120, ...m, agent: ['assistant'] }))
-  const [, ...frames] = await framesOneByOne(numbered([{ type: 'message-start', ...m }, { ...start, index: 120, ...m }, ...deltas], 100_000_000))
+  const [, ...frames] = await framesOneByOne(
+    numbered([{ type: 'message-start', ...m }, { ...start, index: 120, ...m }, ...deltas], 100_000_000),
+  )
   const bytes = frames.slice(1).map((frame) => Buffer.byteLength(frame))
   expect(bytes).toHaveLength(50)
   expect(Math.max(...bytes)).toBeLessThanOrEqual(60)
   // Five characters of any script fit into 60 bytes.
-  const [, , wide = ''] = await framesOneByOne(numbered([{ ...start, ...m }, { ...hello, ...m }, { ...hello, ...m, delta: '👩‍👩‍👧' }]))
+  const [, , wide = ''] = await framesOneByOne(
+    numbered([
+      { ...start, ...m },
+      { ...hello, ...m },
+      { ...hello, ...m, delta: '👩‍👩‍👧' },
+    ]),
+  )
   expect(Buffer.byteLength(wide)).toBeLessThanOrEqual(60)
 })
 
 it('V37, V104: each form of a delta is encoded once for all of its readers', () => {
   const shared = new SharedFrames()
-  const [began, one, two, three] = numbered([{ ...start, ...of('m') }, { ...hello, ...of('m') }, { ...hello, ...of('m') }, { ...hello, ...of('m') }], 2) as [
-    LoggedEvent,
-    ...Parameters<ReturnType<typeof shortForm>['deltas']>[0][number][],
-  ]
+  const [began, one, two, three] = numbered(
+    [
+      { ...start, ...of('m') },
+      { ...hello, ...of('m') },
+      { ...hello, ...of('m') },
+      { ...hello, ...of('m') },
+    ],
+    2,
+  ) as [LoggedEvent, ...Parameters<ReturnType<typeof shortForm>['deltas']>[0][number][]]
   if (!one || !two || !three) throw new Error('Four events are needed.')
   const forms = [shortForm, shortForm, logForm, logForm].map((form) => form(shared, 'log'))
   for (const form of forms) form.event(began)
@@ -109,7 +136,13 @@ type RandomMessage = typeof message extends fc.Arbitrary<infer T> ? T : never
 function eventsOfMessage({ kinds: blocks, deltas, closed, withdrawn }: RandomMessage, place: number): object[] {
   const m = of(`m${place}`)
   const callOf = (index: number) => (blocks[index] === 'tool-call' ? { toolCallId: `c${place}.${index}`, toolName: 'look' } : {})
-  const each = (suffix: string, index: number, more: object = {}) => ({ type: `${blocks[index] ?? 'text'}-${suffix}`, index, ...callOf(index), ...m, ...more })
+  const each = (suffix: string, index: number, more: object = {}) => ({
+    type: `${blocks[index] ?? 'text'}-${suffix}`,
+    index,
+    ...callOf(index),
+    ...m,
+    ...more,
+  })
   const textOf = (index: number) => deltas.flatMap(({ block, delta }) => (block === index ? [delta] : [])).join('')
   return [
     { type: 'message-start', ...m, attempt: 1, model: { provider: 'p', modelId: 'm' } },
@@ -125,7 +158,9 @@ const program = fc.record({
   /** Log position after which the first connection starts. */
   from: fc.nat(60),
   /** For each connection: its form, the bytes until it is cut, and the number of events that are ready at each read. */
-  connections: fc.array(fc.record({ short: fc.boolean(), cut: fc.integer({ min: 1, max: 900 }), atHand: fc.integer({ min: 1, max: 9 }) }), { maxLength: 12 }),
+  connections: fc.array(fc.record({ short: fc.boolean(), cut: fc.integer({ min: 1, max: 900 }), atHand: fc.integer({ min: 1, max: 9 }) }), {
+    maxLength: 12,
+  }),
 })
 
 /** Timers of the client that are due at once fire. No other timer fires. */
@@ -153,7 +188,8 @@ function serving(log: Logged, connections: { readonly short: boolean; readonly c
         if (after.length === 0) source.finish()
         const { value, done } = await reader.read()
         if (done) return controller.close()
-        if (value.length <= leftBytes) controller.enqueue(new TextEncoder().encode(new TextDecoder().decode(value).replace('retry: 2000', 'retry: 0')))
+        if (value.length <= leftBytes)
+          controller.enqueue(new TextEncoder().encode(new TextDecoder().decode(value).replace('retry: 2000', 'retry: 0')))
         else controller.enqueue(value.subarray(0, leftBytes))
         leftBytes -= value.length
         if (leftBytes < 0) controller.error(new Error('cut'))
@@ -170,7 +206,8 @@ it('V104: from any place, over any cuts and changes of form, the fold of a clien
     const events = numbered(messages.flatMap(eventsOfMessage))
     const place = from % events.length
     const before = events.slice(0, place + 1)
-    const fold = (list: readonly LoggedEvent[]): RunView => list.reduce<RunView>((view, { cursor: _, ...event }) => reduceEvents(view, event), emptyView)
+    const fold = (list: readonly LoggedEvent[]): RunView =>
+      list.reduce<RunView>((view, { cursor: _, ...event }) => reduceEvents(view, event), emptyView)
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', clock, random: () => 0, fetch: serving(events, [...connections]) })
     let view = fold(before)
     const seen: ClientEvent[] = []
@@ -180,9 +217,11 @@ it('V104: from any place, over any cuts and changes of form, the fold of a clien
     }
     expect(view).toEqual(fold(events))
     // Each delta is unchanged except for its time: short deltas have the time of their block.
-    const facts = (list: readonly object[]) => list.filter((event) => !('delta' in event)).map(({ cursor: _, ...event }: { cursor?: string }) => event)
+    const facts = (list: readonly object[]) =>
+      list.filter((event) => !('delta' in event)).map(({ cursor: _, ...event }: { cursor?: string }) => event)
     expect(facts(seen)).toEqual(facts(events.slice(place + 1)))
-    for (const event of seen) if ('delta' in event) expect(Object.keys(event)).toEqual(expect.arrayContaining(['runId', 'turn', 'step', 'messageId', 'at']))
+    for (const event of seen)
+      if ('delta' in event) expect(Object.keys(event)).toEqual(expect.arrayContaining(['runId', 'turn', 'step', 'messageId', 'at']))
     shortFrames += seen.filter((event) => event.type === 'text-delta').length
   })
   await fc.assert(count, randomRuns(100))
@@ -198,7 +237,8 @@ async function liveAnswer(read: (it: Bench, body: object) => Promise<Response>, 
   return allFrames(await read(it, { sessionId: 'mine', input: say('hi'), context: {}, ...body }), see)
 }
 
-const shortOf = (frames: readonly Frame[]) => frames.flatMap(({ data }) => (Array.isArray(data) ? [data as unknown as readonly [number, string]] : []))
+const shortOf = (frames: readonly Frame[]) =>
+  frames.flatMap(({ data }) => (Array.isArray(data) ? [data as unknown as readonly [number, string]] : []))
 
 it('V104: execute and events send short deltas only on request', async () => {
   const execute = (it: Bench, body: object) => it.execute(body)
@@ -215,7 +255,11 @@ it('V104: execute and events send short deltas only on request', async () => {
   }
   for (const frames of [await liveAnswer(execute, {}), await liveAnswer(events(''), {})]) {
     expect(shortOf(frames)).toEqual([])
-    expect(eventsOf(frames).map((event) => (event.type === 'text-delta' ? event.delta : '')).join('')).toBe(answer)
+    expect(
+      eventsOf(frames)
+        .map((event) => (event.type === 'text-delta' ? event.delta : ''))
+        .join(''),
+    ).toBe(answer)
   }
   const it = await bench()
   expect((await it.execute({ input: say('hi'), context: {}, options: { deltas: 'long' } })).status).toBe(400)
@@ -236,8 +280,16 @@ it('V104: the size of a whole stream in bytes', async () => {
   })()
   const whole = await new Response(counted).text()
   await reading
-  const deltaBytes = Buffer.byteLength(whole.split('\n\n').filter((frame) => frame.includes('\ndata: [')).map((frame) => `${frame}\n\n`).join(''))
-  const characters = shortOf(frames).map(([, said]) => said).join('').length
+  const deltaBytes = Buffer.byteLength(
+    whole
+      .split('\n\n')
+      .filter((frame) => frame.includes('\ndata: ['))
+      .map((frame) => `${frame}\n\n`)
+      .join(''),
+  )
+  const characters = shortOf(frames)
+    .map(([, said]) => said)
+    .join('').length
   expect(characters).toBeGreaterThan(answer.length / 2)
   expect((deltaBytes / characters) * 5).toBeLessThanOrEqual(60)
 })

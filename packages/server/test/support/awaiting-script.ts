@@ -33,6 +33,9 @@ export async function expectAwaited(script: string, said: unknown): Promise<void
     cwd: join(import.meta.dirname, '..', '..'),
     timeout: 25_000,
   })
-  const ended = await run.then((output) => ({ ...output, code: 0 }), (error: { readonly code: number | null; readonly stdout: string; readonly stderr: string }) => error)
+  const ended = await run.then(
+    (output) => ({ ...output, code: 0 }),
+    (error: { readonly code: number | null; readonly stdout: string; readonly stderr: string }) => error,
+  )
   expect({ said: ended.stdout.trim(), code: ended.code, stderr: ended.stderr }).toMatchObject({ said: JSON.stringify(said), code: 0 })
 }

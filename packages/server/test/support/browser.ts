@@ -23,7 +23,9 @@ export async function bundlePage(contents: string, resolveDir: string, instead: 
       {
         name: 'instead',
         setup({ onResolve, onLoad }) {
-          onResolve({ filter: /^/ }, ({ path, namespace }) => (namespace !== 'instead' && path in instead ? { path, namespace: 'instead' } : undefined))
+          onResolve({ filter: /^/ }, ({ path, namespace }) =>
+            namespace !== 'instead' && path in instead ? { path, namespace: 'instead' } : undefined,
+          )
           onLoad({ filter: /^/, namespace: 'instead' }, ({ path }) => ({ contents: instead[path] ?? '', resolveDir, loader: 'ts' }))
         },
       },

@@ -89,7 +89,11 @@ export function framesSent(events: readonly LoggedEvent[], name: SentName): Prom
 }
 
 /** Returns the frames of only these events, and of the last frame. */
-export function chunkFrames(events: readonly LoggedEvent[], name: SentName, last: (form: ChatForm) => Frames = () => []): Promise<UiFrame[]> {
+export function chunkFrames(
+  events: readonly LoggedEvent[],
+  name: SentName,
+  last: (form: ChatForm) => Frames = () => [],
+): Promise<UiFrame[]> {
   const form = new ChatForm({ shared: new SharedFrames(), log: 'log', ...name, redaction: createRedaction() })
   const frames = events.flatMap((event) => form.event(event))
   return collect(uiFrames(new Response(concatenate([...frames, ...last(form)]) as Uint8Array<ArrayBuffer>)))

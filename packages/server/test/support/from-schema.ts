@@ -68,7 +68,10 @@ function ofType(type: string, schema: Schema, next: Next): fc.Arbitrary<unknown>
       return textFrom(schema)
     case 'number':
     case 'integer':
-      return fc.integer({ min: Math.max(schema.minimum ?? -5, -1000), max: Math.max(schema.minimum ?? 0, Math.min(schema.maximum ?? 2000, 2000)) })
+      return fc.integer({
+        min: Math.max(schema.minimum ?? -5, -1000),
+        max: Math.max(schema.minimum ?? 0, Math.min(schema.maximum ?? 2000, 2000)),
+      })
     case 'boolean':
       return fc.boolean()
     case 'null':
@@ -91,5 +94,8 @@ function objectFrom(schema: Schema, next: Next): fc.Arbitrary<unknown> {
   const sound = fc.record(known, { requiredKeys: (schema.required ?? []).filter((key) => key in known) })
   const more = fc.dictionary(fc.constantFrom(...words, 'execute', 'baseURL'), junk, { minKeys: 1, maxKeys: 2 })
   if (schema.additionalProperties !== false) return fc.tuple(sound, more).map(([left, right]): unknown => ({ ...left, ...right }))
-  return fc.oneof({ weight: soundWeight, arbitrary: sound }, { weight: faultWeight, arbitrary: fc.tuple(sound, more).map(([left, right]) => ({ ...left, ...right })) })
+  return fc.oneof(
+    { weight: soundWeight, arbitrary: sound },
+    { weight: faultWeight, arbitrary: fc.tuple(sound, more).map(([left, right]) => ({ ...left, ...right })) },
+  )
 }

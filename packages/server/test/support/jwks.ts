@@ -27,7 +27,8 @@ export async function issuer(): Promise<Issuer> {
     fetches += 1
     if (failure === 'redirect') response.writeHead(302, { location: '/elsewhere' }).end()
     else if (failure === 'text') response.end('<html>')
-    else response.writeHead(failure === 'status' ? 500 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys: published }))
+    else
+      response.writeHead(failure === 'status' ? 500 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys: published }))
   })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')

@@ -18,5 +18,8 @@ export async function openLimiter(kind: 'library' | 'state', environment: Enviro
     return { create: stateRateLimiter(store), close: () => store.close() }
   }
   const storeClient = await createClient({ url: environment['REDIS_URL'] ?? '' }).connect()
-  return { create: flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, useRedisPackage: true, ...options })), close: () => storeClient.close() }
+  return {
+    create: flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, useRedisPackage: true, ...options })),
+    close: () => storeClient.close(),
+  }
 }

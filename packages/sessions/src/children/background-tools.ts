@@ -72,7 +72,13 @@ async function findTask({ store }: ChildContext, sessionKey: string, id: string)
   throw new Error(`This conversation has no background task ${id}, or the task was removed.`)
 }
 
-type TaskReport = { readonly id: string; readonly agent: string; readonly status: string; readonly text: string; readonly error: string | null }
+type TaskReport = {
+  readonly id: string
+  readonly agent: string
+  readonly status: string
+  readonly text: string
+  readonly error: string | null
+}
 
 async function describe({ store }: ChildContext, task: RunRecord): Promise<TaskReport> {
   const { status, parent, error } = task

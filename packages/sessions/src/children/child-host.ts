@@ -1,4 +1,12 @@
-import { AgentError, hashJson, type ChildHost, type ChildOutcome, type ChildRequest, type ChildStartEvent, type Tool } from '@bowline/agent-loop'
+import {
+  AgentError,
+  hashJson,
+  type ChildHost,
+  type ChildOutcome,
+  type ChildRequest,
+  type ChildStartEvent,
+  type Tool,
+} from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
 import { insertion, sessionStart } from '../commands/queued-run.ts'
 import { messageOf } from '../commands/new-run.ts'
@@ -54,7 +62,9 @@ export function childHost(options: ChildHostOptions): ChildHost {
 
 function depthOf(run: RunRecord): Pick<ChildHost, 'depth' | 'maxDepth' | 'onBudget'> {
   const origin = originOf(run)
-  return origin ? { depth: origin.path.length, maxDepth: origin.maxDepth, ...(origin.onBudget && { onBudget: origin.onBudget }) } : { depth: 0 }
+  return origin
+    ? { depth: origin.path.length, maxDepth: origin.maxDepth, ...(origin.onBudget && { onBudget: origin.onBudget }) }
+    : { depth: 0 }
 }
 
 async function readChild({ context: { store } }: ChildHostOptions, runId: string): Promise<RunRecord | undefined> {
@@ -108,7 +118,12 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
   const { metadata, owner } = session
   const { notify: _ofTheRoot, ...settings } = session.settings
   const created: NewSession = {
-    ...{ id: context.ids.next('session'), agent, metadata, settings, parent: session.key, at },
+    id: context.ids.next('session'),
+    agent,
+    metadata,
+    settings,
+    parent: session.key,
+    at,
     ...(owner === undefined ? {} : { owner }),
   }
   const opening: Write[] = [
@@ -122,9 +137,19 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
 }
 
 /** Returns the event for the log of the parent, stored in the commit that starts the child. */
-function startOf({ context, run }: ChildHostOptions, { agent, key, toolCallId, turn, step, description, background }: ChildRequest): ChildStartEvent {
+function startOf(
+  { context, run }: ChildHostOptions,
+  { agent, key, toolCallId, turn, step, description, background }: ChildRequest,
+): ChildStartEvent {
   return {
-    ...{ type: 'child-start', at: context.clock.now(), runId: run.id, turn, step, toolCallId, childRunId: key, subagent: agent },
+    type: 'child-start',
+    at: context.clock.now(),
+    runId: run.id,
+    turn,
+    step,
+    toolCallId,
+    childRunId: key,
+    subagent: agent,
     ...(description === undefined ? {} : { description }),
     ...(background ? { taskId: taskIdOf(key) } : {}),
   }
@@ -141,8 +166,15 @@ async function outcomeOf({ context: { store } }: ChildHostOptions, child: RunRec
   const decided = approvals.decided.filter(({ approvalId }) => asked.includes(approvalId))
   if (isTerminal(status)) {
     const ended = { kind: 'ended', childRunId, status, text: await lastTextOf(store, child), steps, usage } as const
-    const told = error && error.code !== 'crash-loop' && error.code !== 'store-unavailable' && error.code !== 'definition-changed' ? { error } : {}
+    const told =
+      error && error.code !== 'crash-loop' && error.code !== 'store-unavailable' && error.code !== 'definition-changed' ? { error } : {}
     return { ...ended, ...(cost && { cost }), ...told, decided } as ChildOutcome
   }
-  return { kind: 'pending', childRunId, pendingToolCalls, pendingApprovals: pendingApprovals.filter(({ approvalId }) => approvals.open.has(approvalId)), decided }
+  return {
+    kind: 'pending',
+    childRunId,
+    pendingToolCalls,
+    pendingApprovals: pendingApprovals.filter(({ approvalId }) => approvals.open.has(approvalId)),
+    decided,
+  }
 }

@@ -29,7 +29,12 @@ export async function checkLimits({ context, session, run }: Limited, { backgrou
 async function countTasks(store: SessionStore, key: string, most: number, status?: readonly RunStatus[]): Promise<number> {
   let [count, page]: [number, string | undefined] = [0, undefined]
   do {
-    const children = await store.listChildren({ parent: { session: key }, limit: 1000, ...(status && { status }), ...(page === undefined ? {} : { page }) })
+    const children = await store.listChildren({
+      parent: { session: key },
+      limit: 1000,
+      ...(status && { status }),
+      ...(page === undefined ? {} : { page }),
+    })
     count += children.items.filter((run) => run.parent?.taskId !== undefined).length
     page = children.next
   } while (page !== undefined && count < most)

@@ -62,23 +62,26 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
   const untilMs = context.clock.now() + longestRecordsMs(context.leaseMs)
-  return retryOnConflict(async (tried) => {
-    const session = await sessionFor(access, tried === 0 && onBusy !== 'interrupt')
-    const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
-    const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
-    const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
-    const result = await context.store.commit(batch)
-    if (result.ok) {
-      const answer = accepted(context, access, run, session, result)
-      // A repeat stops nothing. Otherwise the stop is stored, and this process and the runs below must still be notified.
-      if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
-      return answer
-    }
-    if (result.reason === 'busy' && (await isFreeBy(context, access.key, untilMs, 'compaction'))) return tryAgain
-    // The session was created, deleted or expired in the meantime: read it again.
-    if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
-    return tryAgain
-  }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
+  return retryOnConflict(
+    async (tried) => {
+      const session = await sessionFor(access, tried === 0 && onBusy !== 'interrupt')
+      const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
+      const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
+      const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
+      const result = await context.store.commit(batch)
+      if (result.ok) {
+        const answer = accepted(context, access, run, session, result)
+        // A repeat stops nothing. Otherwise the stop is stored, and this process and the runs below must still be notified.
+        if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
+        return answer
+      }
+      if (result.reason === 'busy' && (await isFreeBy(context, access.key, untilMs, 'compaction'))) return tryAgain
+      // The session was created, deleted or expired in the meantime: read it again.
+      if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
+      return tryAgain
+    },
+    (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`,
+  )
 }
 
 /** A handle bound to a session does not read it: the commit expects that incarnation. */
@@ -122,7 +125,10 @@ export async function acceptFollowUp(
   const result = await context.store.commit({
     id: context.ids.next('batch'),
     key,
-    expect: [{ that: 'session', id }, { that: 'queue-below', max: maxQueuedRuns }],
+    expect: [
+      { that: 'session', id },
+      { that: 'queue-below', max: maxQueuedRuns },
+    ],
     writes: insertion(run),
   })
   if (!result.ok) return { ok: false, reason: result.reason === 'queue-full' ? 'queue-full' : 'run-ended' }
@@ -145,11 +151,7 @@ function acceptBatch(
     id: context.ids.next('batch'),
     key: identity.key,
     expect,
-    writes: [
-      ...(session ? [] : creation(context, identity, run.at)),
-      ...(stopping?.writes ?? []),
-      ...insertion(run),
-    ],
+    writes: [...(session ? [] : creation(context, identity, run.at)), ...(stopping?.writes ?? []), ...insertion(run)],
   }
 }
 
@@ -200,7 +202,11 @@ export async function refusal(context: SessionContext, reason: CommitRefusal, ke
   switch (reason) {
     case 'busy': {
       const [open] = (await context.store.listRuns(key, { status: openStatuses, limit: 1 })).items
-      return new SessionError('busy', `A run of the session ${key} is open. Wait for it, stop it, or choose another onBusy.`, open ? { runId: open.id } : {})
+      return new SessionError(
+        'busy',
+        `A run of the session ${key} is open. Wait for it, stop it, or choose another onBusy.`,
+        open ? { runId: open.id } : {},
+      )
     }
     case 'id-reused':
       return new SessionError('id-reused', 'The input id was used before with other content. Choose another id.')

@@ -76,7 +76,8 @@ export class SessionAccess {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new SessionError('handle-closed', `This handle of the session ${this.key} is closed. Get a new one with runtime.session(key).`)
+    if (this.#isClosed)
+      throw new SessionError('handle-closed', `This handle of the session ${this.key} is closed. Get a new one with runtime.session(key).`)
   }
 
   async #read() {

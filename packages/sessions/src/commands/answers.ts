@@ -42,31 +42,35 @@ export async function submitAnswers(
   const answers = toAnswers(given)
   const target = await targetOf(context, key, given)
   const asked = { agents: agentsBelow(key, target), unknownOutcomes }
-  return retryOnConflict(async () => {
-    const session = await readSession(context, target)
-    const inbox = await readAnswers(context.store, target)
-    const verdicts = new Map<string, Verdict>()
-    for (const answer of answers) {
-      verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer, asked))
-    }
-    refuseAny(verdicts)
-    const runId = runOf(verdicts)
-    const run = await readRun(context.store, runId)
-    const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
-    if ([...verdicts.values()].some((verdict) => verdict.kind === 'accepted' && verdict.later) && (await waitedForRelease(context, run))) return tryAgain
-    const rows = fresh.map((answer) => inboxRow(context, runId, answer))
-    const open = isTerminal(run.status) ? nothingOpen : openQuestions(run, [...inbox, ...rows])
-    const above = await answeredAbove(context, run, fresh)
-    if (rows.length === 0 || (await storeAnswers(context, session, run, rows, isAllAnswered(open), above))) {
-      return {
-        runId,
-        accepted: fresh.map((answer) => answer.toolCallId),
-        repeated: answers.filter((answer) => !fresh.includes(answer)).map((answer) => answer.toolCallId),
-        missing: open.pendingToolCalls.map((call) => call.toolCallId),
+  return retryOnConflict(
+    async () => {
+      const session = await readSession(context, target)
+      const inbox = await readAnswers(context.store, target)
+      const verdicts = new Map<string, Verdict>()
+      for (const answer of answers) {
+        verdicts.set(answer.toolCallId, await judge(context, session, inbox, answer, asked))
       }
-    }
-    return tryAgain
-  }, (tries) => `The session changed ${tries} times while the results were stored.`)
+      refuseAny(verdicts)
+      const runId = runOf(verdicts)
+      const run = await readRun(context.store, runId)
+      const fresh = answers.filter((answer) => verdicts.get(answer.toolCallId)?.kind === 'accepted')
+      if ([...verdicts.values()].some((verdict) => verdict.kind === 'accepted' && verdict.later) && (await waitedForRelease(context, run)))
+        return tryAgain
+      const rows = fresh.map((answer) => inboxRow(context, runId, answer))
+      const open = isTerminal(run.status) ? nothingOpen : openQuestions(run, [...inbox, ...rows])
+      const above = await answeredAbove(context, run, fresh)
+      if (rows.length === 0 || (await storeAnswers(context, session, run, rows, isAllAnswered(open), above))) {
+        return {
+          runId,
+          accepted: fresh.map((answer) => answer.toolCallId),
+          repeated: answers.filter((answer) => !fresh.includes(answer)).map((answer) => answer.toolCallId),
+          missing: open.pendingToolCalls.map((call) => call.toolCallId),
+        }
+      }
+      return tryAgain
+    },
+    (tries) => `The session changed ${tries} times while the results were stored.`,
+  )
 }
 
 /** Sets the outcome of a call whose outcome is unknown. */
@@ -76,43 +80,51 @@ export async function resolveCall(context: SessionContext, key: string, toolCall
 }
 
 /** Resets the call to `pending`, so that it starts again under the same idempotency key. */
-async function runAgain(context: SessionContext, root: string, toolCallId: string, given: Extract<GivenResolution, { runAgain: true }>): Promise<string> {
+async function runAgain(
+  context: SessionContext,
+  root: string,
+  toolCallId: string,
+  given: Extract<GivenResolution, { runAgain: true }>,
+): Promise<string> {
   const key = await sessionBelow(context.store, root, given.path)
   const agents = agentsBelow(root, key)
-  return retryOnConflict(async () => {
-    const session = await readSession(context, key)
-    const call = await readCall(context, key, toolCallId)
-    const run = await readRun(context.store, call.runId)
-    const waiting = run.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
-    checkAgrees(given, { call, pending: waiting, agents })
-    if (call.state === 'pending') return run.id
-    if (!waiting?.unknown) {
-      throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has an outcome, which stays.`)
-    }
-    const pendingToolCalls = run.pendingToolCalls.filter((pending) => pending.toolCallId !== toolCallId)
-    const inbox = await readAnswers(context.store, key)
-    if (inbox.some((row) => row.id === answerId(run.id, toolCallId))) {
-      throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has a different answer, which stays.`)
-    }
-    if (await waitedForRelease(context, run)) return tryAgain
-    const last = isAllAnswered(openQuestions({ ...run, pendingToolCalls }, inbox))
-    const { outcome: _outcome, ...open } = call
-    const result = await context.store.commit({
-      id: context.ids.next('batch'),
-      key,
-      expect: [
-        { that: 'session', id: session.id, version: session.version },
-        { that: 'run', runId: run.id, status: ['needs-recovery'] },
-      ],
-      writes: [
-        { op: 'call.put', calls: [{ ...open, state: 'pending' }] },
-        { op: 'run.patch', runId: run.id, patch: { pendingToolCalls, ...(last ? { status: 'queued' } : {}) } },
-      ],
-    })
-    if (!result.ok) return tryAgain
-    if (last) context.wake(key)
-    return run.id
-  }, (tries) => `The session changed ${tries} times while the call was resolved.`)
+  return retryOnConflict(
+    async () => {
+      const session = await readSession(context, key)
+      const call = await readCall(context, key, toolCallId)
+      const run = await readRun(context.store, call.runId)
+      const waiting = run.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
+      checkAgrees(given, { call, pending: waiting, agents })
+      if (call.state === 'pending') return run.id
+      if (!waiting?.unknown) {
+        throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has an outcome, which stays.`)
+      }
+      const pendingToolCalls = run.pendingToolCalls.filter((pending) => pending.toolCallId !== toolCallId)
+      const inbox = await readAnswers(context.store, key)
+      if (inbox.some((row) => row.id === answerId(run.id, toolCallId))) {
+        throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has a different answer, which stays.`)
+      }
+      if (await waitedForRelease(context, run)) return tryAgain
+      const last = isAllAnswered(openQuestions({ ...run, pendingToolCalls }, inbox))
+      const { outcome: _outcome, ...open } = call
+      const result = await context.store.commit({
+        id: context.ids.next('batch'),
+        key,
+        expect: [
+          { that: 'session', id: session.id, version: session.version },
+          { that: 'run', runId: run.id, status: ['needs-recovery'] },
+        ],
+        writes: [
+          { op: 'call.put', calls: [{ ...open, state: 'pending' }] },
+          { op: 'run.patch', runId: run.id, patch: { pendingToolCalls, ...(last ? { status: 'queued' } : {}) } },
+        ],
+      })
+      if (!result.ok) return tryAgain
+      if (last) context.wake(key)
+      return run.id
+    },
+    (tries) => `The session changed ${tries} times while the call was resolved.`,
+  )
 }
 
 /** Returns the session of the answers. Throws if they belong to several. */
@@ -185,7 +197,10 @@ function refusal(refused: readonly (readonly [string, SessionErrorCode])[]): Ses
   const [first] = refused
   const ids = refused.map(([id]) => id).join(', ')
   const code = first?.[1] ?? 'unknown-tool-call'
-  const text = code === 'unknown-tool-call' ? `No pending call for these results: ${ids}. Take the ids from pendingToolCalls.` : `These calls already have different results, which stay: ${ids}.`
+  const text =
+    code === 'unknown-tool-call'
+      ? `No pending call for these results: ${ids}. Take the ids from pendingToolCalls.`
+      : `These calls already have different results, which stay: ${ids}.`
   return new SessionError(code, text, { refused: refused.map(([id, each]) => ({ id, code: each })) })
 }
 

@@ -3,10 +3,33 @@ import { inputChecks, longestMs } from '../arguments.ts'
 import { checkInputId, checkKey } from '../keys.ts'
 import { outputSchemaOf, runtimeParamsOf } from './settings.ts'
 import type { CompactOptions, ExportOptions, ForkOptions, SwitchOptions } from './tree/types.ts'
-import type { DecisionOptions, EventsOptions, GrantOptions, InputOptions, MessagesOptions, OverlayOptions, SendOptions, StopOptions, SubmitOptions } from './types.ts'
+import type {
+  DecisionOptions,
+  EventsOptions,
+  GrantOptions,
+  InputOptions,
+  MessagesOptions,
+  OverlayOptions,
+  SendOptions,
+  StopOptions,
+  SubmitOptions,
+} from './types.ts'
 
 const mostOnPage = 1000
-const { checkBoolean, checkName, checkRequired, checkSignal, checkText, listOf, oneOf, optional, optionalName, optionalRecord, record, whole } = inputChecks
+const {
+  checkBoolean,
+  checkName,
+  checkRequired,
+  checkSignal,
+  checkText,
+  listOf,
+  oneOf,
+  optional,
+  optionalName,
+  optionalRecord,
+  record,
+  whole,
+} = inputChecks
 
 const inputOptions: FieldChecks<InputOptions> = { id: checkInputId, maxQueued: whole(0) }
 
@@ -66,7 +89,11 @@ export const checkForkOptions = optionalRecord<ForkOptions>({
   metadata: () => undefined,
 })
 
-export const checkSwitchOptions = optionalRecord<SwitchOptions>({ summarize: checkBoolean, instructions: checkText, abortSignal: checkSignal })
+export const checkSwitchOptions = optionalRecord<SwitchOptions>({
+  summarize: checkBoolean,
+  instructions: checkText,
+  abortSignal: checkSignal,
+})
 
 export const checkCompactOptions = optionalRecord<CompactOptions>({ instructions: checkText })
 
@@ -81,4 +108,8 @@ export const checkEventsOptions = optionalRecord<EventsOptions>({ ...reading, li
 
 export const checkRunEventsOptions = optionalRecord<Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>>(reading)
 
-export const checkMessagesOptions = optionalRecord<MessagesOptions>({ leaf: optionalName, before: optionalName, limit: whole(1, mostOnPage) })
+export const checkMessagesOptions = optionalRecord<MessagesOptions>({
+  leaf: optionalName,
+  before: optionalName,
+  limit: whole(1, mostOnPage),
+})

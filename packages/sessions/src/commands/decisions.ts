@@ -14,10 +14,11 @@ import { answeredAbove, isBelow, runAbove } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions, GrantOptions } from './types.ts'
 import { readRun } from './rest-watch.ts'
 
-export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'> & {
-  /** Refuses an approval about anything else. */
-  readonly about?: 'budget'
-}
+export type GivenDecision = DecisionOptions &
+  Pick<InboxDecision, 'approvalId' | 'decision'> & {
+    /** Refuses an approval about anything else. */
+    readonly about?: 'budget'
+  }
 
 /** Receipt of a stored decision. `runId` is the run of the session itself, also if a subagent asked. */
 export interface DecidedApproval {
@@ -29,24 +30,33 @@ export interface DecidedApproval {
 export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<DecidedApproval> {
   const { store, clock } = context
   const body = bodyOf(given)
-  return retryOnConflict(async () => {
-    const asker = await readApproval(context, key, given.approvalId)
-    if (given.about !== undefined && asker.about !== given.about) throw new SessionError('unknown-approval', `The approval ${given.approvalId} is for a call, not for a budget. Use approve or deny.`)
-    const session = await readSession(context, asker.session)
-    // Everything judged is read after the session, because the commit tests the version of the session.
-    const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
-    const runId = await runOf(context, key, run)
-    const before = decidedBefore(call, inbox)
-    if (before) return { receipt: receiptOf(checkSame(given, before), run, inbox, true), runId }
-    checkOpen(given, call, run)
-    await checkEdited(context, session, run, call, body)
-    const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
-    const all = [...inbox, row]
-    if (await waitedForRelease(context, run)) return tryAgain
-    const above = await answeredAbove(context, run, [given])
-    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return { receipt: receiptOf(row, run, all, false), runId }
-    return tryAgain
-  }, (tries) => `The session changed ${tries} times while the decision was stored.`)
+  return retryOnConflict(
+    async () => {
+      const asker = await readApproval(context, key, given.approvalId)
+      if (given.about !== undefined && asker.about !== given.about)
+        throw new SessionError('unknown-approval', `The approval ${given.approvalId} is for a call, not for a budget. Use approve or deny.`)
+      const session = await readSession(context, asker.session)
+      // Everything judged is read after the session, because the commit tests the version of the session.
+      const [call, run, inbox] = await Promise.all([
+        readApproval(context, key, given.approvalId),
+        readRun(store, asker.runId),
+        readAnswers(store, asker.session),
+      ])
+      const runId = await runOf(context, key, run)
+      const before = decidedBefore(call, inbox)
+      if (before) return { receipt: receiptOf(checkSame(given, before), run, inbox, true), runId }
+      checkOpen(given, call, run)
+      await checkEdited(context, session, run, call, body)
+      const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
+      const all = [...inbox, row]
+      if (await waitedForRelease(context, run)) return tryAgain
+      const above = await answeredAbove(context, run, [given])
+      if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above))
+        return { receipt: receiptOf(row, run, all, false), runId }
+      return tryAgain
+    },
+    (tries) => `The session changed ${tries} times while the decision was stored.`,
+  )
 }
 
 /** Checks and copies a decision before anything is awaited: later changes by the caller have no effect. Throws `invalid-input`. */
@@ -68,7 +78,13 @@ export function copyGrant(approvalId: string, given: GrantOptions): GivenDecisio
 }
 
 function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
-  return { approvalId, decision, ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+  return {
+    approvalId,
+    decision,
+    ...(input === undefined ? {} : { input }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(by === undefined ? {} : { by }),
+  }
 }
 
 function checkSame(given: GivenDecision, before: Decided): Decided {
@@ -81,12 +97,19 @@ function wordsOf({ decision, reason, input }: Pick<InboxDecision, 'decision' | '
 }
 
 /** Checks an edited input against the schema of the tool. Otherwise the call could not run with it. */
-async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input }: InboxDecision): Promise<void> {
+async function checkEdited(
+  context: SessionContext,
+  session: SessionRecord,
+  run: RunRecord,
+  call: ToolCallRecord,
+  { input }: InboxDecision,
+): Promise<void> {
   if (input === undefined) return
   const schema = call.about === 'budget' ? grantSchema : context.toolOf(session, run, call.name)?.inputSchema
   const checked = schema && (await validateWith(schema, input))
   if (checked?.ok) return
-  const issues = checked?.issues.map(({ path, message }) => ({ path: ['input', path].filter((part) => part !== '').join('.'), message })) ?? []
+  const issues =
+    checked?.issues.map(({ path, message }) => ({ path: ['input', path].filter((part) => part !== '').join('.'), message })) ?? []
   const why = checked ? issues.map(({ path, message }) => `${path}: ${message}`).join('; ') : 'this runtime does not know the tool'
   throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`, { issues })
 }
@@ -103,7 +126,10 @@ async function runOf({ store }: SessionContext, key: string, run: RunRecord): Pr
 }
 
 function conflict(approvalId: string): SessionError {
-  return new SessionError('approval-conflict', `The approval ${approvalId} was already decided differently, or its input has changed. Read it again.`)
+  return new SessionError(
+    'approval-conflict',
+    `The approval ${approvalId} was already decided differently, or its input has changed. Read it again.`,
+  )
 }
 
 function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxRecord[], repeated: boolean): ApprovalReceipt {
@@ -114,6 +140,7 @@ function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxR
 
 async function readApproval({ store }: SessionContext, key: string, approvalId: string): Promise<ToolCallRecord> {
   const read = await store.readApproval(approvalId)
-  if (read.status === 'missing' || !isBelow(read.value.session, key)) throw new SessionError('unknown-approval', `This session has no approval ${approvalId}. Take the id from pendingApprovals.`)
+  if (read.status === 'missing' || !isBelow(read.value.session, key))
+    throw new SessionError('unknown-approval', `This session has no approval ${approvalId}. Take the id from pendingApprovals.`)
   return read.value
 }

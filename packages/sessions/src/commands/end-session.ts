@@ -35,36 +35,39 @@ export async function endSession(context: SessionContext, key: string, how: Sess
   const { store } = context
   const children: StopReceipt[] = []
   let first: RunRecord | undefined
-  return retryOnConflict(async () => {
-    const read = await store.readSession(key)
-    const isThere = 'value' in read && (options.incarnation ?? read.value.id) === read.value.id
-    if (!isThere || (how === 'expire' && (await isMarked(context, read.value)))) return withChildren(nothingToStop, children)
-    const open = await openRuns(store, key)
-    first ??= firstInLine(open)
-    const below = await endBelow(context, key, open, how, options.reason)
-    children.push(...below)
-    // The ended children have notified this session: read it again. A child started later changes its version, so the commit
-    // conflicts.
-    if (below.length > 0) return tryAgain
-    const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
-    if (batch.writes.length > 0) {
-      const result = await store.commit(batch)
-      if (!result.ok && result.reason === 'conflict') return tryAgain
-      if (!result.ok && result.reason !== 'deleted' && result.reason !== 'missing') {
-        throw new SessionError('conflict', `The store refused to end the session ${key}: ${result.reason}.`)
+  return retryOnConflict(
+    async () => {
+      const read = await store.readSession(key)
+      const isThere = 'value' in read && (options.incarnation ?? read.value.id) === read.value.id
+      if (!isThere || (how === 'expire' && (await isMarked(context, read.value)))) return withChildren(nothingToStop, children)
+      const open = await openRuns(store, key)
+      first ??= firstInLine(open)
+      const below = await endBelow(context, key, open, how, options.reason)
+      children.push(...below)
+      // The ended children have notified this session: read it again. A child started later changes its version, so the commit
+      // conflicts.
+      if (below.length > 0) return tryAgain
+      const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
+      if (batch.writes.length > 0) {
+        const result = await store.commit(batch)
+        if (!result.ok && result.reason === 'conflict') return tryAgain
+        if (!result.ok && result.reason !== 'deleted' && result.reason !== 'missing') {
+          throw new SessionError('conflict', `The store refused to end the session ${key}: ${result.reason}.`)
+        }
       }
-    }
-    for (const run of open) context.fence(run.id)
-    if (how !== 'kill') context.forget(read.value.id)
-    if (how === 'delete') await removeStates(context, key)
-    context.live.announce(key)
-    if (goesOn(read.value, how)) await startOrphanedInputs(context, key)
-    if (!first) return withChildren(nothingToStop, children)
-    // A deleted session cannot be read.
-    return how === 'delete'
-      ? withChildren({ ...nothingToStop, runId: first.id, state: 'settled' }, children)
-      : withChildren(await receiptOf(context, first.id), children)
-  }, (tries) => `The session ${key} changed ${tries} times while it was ended.`)
+      for (const run of open) context.fence(run.id)
+      if (how !== 'kill') context.forget(read.value.id)
+      if (how === 'delete') await removeStates(context, key)
+      context.live.announce(key)
+      if (goesOn(read.value, how)) await startOrphanedInputs(context, key)
+      if (!first) return withChildren(nothingToStop, children)
+      // A deleted session cannot be read.
+      return how === 'delete'
+        ? withChildren({ ...nothingToStop, runId: first.id, state: 'settled' }, children)
+        : withChildren(await receiptOf(context, first.id), children)
+    },
+    (tries) => `The session ${key} changed ${tries} times while it was ended.`,
+  )
 }
 
 /** Adds the receipts of runs that ended below, including children of other runs than the first. */
@@ -112,7 +115,12 @@ async function sessionsBelow({ store }: SessionContext, key: string): Promise<re
   return keys
 }
 
-function lostRuns(context: SessionContext, { leaf }: SessionRecord, open: readonly RunRecord[], reason: string | undefined): Promise<readonly LostRun[]> {
+function lostRuns(
+  context: SessionContext,
+  { leaf }: SessionRecord,
+  open: readonly RunRecord[],
+  reason: string | undefined,
+): Promise<readonly LostRun[]> {
   const at = context.clock.now()
   const stop = { at, ...(reason === undefined ? {} : { reason }) }
   const end = { status: 'aborted', reason: 'abort', stop } as const
@@ -154,7 +162,9 @@ async function endOfSchedules(store: SessionStore, session: SessionRecord, how: 
   // A child session has no schedules.
   const schedules = session.parent === undefined ? await schedulesIn(store, session.key) : []
   if (schedules.length === 0) return []
-  return how === 'kill' ? [{ op: 'timer.put', timers: schedules.map(pausedSchedule) }] : [{ op: 'timer.drop', ids: schedules.map(({ id }) => id) }]
+  return how === 'kill'
+    ? [{ op: 'timer.put', timers: schedules.map(pausedSchedule) }]
+    : [{ op: 'timer.drop', ids: schedules.map(({ id }) => id) }]
 }
 
 /** True if the session continues. A child session ends with its parent. */
@@ -163,10 +173,7 @@ function goesOn({ parent }: SessionRecord, how: SessionEnd): boolean {
 }
 
 function expiry(sessionKey: string, at: number): readonly Write[] {
-  return [
-    { op: 'event.append', events: [{ event: { type: 'session-end', at, sessionKey, reason: 'expired' } }] },
-    { op: 'session.expire' },
-  ]
+  return [{ op: 'event.append', events: [{ event: { type: 'session-end', at, sessionKey, reason: 'expired' } }] }, { op: 'session.expire' }]
 }
 
 /** Returns the sessions that expired before `atMs`, as needed to delete them. */

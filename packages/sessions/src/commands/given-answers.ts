@@ -18,7 +18,9 @@ export interface GivenAnswer {
 export type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadlineAt' | 'agent'>>
 
 /** `runAgain` is no answer: the call starts again. */
-export type GivenResolution = { readonly runAgain: true; readonly said: SaidOfCall; readonly path: readonly string[]; readonly place: string } | GivenAnswer
+export type GivenResolution =
+  | { readonly runAgain: true; readonly said: SaidOfCall; readonly path: readonly string[]; readonly place: string }
+  | GivenAnswer
 
 const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
 const resultForms = ['output', 'error', 'unknown'] as const

@@ -11,12 +11,17 @@ const mostMessages = 1000
 
 /** Returns the initial history of a session, copied and with ids. Throws `invalid-input` if it is no valid transcript. */
 export function historyOf(messages: readonly Message[], ids: IdSource): readonly StoredMessage[] {
-  if (messages.length > mostMessages) throw new SessionError('invalid-input', `history must have at most ${mostMessages} messages; it has ${messages.length}.`)
+  if (messages.length > mostMessages)
+    throw new SessionError('invalid-input', `history must have at most ${mostMessages} messages; it has ${messages.length}.`)
   checkJson(messages, 'history')
   for (const [place, message] of messages.entries()) checkShape(`history[${place}]`, message)
   const transcript = repairTranscript(messages.map((message) => ({ ...message, id: message.id ?? ids.next('msg') })))
   const [wrong] = transcript.repairs
-  if (wrong) throw new SessionError('invalid-input', `history[${wrong.messageIndex}] is not a valid message of a transcript: ${faults[wrong.code]} (${wrong.code}).`)
+  if (wrong)
+    throw new SessionError(
+      'invalid-input',
+      `history[${wrong.messageIndex}] is not a valid message of a transcript: ${faults[wrong.code]} (${wrong.code}).`,
+    )
   return transcript.messages as readonly StoredMessage[]
 }
 
@@ -37,7 +42,12 @@ const faults: Readonly<Record<TranscriptRepairCode, string>> = {
 function checkShape(path: string, message: unknown): void {
   inputChecks.checkRequired(path, message, 'a message', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
   const { role, id } = message as Partial<Message>
-  inputChecks.checkRequired(`${path}.role`, role, 'user, assistant or tool-result', (value) => value === 'user' || value === 'assistant' || value === 'tool-result')
+  inputChecks.checkRequired(
+    `${path}.role`,
+    role,
+    'user, assistant or tool-result',
+    (value) => value === 'user' || value === 'assistant' || value === 'tool-result',
+  )
   inputChecks.optional(checkEntryId)(`${path}.id`, id)
 }
 

@@ -26,8 +26,14 @@ export async function storeAnswers(
     id: context.ids.next('batch'),
     key: session.key,
     expect: waits
-      ? [{ that: 'session', id, version, alive: true }, { that: 'run', runId: run.id, status: waitingStatuses }]
-      : [{ that: 'session', id, alive: true }, { that: 'run', runId: run.id, status: [run.status], notStopping: true }],
+      ? [
+          { that: 'session', id, version, alive: true },
+          { that: 'run', runId: run.id, status: waitingStatuses },
+        ]
+      : [
+          { that: 'session', id, alive: true },
+          { that: 'run', runId: run.id, status: [run.status], notStopping: true },
+        ],
     writes,
     deliver,
   })

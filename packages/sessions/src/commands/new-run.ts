@@ -35,7 +35,10 @@ export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, in
 }
 
 /** Returns the run's own options, or undefined if it has none. */
-function storedOptions({ runtimeParams, output }: NewInput): { readonly [Name in keyof RunOptionsRecord]: JSONObject & RunOptionsRecord[Name] } | undefined {
+function storedOptions({
+  runtimeParams,
+  output,
+}: NewInput): { readonly [Name in keyof RunOptionsRecord]: JSONObject & RunOptionsRecord[Name] } | undefined {
   if (runtimeParams === undefined && output === undefined) return undefined
   const [params, schema] = [runtimeParamsOf('runtimeParams', runtimeParams), outputSchemaOf('output', output)]
   return { ...(params && { runtimeParams: params }), ...(schema && { output: schema }) }

@@ -55,18 +55,29 @@ export async function letOrphanedInputsPass(context: OrphanContext, { run, sessi
   const next = await orphanedSteering(context, key, inbox)
   if (!next) return false
   const back: Write = { op: 'run.patch', runId: run.id, patch: { status: 'queued' } }
-  const result = await storeOrphanRun(context, key, { ...next, writes: [...next.writes, back] }, [{ that: 'fence', runId: run.id, epoch: run.epoch }])
+  const result = await storeOrphanRun(context, key, { ...next, writes: [...next.writes, back] }, [
+    { that: 'fence', runId: run.id, epoch: run.epoch },
+  ])
   return result.ok
 }
 
-async function storeOrphanRun(context: OrphanContext, key: string, { run, writes }: OrphanRun, expect: readonly Expect[]): Promise<CommitResult> {
+async function storeOrphanRun(
+  context: OrphanContext,
+  key: string,
+  { run, writes }: OrphanRun,
+  expect: readonly Expect[],
+): Promise<CommitResult> {
   const result = await context.store.commit({ id: context.ids.next('batch'), key, expect, writes: [...writes, ...insertion(run)] })
   if (result.ok) publishRunQueued(context, key, result, run)
   return result
 }
 
 /** Returns a run for the first input. The run takes the others too. */
-async function orphanedSteering({ store, ids, clock }: OrphanContext, key: string, rows: readonly InboxRecord[]): Promise<OrphanRun | undefined> {
+async function orphanedSteering(
+  { store, ids, clock }: OrphanContext,
+  key: string,
+  rows: readonly InboxRecord[],
+): Promise<OrphanRun | undefined> {
   const steering = rows.filter((row) => row.kind === 'steer')
   const [first, ...others] = await orphansAmong(store, steering)
   if (!first) return undefined
@@ -74,7 +85,16 @@ async function orphanedSteering({ store, ids, clock }: OrphanContext, key: strin
   const id = ids.next('run')
   const moved = others.map((row): Steering => ({ ...row, body: { ...row.body, runId: id } }))
   return {
-    run: { id, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input, at: clock.now(), ...(await originIn(store, key, runId)) },
+    run: {
+      id,
+      kind: 'user',
+      lane: 'follow-up',
+      inputId,
+      inputHash: hashJson(input),
+      input,
+      at: clock.now(),
+      ...(await originIn(store, key, runId)),
+    },
     writes: [{ op: 'inbox.take', ids: [first.id] }, ...(moved.length > 0 ? [{ op: 'inbox.patch', rows: moved } as const] : [])],
   }
 }
@@ -93,7 +113,10 @@ async function notification({ store, ids, clock }: OrphanContext, key: string): 
   const [first] = await announceable(store, key)
   if (!first) return undefined
   const origin = await originIn(store, key, first.body.group)
-  return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now(), ...origin }, writes: [] }
+  return {
+    run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now(), ...origin },
+    writes: [],
+  }
 }
 
 /** Removes steered input whose run is stopped together with everything that waits, so that it does not become a run. */
@@ -104,6 +127,9 @@ export async function withdrawSteering({ store, ids }: OrphanContext, key: strin
     id: ids.next('batch'),
     key,
     expect: [],
-    writes: [{ op: 'inbox.take', ids: taken.flatMap(({ take }) => take) }, { op: 'inbox.patch', rows: taken.flatMap(({ patch }) => patch) }],
+    writes: [
+      { op: 'inbox.take', ids: taken.flatMap(({ take }) => take) },
+      { op: 'inbox.patch', rows: taken.flatMap(({ patch }) => patch) },
+    ],
   })
 }

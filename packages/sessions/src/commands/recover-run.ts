@@ -12,7 +12,8 @@ export async function recoverRun(context: SessionContext, key: string, runId: st
   if (decision === 'stop') return requestStop(context, run, 'the definition of the agent has changed')
   // Already decided.
   if (run.status !== 'needs-recovery') return
-  if (run.reason !== 'definition-changed') throw new SessionError('invalid-input', 'The run needs the outcome of a tool call. Use resolveTool.')
+  if (run.reason !== 'definition-changed')
+    throw new SessionError('invalid-input', 'The run needs the outcome of a tool call. Use resolveTool.')
   const result = await context.store.commit({
     id: context.ids.next('batch'),
     key: run.session,

@@ -127,7 +127,10 @@ class RestWatch {
 
   #first(): WatchedRun | undefined {
     const placeOf = ({ last }: WatchedRun): number => (last ? (isHolding(last.status) ? -Infinity : last.place) : Infinity)
-    return [...this.#runs.values()].reduce<WatchedRun | undefined>((first, run) => (first && placeOf(first) <= placeOf(run) ? first : run), undefined)
+    return [...this.#runs.values()].reduce<WatchedRun | undefined>(
+      (first, run) => (first && placeOf(first) <= placeOf(run) ? first : run),
+      undefined,
+    )
   }
 
   /** Reads a run again until it has not changed during the read. */
@@ -173,19 +176,23 @@ class RestWatch {
     if (!first || !waits || !isWaiting(first.status) || !(await isAtRest(store, first)) || warned.has(live)) return
     warned.add(live)
     const need = needOf(first, await toRunInfo(store, first))
-    warnProcess(`The run ${waits.id} of the session ${this.#key} waits behind the run ${first.id}. ${need} See behind(). This warning comes once.`)
+    warnProcess(
+      `The run ${waits.id} of the session ${this.#key} waits behind the run ${first.id}. ${need} See behind(). This warning comes once.`,
+    )
   }
 
   async #answer(run: WatchedRun, waiters: readonly Waiter[], found: RunRecord): Promise<void> {
     run.last = found
-    await Promise.all(waiters.map(async (waiter) => {
-      try {
-        const isOver = (await waiter.isOver(found)) || waiter.signal?.aborted
-        if (isOver) this.#settle(run, [waiter], ({ resolve }) => resolve(found))
-      } catch (error) {
-        this.#settle(run, [waiter], ({ reject }) => reject(error))
-      }
-    }))
+    await Promise.all(
+      waiters.map(async (waiter) => {
+        try {
+          const isOver = (await waiter.isOver(found)) || waiter.signal?.aborted
+          if (isOver) this.#settle(run, [waiter], ({ resolve }) => resolve(found))
+        } catch (error) {
+          this.#settle(run, [waiter], ({ reject }) => reject(error))
+        }
+      }),
+    )
   }
 
   #settle(run: WatchedRun, waiters: readonly Waiter[], settle: (waiter: Waiter) => void): void {

@@ -12,7 +12,12 @@ export async function sessionBelow(store: SessionStore, key: string, path: reado
   if (first === undefined) return key
   const call = await store.readCall(key, first)
   const child = call.status === 'found' ? await store.readRun(`${call.value.runId}/${first}`) : call
-  if (child.status === 'missing') throw new SessionError('unknown-tool-call', `The call ${first} has no subagent. Take the path from pendingToolCalls or pendingApprovals.`, { refused: [{ id: first, code: 'unknown-tool-call' }] })
+  if (child.status === 'missing')
+    throw new SessionError(
+      'unknown-tool-call',
+      `The call ${first} has no subagent. Take the path from pendingToolCalls or pendingApprovals.`,
+      { refused: [{ id: first, code: 'unknown-tool-call' }] },
+    )
   return sessionBelow(store, child.value.session, rest)
 }
 
@@ -25,7 +30,10 @@ export async function runAbove(store: SessionStore, key: string, runId: string):
 
 /** Returns the names of the agents from below `key` down to `below`, its own included. */
 export function agentsBelow(key: string, below: string): readonly string[] {
-  return below.slice(key.length).split('~').filter((_part, place) => place % 2 === 1)
+  return below
+    .slice(key.length)
+    .split('~')
+    .filter((_part, place) => place % 2 === 1)
 }
 
 export function isBelow(key: string, root: string): boolean {
@@ -38,12 +46,16 @@ function nameOfCall({ path, toolCallId }: { readonly path: readonly string[]; re
 }
 
 /** Returns the deliveries that mark questions as answered in the waiting runs above. */
-export async function answeredAbove({ store, ids }: Pick<SessionContext, 'store' | 'ids'>, run: RunRecord, asked: readonly { readonly approvalId: string }[] | readonly { readonly toolCallId: string }[]): Promise<readonly Delivery[]> {
+export async function answeredAbove(
+  { store, ids }: Pick<SessionContext, 'store' | 'ids'>,
+  run: RunRecord,
+  asked: readonly { readonly approvalId: string }[] | readonly { readonly toolCallId: string }[],
+): Promise<readonly Delivery[]> {
   const deliveries: Delivery[] = []
   // Calls of different steps may have the same id.
   const batch = ids.next('delivery')
   let path: readonly string[] = []
-  for (let parent = run.parent; parent && parent.taskId === undefined; ) {
+  for (let parent = run.parent; parent && parent.taskId === undefined;) {
     const { session: to, runId, toolCallId } = parent
     path = [toolCallId, ...path]
     const answered = asked.map((each) => ('approvalId' in each ? each.approvalId : nameOfCall({ path, toolCallId: each.toolCallId })))

@@ -57,7 +57,10 @@ export function runHandle(
       checkResultOptions('result.options', options)
       const { waitMs } = options
       const isOver = (run: RunRecord): Promise<boolean> => isAtRest(context.store, run)
-      const ended = waitMs === undefined ? waitForRest(context, session.key, runId, isOver) : restWithin(context, { id: runId, session: session.key }, waitMs, undefined, isOver)
+      const ended =
+        waitMs === undefined
+          ? waitForRest(context, session.key, runId, isOver)
+          : restWithin(context, { id: runId, session: session.key }, waitMs, undefined, isOver)
       return resultOf(context, await found(ended))
     },
     async behind() {

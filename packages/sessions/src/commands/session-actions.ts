@@ -13,7 +13,9 @@ import { waitForRest } from './wait-for-rest.ts'
  */
 export function actionsBehind(context: SessionContext, { run, session }: Claim, onError: (error: unknown) => void): SessionActions {
   const behind = <Result>(key: string, act: (session: Session) => Promise<Result>): Promise<Result> => {
-    const done = waitForRest(context, session.key, run.id, (now) => isAtRest(context.store, now)).then(() => act(createSession(context, identityOfCopy({ ...session, key }))))
+    const done = waitForRest(context, session.key, run.id, (now) => isAtRest(context.store, now)).then(() =>
+      act(createSession(context, identityOfCopy({ ...session, key }))),
+    )
     // Without this, a failure that no extension awaits would end the process.
     done.catch(onError)
     return done

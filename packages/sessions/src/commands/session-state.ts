@@ -46,13 +46,16 @@ export function sessionState(
     async update(change) {
       inputChecks.checkRequired('change', change, 'a function', (given) => typeof given === 'function')
       const session = await writable()
-      return retryOnConflict(async () => {
-        const before = await read(session)
-        const value = change(before?.value ?? null)
-        checkJson(value, 'value')
-        const written = await write(session, value, before?.version ?? null)
-        return written ?? tryAgain
-      }, (tries) => `The state of the session changed ${tries} times while it was updated.`)
+      return retryOnConflict(
+        async () => {
+          const before = await read(session)
+          const value = change(before?.value ?? null)
+          checkJson(value, 'value')
+          const written = await write(session, value, before?.version ?? null)
+          return written ?? tryAgain
+        },
+        (tries) => `The state of the session changed ${tries} times while it was updated.`,
+      )
     },
   }
   return sessionState
@@ -64,7 +67,10 @@ function idOf({ key, id }: SessionRecord): string {
 }
 
 /** Removes the state of every session that had this key, including the state of extensions. */
-export async function removeStates({ store, removeExtensionState }: Pick<SessionContext, 'store' | 'removeExtensionState'>, key: string): Promise<void> {
+export async function removeStates(
+  { store, removeExtensionState }: Pick<SessionContext, 'store' | 'removeExtensionState'>,
+  key: string,
+): Promise<void> {
   await removeExtensionState(key)
   for (;;) {
     // Deleted records are not listed again.

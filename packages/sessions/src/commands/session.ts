@@ -57,7 +57,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
   const decide = async (decision: GivenDecision): Promise<ApprovalReceipt & { readonly run: RunHandle }> => {
     const from = logEnd(await access.writable())
     const { receipt, runId } = await decideApproval(context, key, decision)
-    return { ...receipt, run: receipt.repeated ? runHandle(context, session, runId, 'duplicate') : runHandle(context, session, runId, 'queued', from) }
+    return {
+      ...receipt,
+      run: receipt.repeated ? runHandle(context, session, runId, 'duplicate') : runHandle(context, session, runId, 'queued', from),
+    }
   }
 
   const session: Session = {
@@ -101,7 +104,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       // A submission of repeats only starts no new segment: its stream is the run so far.
       const repeatsOnly = receipt.accepted.length === 0
       const ofSession = await runAbove(context.store, key, runId)
-      return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
+      return {
+        ...receipt,
+        run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from),
+      }
     },
     async approve(approvalId, options = {}) {
       return decide(copyDecision('approve', approvalId, options))
@@ -243,7 +249,11 @@ function sessionEvents(
   return { [Symbol.asyncIterator]: () => readLog({ ...reading, isResting: restingIn(context, key) }) }
 }
 
-async function messagesOf(context: SessionContext, record: SessionRecord, { leaf = record.leaf ?? undefined, before, limit }: MessagesOptions) {
+async function messagesOf(
+  context: SessionContext,
+  record: SessionRecord,
+  { leaf = record.leaf ?? undefined, before, limit }: MessagesOptions,
+) {
   const page = await context.store.readPath(record.key, {
     leaf: leaf ?? null,
     limit: limit ?? defaultPageSize,

@@ -52,9 +52,19 @@ export function runtimeParamsOf(path: string, given: unknown): (JSONObject & Run
 /** Returns a copy of the schema. Throws `invalid-input` unless it is a JSON Schema of an object. */
 export function outputSchemaOf(path: string, given: unknown): JSONObject | undefined {
   if (given === undefined) return undefined
-  inputChecks.checkRequired(path, given, 'a JSON Schema, because it is stored with the run', (schema) => isRecord(schema) && !('~standard' in schema))
+  inputChecks.checkRequired(
+    path,
+    given,
+    'a JSON Schema, because it is stored with the run',
+    (schema) => isRecord(schema) && !('~standard' in schema),
+  )
   const schema = checkedCopy(given as JSONObject, path)
-  inputChecks.checkRequired(`${path}.type`, schema['type'], "'object' (put a value of another type into a property)", (type) => type === 'object')
+  inputChecks.checkRequired(
+    `${path}.type`,
+    schema['type'],
+    "'object' (put a value of another type into a property)",
+    (type) => type === 'object',
+  )
   return schema
 }
 
@@ -68,7 +78,12 @@ function checkRemoteTools(path: string, given: unknown): void {
     const { name, description, inputSchema } = tool
     inputChecks.checkName(`${at}.name`, name)
     inputChecks.checkRequired(`${at}.description`, description, 'a text', (value) => typeof value === 'string')
-    inputChecks.checkRequired(`${at}.inputSchema`, inputSchema, 'a JSON Schema', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+    inputChecks.checkRequired(
+      `${at}.inputSchema`,
+      inputSchema,
+      'a JSON Schema',
+      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    )
     try {
       defineTool({ ...tool, inputSchema: checkedCopy(inputSchema, `${at}.inputSchema`) })
     } catch (error) {

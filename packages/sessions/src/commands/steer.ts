@@ -15,30 +15,34 @@ import { activeRun, asLogged, isTerminal } from '../contract/run-status.ts'
 const maxInboxRows = 1000
 
 /** Adds an input to the active run. If there is none when the input is stored, queues it as a run of its own. */
-export async function steerInput(
-  context: SessionContext,
-  access: SessionAccess,
-  input: AgentInput,
-  options: NewInput,
-): Promise<Accepted> {
+export async function steerInput(context: SessionContext, access: SessionAccess, input: AgentInput, options: NewInput): Promise<Accepted> {
   const given = givenInput(context, input, options)
   const copy = given.input as unknown as AgentInput
   const { runtimeParams } = options
   const output = outputSchemaOf('output', options.output)
   const own = { ...options, ...(runtimeParams && { runtimeParams: { ...runtimeParams } }), ...(output && { output }) }
-  return retryOnConflict(async () => {
-    const session = await access.find()
-    const active = session && activeRun(await openRuns(context.store, access.key))
-    if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
-    // Too late for this run. Becomes a follow-up, since it concerns the same work.
-    if (active.stop || isTerminal(asLogged(active).status)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
-    access.checkAlive(session)
-    const row: InboxRecord = { id: steeringId(given.inputId), kind: 'steer', at: context.clock.now(), body: { ...given, runId: active.id } }
-    const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])
-    if (result.ok) return result.existing ? { ...result.existing, accepted: 'duplicate' } : { runId: active.id, accepted: 'steered' }
-    if (result.reason === 'queue-full' || result.reason === 'id-reused') throw await refusal(context, result.reason, access.key)
-    return tryAgain
-  }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
+  return retryOnConflict(
+    async () => {
+      const session = await access.find()
+      const active = session && activeRun(await openRuns(context.store, access.key))
+      if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
+      // Too late for this run. Becomes a follow-up, since it concerns the same work.
+      if (active.stop || isTerminal(asLogged(active).status))
+        return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
+      access.checkAlive(session)
+      const row: InboxRecord = {
+        id: steeringId(given.inputId),
+        kind: 'steer',
+        at: context.clock.now(),
+        body: { ...given, runId: active.id },
+      }
+      const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])
+      if (result.ok) return result.existing ? { ...result.existing, accepted: 'duplicate' } : { runId: active.id, accepted: 'steered' }
+      if (result.reason === 'queue-full' || result.reason === 'id-reused') throw await refusal(context, result.reason, access.key)
+      return tryAgain
+    },
+    (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`,
+  )
 }
 
 /** True for options that only a run can have. */
@@ -66,7 +70,12 @@ async function isRepeat({ store }: SessionContext, key: string, rowId: string, h
   return (row?.kind === 'overlay' || row?.kind === 'taken') && row.body.hash === hash
 }
 
-function putRow({ store, ids }: SessionContext, { id, key }: SessionRecord, row: InboxRecord, expect: readonly Expect[]): Promise<CommitResult> {
+function putRow(
+  { store, ids }: SessionContext,
+  { id, key }: SessionRecord,
+  row: InboxRecord,
+  expect: readonly Expect[],
+): Promise<CommitResult> {
   return store.commit({
     id: ids.next('batch'),
     key,

@@ -18,14 +18,16 @@ import { asLogged, firstInLine, isTerminal, isWaiting, statusOfRun } from '../co
 const defaultWaitMs = 10_000
 export const nothingToStop: StopReceipt = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
 
-/** Stops the named run, or the run whose turn is open or next, else what follows the last turn. With scope `all`, stops the queued runs too. */
-export async function stopSession(
-  context: SessionContext,
-  session: SessionRecord,
-  options: StopOptions,
-): Promise<StopReceipt> {
+/**
+ * Stops the named run, or the run whose turn is open or next, else what follows the last turn. With scope `all`, stops the queued
+ * runs too.
+ */
+export async function stopSession(context: SessionContext, session: SessionRecord, options: StopOptions): Promise<StopReceipt> {
   const open = await openRuns(context.store, session.key)
-  const target = options.runId === undefined ? (firstInLine(open.filter((run) => !hasEndedByItself(run))) ?? firstInLine(open)) : await ownRun(context, session, options.runId)
+  const target =
+    options.runId === undefined
+      ? (firstInLine(open.filter((run) => !hasEndedByItself(run))) ?? firstInLine(open))
+      : await ownRun(context, session, options.runId)
   if (options.scope === 'all') {
     for (const run of open) if (run.id !== target?.id) await requestStop(context, run, options.reason)
     await withdrawSteering(context, session.key)
@@ -59,24 +61,28 @@ async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: numb
 /** Returns a run of the session or of a subagent below it. Throws for any other run. */
 async function ownRun({ store }: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
   const run = await readRun(store, runId)
-  for (let above = run; above.session !== session.key; above = await readRun(store, above.parent.runId)) if (!above.parent) throw unknownRun(runId)
+  for (let above = run; above.session !== session.key; above = await readRun(store, above.parent.runId))
+    if (!above.parent) throw unknownRun(runId)
   return run
 }
 
 /** Stores the stop of the run and of all runs below it, then aborts runs of this process. A run that never started ends at once. */
 export async function requestStop(context: SessionContext, target: RunRecord, reason: string | undefined): Promise<void> {
   const request: StopRequest = { at: context.clock.now(), ...(reason === undefined ? {} : { reason }) }
-  return retryOnConflict(async (tried) => {
-    const run = tried === 0 ? target : await readRun(context.store, target.id)
-    if (isTerminal(run.status)) return run.status === 'aborted' ? stopBelow(context, run.id, reason) : undefined
-    // A stopped run that now waits must still be executed once more.
-    if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) return tryAgain
-    // The stop of a child is stored before its parent is aborted.
-    if (!hasEndedByItself(run)) await stopBelow(context, run.id, reason)
-    if (run.status === 'running') context.abort(run.id, run.stop ?? request)
-    context.wake(run.session)
-    return undefined
-  }, (tries) => `The run ${target.id} changed ${tries} times while it was stopped.`)
+  return retryOnConflict(
+    async (tried) => {
+      const run = tried === 0 ? target : await readRun(context.store, target.id)
+      if (isTerminal(run.status)) return run.status === 'aborted' ? stopBelow(context, run.id, reason) : undefined
+      // A stopped run that now waits must still be executed once more.
+      if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) return tryAgain
+      // The stop of a child is stored before its parent is aborted.
+      if (!hasEndedByItself(run)) await stopBelow(context, run.id, reason)
+      if (run.status === 'running') context.abort(run.id, run.stop ?? request)
+      context.wake(run.session)
+      return undefined
+    },
+    (tries) => `The run ${target.id} changed ${tries} times while it was stopped.`,
+  )
 }
 
 /** Stops the runs below. An ended run may have left some running. */
@@ -90,7 +96,8 @@ export async function stopBelow(context: SessionContext, runId: string, reason: 
 /** Stops the subagents that the run waits for: without the run, no client would see their questions. */
 export async function stopAwaited(context: SessionContext, runId: string): Promise<void> {
   for (const child of await childrenOf(context.store, runId)) {
-    if (!isTerminal(child.status) && child.parent?.taskId === undefined) await requestStop(context, child, 'the run that waits for it has ended')
+    if (!isTerminal(child.status) && child.parent?.taskId === undefined)
+      await requestStop(context, child, 'the run that waits for it has ended')
   }
 }
 
@@ -132,10 +139,16 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
   })
   if (alone.ok || alone.reason !== 'runs-queued') return alone.ok
   // The end of another run will report that the session has settled.
-  return (await commitStop(context, run, stop.at, { ...stopping, expect: [...stopping.expect, { that: 'some-queued', except: run.id }] })).ok
+  return (await commitStop(context, run, stop.at, { ...stopping, expect: [...stopping.expect, { that: 'some-queued', except: run.id }] }))
+    .ok
 }
 
-async function commitStop(context: SessionContext, run: RunRecord, at: number, { expect, writes, events }: Stopping): Promise<CommitResult> {
+async function commitStop(
+  context: SessionContext,
+  run: RunRecord,
+  at: number,
+  { expect, writes, events }: Stopping,
+): Promise<CommitResult> {
   const id = context.ids.next('batch')
   const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at, batchId: id }) : []
   const result = await context.store.commit({ id, key: run.session, expect, writes, deliver })
@@ -153,7 +166,9 @@ export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: s
     runId,
     state: hasEnded ? 'settled' : 'pending',
     status: statusOfRun(asLogged(run)),
-    calls: calls.filter(({ about }) => about === undefined).map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
+    calls: calls
+      .filter(({ about }) => about === undefined)
+      .map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
     children,
   }
 }

@@ -80,7 +80,9 @@ export async function runAhead(store: SessionStore, { id, session, status }: Run
  * records, has no stored status of its own.
  */
 export function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
-  const stored = words && everyStatus.filter((status) => status === 'running' || words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
+  const stored =
+    words &&
+    everyStatus.filter((status) => status === 'running' || words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
   return filledPage(query.page, async (page) => {
     const { items, ...more } = await store.listRuns(key, { ...query, ...page, ...(stored && { status: stored }) })
     const wanted = words ? items.filter((run) => words.includes(statusOfRun(asLogged(run)))) : items
@@ -104,7 +106,7 @@ export function listSessions(store: SessionStore, { status: words, ...query }: S
 
 /** Returns the first page that is not empty, or the last one. */
 async function filledPage<T>(from: string | undefined, read: (page: { readonly page?: string }) => Promise<Page<T>>): Promise<Page<T>> {
-  for (let at = from; ; ) {
+  for (let at = from; ;) {
     const page = await read(at === undefined ? {} : { page: at })
     if (page.items.length > 0 || page.next === undefined) return page
     at = page.next

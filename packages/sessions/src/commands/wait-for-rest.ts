@@ -4,7 +4,13 @@ import { SessionError } from '../errors.ts'
 import { readRun, restWatch, type IsOver, type WatchContext } from './rest-watch.ts'
 
 /** Resolves with the run when `isOver` returns true for it, by default when it waits for outside help or has ended. */
-export function waitForRest(context: WatchContext, key: string, runId: string, isOver: IsOver = isResting, signal?: AbortSignal): Promise<RunRecord> {
+export function waitForRest(
+  context: WatchContext,
+  key: string,
+  runId: string,
+  isOver: IsOver = isResting,
+  signal?: AbortSignal,
+): Promise<RunRecord> {
   return restWatch(context, key).wait(runId, isOver, signal)
 }
 

@@ -16,22 +16,42 @@ const visible = /^[\t\x20-\x7e\x80-\xff]*$/
 export function webhookFields(checks: Checks, protocols: readonly string[]): FieldChecks<Webhook> {
   const { checkRequired } = checks
   const secret: ArgumentCheck = (path, value) =>
-    checkRequired(path, value, `a text of at least ${leastSecretLength} characters`, (text) => typeof text === 'string' && text.length >= leastSecretLength)
+    checkRequired(
+      path,
+      value,
+      `a text of at least ${leastSecretLength} characters`,
+      (text) => typeof text === 'string' && text.length >= leastSecretLength,
+    )
   return {
-    url: (path, value) => checkRequired(path, value, `an address that begins with ${protocols.join('// or ')}// and has neither user nor password`, (url) => isUrl(url, protocols)),
+    url: (path, value) =>
+      checkRequired(path, value, `an address that begins with ${protocols.join('// or ')}// and has neither user nor password`, (url) =>
+        isUrl(url, protocols),
+      ),
     events: (path, value) => {
       checkRequired(path, value, `a list of at least one of ${noticeTypes.join(', ')}`, (list) => Array.isArray(list) && list.length > 0)
       checks.listOf(checks.oneOf(...noticeTypes))(path, value)
     },
     secret: (path, value) => {
       if (!Array.isArray(value)) return secret(path, value)
-      checkRequired(path, value, `a secret, or a list of 1 to ${mostSecrets} secrets`, (list) => (list as unknown[]).length > 0 && (list as unknown[]).length <= mostSecrets)
+      checkRequired(
+        path,
+        value,
+        `a secret, or a list of 1 to ${mostSecrets} secrets`,
+        (list) => (list as unknown[]).length > 0 && (list as unknown[]).length <= mostSecrets,
+      )
       for (const [place, each] of value.entries()) secret(`${path}[${place}]`, each)
     },
     headers: (path, value) => {
-      checks.checkValues(path, value, (place, text) => checkRequired(place, text, 'a text that is valid in a header', (given) => typeof given === 'string' && visible.test(given)))
-      for (const name of Object.keys((value ?? {}))) {
-        checkRequired(`${path}.${name}`, name, 'a header that the runtime does not set itself', () => headerName.test(name) && !ownHeaders.test(name))
+      checks.checkValues(path, value, (place, text) =>
+        checkRequired(place, text, 'a text that is valid in a header', (given) => typeof given === 'string' && visible.test(given)),
+      )
+      for (const name of Object.keys(value ?? {})) {
+        checkRequired(
+          `${path}.${name}`,
+          name,
+          'a header that the runtime does not set itself',
+          () => headerName.test(name) && !ownHeaders.test(name),
+        )
       }
     },
     retentionMs: checks.whole(1, 365 * 86_400_000),

@@ -158,11 +158,7 @@ export interface SessionPatch {
 
 /** An entry to append to the transcript tree. A tool result refers to its ledger row and does not repeat the output. */
 export type NewEntry = Omit<EntryNode, 'n'> &
-  (
-    | { readonly type: 'message'; readonly message: StoredMessage }
-    | { readonly type: 'message'; readonly call: CallKey }
-    | EntryBody
-  )
+  ({ readonly type: 'message'; readonly message: StoredMessage } | { readonly type: 'message'; readonly call: CallKey } | EntryBody)
 
 /** Identity of a tool call in the ledger: run, step (from 0) and call id. */
 export interface CallKey {

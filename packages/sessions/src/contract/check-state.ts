@@ -14,21 +14,31 @@ export function checkPlace(space: string, id: string): void {
 
 function checkText(what: string, text: unknown): void {
   if (typeof text !== 'string' || text === '') {
-    throw new SessionError('invalid-key', `The ${what} of a state record must be a text with at least one character; received ${describeValue(text)}.`)
+    throw new SessionError(
+      'invalid-key',
+      `The ${what} of a state record must be a text with at least one character; received ${describeValue(text)}.`,
+    )
   }
-  if (!text.isWellFormed() || text.includes('\0')) throw new SessionError('invalid-key', `The ${what} of a state record must be well-formed Unicode without NUL characters.`)
-  if (new TextEncoder().encode(text).length > maxBytes) throw new SessionError('invalid-key', `The ${what} of a state record must have at most ${maxBytes} bytes.`)
+  if (!text.isWellFormed() || text.includes('\0'))
+    throw new SessionError('invalid-key', `The ${what} of a state record must be well-formed Unicode without NUL characters.`)
+  if (new TextEncoder().encode(text).length > maxBytes)
+    throw new SessionError('invalid-key', `The ${what} of a state record must have at most ${maxBytes} bytes.`)
 }
 
 export function checkTimeToLive(ttlMs: TimeToLive, source = 'ttlMs'): void {
   if (ttlMs === 'never' || (Number.isSafeInteger(ttlMs) && ttlMs > 0 && ttlMs <= longestMs)) return
-  throw new SessionError('invalid-config', `${source} must be 'never' or a whole number of milliseconds from 1 to ${longestMs}; received ${describeValue(ttlMs)}.`)
+  throw new SessionError(
+    'invalid-config',
+    `${source} must be 'never' or a whole number of milliseconds from 1 to ${longestMs}; received ${describeValue(ttlMs)}.`,
+  )
 }
 
 const isWord = (value: unknown): boolean =>
   typeof value === 'string' && value.length <= 64 && value === value.toLowerCase() && /^[\p{L}\p{N}]+$/u.test(value)
 
-const checkWords = inputChecks.requiredList((path, word) => inputChecks.checkRequired(path, word, 'a word of 1 to 64 letters and digits in lower case', isWord))
+const checkWords = inputChecks.requiredList((path, word) =>
+  inputChecks.checkRequired(path, word, 'a word of 1 to 64 letters and digits in lower case', isWord),
+)
 
 /** Throws for words that a word index cannot store. */
 export const checkSearchable = inputChecks.optionalRecord<Searchable>({
@@ -57,5 +67,8 @@ export function textOfValue(value: unknown, maxRecordBytes: number): string {
   const text = JSON.stringify(value)
   const bytes = Buffer.byteLength(text)
   if (bytes <= maxRecordBytes) return text
-  throw new SessionError('entry-too-large', `A state record must have at most ${maxRecordBytes} bytes; this one has ${bytes}. Store less of it.`)
+  throw new SessionError(
+    'entry-too-large',
+    `A state record must have at most ${maxRecordBytes} bytes; this one has ${bytes}. Store less of it.`,
+  )
 }

@@ -7,10 +7,34 @@ import { noticeQueryFields, runQueryFields, sessionQueryFields } from './check-q
 import { checkSearchable, checkTimeToLive } from './check-state.ts'
 import type { NoticeClaimRequest, NoticeQuery } from './notices.ts'
 import type { PageRequest } from './paging.ts'
-import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions, TimerQuery } from './session-store.ts'
+import type {
+  ChildQuery,
+  ClaimRequest,
+  PathOptions,
+  PruneRules,
+  RunQuery,
+  SessionQuery,
+  SessionStore,
+  StoreOpenOptions,
+  TimerQuery,
+} from './session-store.ts'
 import type { StateQuery, StateStore, TimeToLive, WriteOptions } from './state-store.ts'
 
-const { checkBoolean, checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
+const {
+  checkBoolean,
+  checkItems,
+  checkName,
+  checkRequired,
+  checkText,
+  listOf,
+  optionalName,
+  optionalRecord,
+  record,
+  required,
+  requiredFunction,
+  requiredList,
+  whole,
+} = inputChecks
 
 /** Arguments of each method in order: name and check. */
 type Checks<Target> = { readonly [Name in keyof Target]?: readonly (readonly [name: string, check: ArgumentCheck])[] }
@@ -19,10 +43,12 @@ type Checks<Target> = { readonly [Name in keyof Target]?: readonly (readonly [na
 const page: FieldChecks<PageRequest> = { limit: whole(0), page: optionalName }
 const count = required(whole(0))
 const position: ArgumentCheck = (path, value) => checkRequired(path, value, 'a whole number', Number.isSafeInteger)
-const anObject: ArgumentCheck = (path, value) => inputChecks.checkKeys(path, value, Object.keys((value ?? {})))
-const nullOr = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
-  if (value !== null) check(path, value)
-}
+const anObject: ArgumentCheck = (path, value) => inputChecks.checkKeys(path, value, Object.keys(value ?? {}))
+const nullOr =
+  (check: ArgumentCheck): ArgumentCheck =>
+  (path, value) => {
+    if (value !== null) check(path, value)
+  }
 
 /** Checks the form only. The store accepts or refuses the content. */
 const batch: ArgumentCheck = (path, value) => {
@@ -51,8 +77,15 @@ const runId = ['runId', checkName] as const
 const limit = ['limit', count] as const
 
 const claimRequest = record<ClaimRequest>({
-  ...{ owner: checkName, max: count, leaseMs: count, agents: requiredList(checkName), holds: requiredList(checkName) },
-  ...{ runId: optionalName, keys: listOf(checkName), others: checkBoolean, maxRunsPerTenant: whole(1) },
+  owner: checkName,
+  max: count,
+  leaseMs: count,
+  agents: requiredList(checkName),
+  holds: requiredList(checkName),
+  runId: optionalName,
+  keys: listOf(checkName),
+  others: checkBoolean,
+  maxRunsPerTenant: whole(1),
 })
 
 const aTime: ArgumentCheck = (path, value) => checkRequired(path, value, 'a number', Number.isFinite)
@@ -97,7 +130,18 @@ const ofSessions: Checks<SessionStore> = {
   listTimers: [['query', record<TimerQuery>({ ...page, kind: checkName, key: optionalName })]],
   due: [limit],
   prune: [['rules', record<PruneRules>({ runsEndedBefore: aTime, noticesQueuedBefore: inputChecks.optional(aTime) })], limit],
-  claimNotices: [['request', record<NoticeClaimRequest>({ max: count, leaseMs: count, hooks: requiredList(checkName), receiver: optionalName, except: listOf(checkName) })]],
+  claimNotices: [
+    [
+      'request',
+      record<NoticeClaimRequest>({
+        max: count,
+        leaseMs: count,
+        hooks: requiredList(checkName),
+        receiver: optionalName,
+        except: listOf(checkName),
+      }),
+    ],
+  ],
   settleNotice: [
     ['notice', claimedNotice],
     ['outcome', noticeOutcome],
@@ -118,17 +162,13 @@ const ofStates: Checks<StateStore> = {
     id,
     ['expected', nullOr(count)],
     ['value', checkedLater],
-    ['compareAndSet.options', record<WriteOptions>({ ttlMs: (path, value) => checkTimeToLive(value as TimeToLive, path), searchable: checkSearchable })],
+    [
+      'compareAndSet.options',
+      record<WriteOptions>({ ttlMs: (path, value) => checkTimeToLive(value as TimeToLive, path), searchable: checkSearchable }),
+    ],
   ],
-  delete: [
-    space,
-    id,
-    ['expected', whole(0)],
-  ],
-  list: [
-    space,
-    ['query', record<StateQuery>({ ...page, prefix: checkText })],
-  ],
+  delete: [space, id, ['expected', whole(0)]],
+  list: [space, ['query', record<StateQuery>({ ...page, prefix: checkText })]],
   sweep: [limit],
 }
 

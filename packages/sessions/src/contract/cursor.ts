@@ -31,10 +31,17 @@ export function parseCursor(cursor: string): Position {
 /** Refuses a position that the log from `firstSeq` to `lastSeq` cannot go on from. */
 export function checkReach(seq: number, firstSeq: number, lastSeq: number): void {
   if (seq > lastSeq) {
-    throw new SessionError('cursor-ahead', `The cursor ${seq} is beyond the end of the log, ${lastSeq}. It belongs to another session or an older copy: read from the start.`)
+    throw new SessionError(
+      'cursor-ahead',
+      `The cursor ${seq} is beyond the end of the log, ${lastSeq}. It belongs to another session or an older copy: read from the start.`,
+    )
   }
   if (seq + 1 < firstSeq) {
-    throw new SessionError('cursor-expired', `The log begins at ${firstSeq}, after the cursor. Load the transcript and continue from its cursor.`, { firstSeq })
+    throw new SessionError(
+      'cursor-expired',
+      `The log begins at ${firstSeq}, after the cursor. Load the transcript and continue from its cursor.`,
+      { firstSeq },
+    )
   }
 }
 
@@ -76,7 +83,10 @@ export class BlockCounts {
 
 /** Returns the characters that a reader has had of each block, by index, from the last part of its cursor. */
 export function charactersHad(had: string): readonly (number | undefined)[] {
-  const blocks = had.split('.').slice(1).map((block) => block.split('-').map(Number))
+  const blocks = had
+    .split('.')
+    .slice(1)
+    .map((block) => block.split('-').map(Number))
   const counts: number[] = []
   for (const [index = 0] of blocks) counts.length = Math.max(counts.length, index + 1)
   counts.fill(Infinity)

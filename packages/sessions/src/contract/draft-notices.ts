@@ -74,7 +74,10 @@ function asksMore(before: Questions, after: Questions): boolean {
 }
 
 function namesOf({ pendingToolCalls, pendingApprovals }: Questions): readonly string[] {
-  return [...pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/')), ...pendingApprovals.map(({ approvalId }) => approvalId)]
+  return [
+    ...pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/')),
+    ...pendingApprovals.map(({ approvalId }) => approvalId),
+  ]
 }
 
 /** Returns names only, because inputs of tools are content. */
@@ -86,7 +89,11 @@ function callOf({ toolCallId, toolName, path, agent }: Pick<PendingToolCall, 'to
   return { toolCallId, toolName, path: [...path], agent: [...agent] }
 }
 
-function approvalOf({ approvalId, about, ...call }: Pick<ApprovalRequest, 'approvalId' | 'toolCallId' | 'toolName' | 'about' | 'path' | 'agent'>): JSONObject {
+function approvalOf({
+  approvalId,
+  about,
+  ...call
+}: Pick<ApprovalRequest, 'approvalId' | 'toolCallId' | 'toolName' | 'about' | 'path' | 'agent'>): JSONObject {
   return { approvalId, ...callOf(call), ...(about !== undefined && { about }) }
 }
 
@@ -110,16 +117,30 @@ export function noticesOfEvents(session: SessionRecord, events: readonly NewEven
   })
   const told = events.map(({ event }) => event as unknown as EventOfBackground)
   const asked = told.filter(({ background }) => background !== undefined)
-  const pendingToolCalls = asked.flatMap(({ type, pendingToolCalls = [] }) => (type === 'awaiting-tools' ? pendingToolCalls.map(callOf) : []))
-  const pendingApprovals = asked.flatMap((event) => (event.type === 'approval-requested' ? [approvalOf(event as unknown as ApprovalRequest)] : []))
+  const pendingToolCalls = asked.flatMap(({ type, pendingToolCalls = [] }) =>
+    type === 'awaiting-tools' ? pendingToolCalls.map(callOf) : [],
+  )
+  const pendingApprovals = asked.flatMap((event) =>
+    event.type === 'approval-requested' ? [approvalOf(event as unknown as ApprovalRequest)] : [],
+  )
   const held = told.filter(({ type, source, agent }) => type === 'error' && source === 'definition' && agent !== undefined)
   const base = (runId: string | undefined): JSONObject => ({ ...placeOf(session), ...(runId !== undefined && { runId }) })
   const asks = pendingToolCalls.length + pendingApprovals.length > 0
   const asksForMore = pendingApprovals.some(({ about }) => about === 'budget')
   return [
     ...(asksForMore ? [{ type: 'budget', body: { ...base(asked[0]?.runId), status: 'waiting-for-user' } } as const] : []),
-    ...(asks ? [{ type: 'awaiting-answer', body: { ...base(asked[0]?.runId), status: 'waiting-for-user', pendingToolCalls, pendingApprovals } } as const] : []),
-    ...held.map(({ runId }) => ({ type: 'needs-recovery', body: { ...base(runId), status: 'needs-recovery', reason: 'definition-changed' } }) as const),
+    ...(asks
+      ? [
+          {
+            type: 'awaiting-answer',
+            body: { ...base(asked[0]?.runId), status: 'waiting-for-user', pendingToolCalls, pendingApprovals },
+          } as const,
+        ]
+      : []),
+    ...held.map(
+      ({ runId }) =>
+        ({ type: 'needs-recovery', body: { ...base(runId), status: 'needs-recovery', reason: 'definition-changed' } }) as const,
+    ),
   ]
 }
 

@@ -126,6 +126,7 @@ export function printNoticePosition({ at, id }: Pick<NoticeRecord, 'at' | 'id'>)
 
 export function parseNoticePosition(page: string): NoticePosition {
   const [, at, sessionId, n] = /^(\d{1,16}):(.+)\.(\d{1,16})$/.exec(page) ?? []
-  if (at === undefined || sessionId === undefined) throw new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
+  if (at === undefined || sessionId === undefined)
+    throw new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
   return { at: Number(at), sessionId, n: Number(n) }
 }

@@ -30,7 +30,12 @@ export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'lim
 /** Status of a run that has ended. A run never leaves it. */
 export type TerminalStatus = (typeof terminalStatuses)[number]
 /** Statuses in which a run waits for an answer or decision from outside, or for its children. */
-export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'] as const satisfies readonly RunStatus[]
+export const waitingStatuses = [
+  'awaiting-tools',
+  'awaiting-approval',
+  'awaiting-subagent',
+  'needs-recovery',
+] as const satisfies readonly RunStatus[]
 /** Statuses that hold their session: at most one run of a session may be in one of them. */
 export const holdingStatuses = ['running', ...waitingStatuses] as const
 

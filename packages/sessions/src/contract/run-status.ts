@@ -1,5 +1,13 @@
 import { isEnded, statuses, statusOf } from '@bowline/agent-loop/events'
-import { holdingStatuses, terminalStatuses, waitingStatuses, type RunRecord, type RunStatus, type Status, type TerminalStatus } from './records.ts'
+import {
+  holdingStatuses,
+  terminalStatuses,
+  waitingStatuses,
+  type RunRecord,
+  type RunStatus,
+  type Status,
+  type TerminalStatus,
+} from './records.ts'
 
 const terminal: ReadonlySet<RunStatus> = new Set(terminalStatuses)
 const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)

@@ -3,7 +3,20 @@ import type { Clock, JSONObject } from '@bowline/llm'
 import type { Batch, CommitResult } from './batch.ts'
 import type { NoticeClaimRequest, NoticeClaims, NoticeOutcome, NoticeQuery, NoticeRecord } from './notices.ts'
 import type { Page, PageRequest } from './paging.ts'
-import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, Status, StopRequest, StoredEvent, TimerKind, TimerRecord, ToolCallRecord } from './records.ts'
+import type {
+  EntryRecord,
+  InboxKind,
+  InboxRecord,
+  RunRecord,
+  RunStatus,
+  SessionRecord,
+  Status,
+  StopRequest,
+  StoredEvent,
+  TimerKind,
+  TimerRecord,
+  ToolCallRecord,
+} from './records.ts'
 import type { StateStore } from './state-store.ts'
 
 /**
@@ -234,7 +247,10 @@ export interface BranchRecord {
 export interface DueReport {
   /** Due timers, ordered by time and then by id. */
   readonly timers: readonly TimerRecord[]
-  /** Keys of sessions that have passed their `expiresAt` and have no `expiredAt` (set by `session.expire`) yet. Ordered by `expiresAt`, then key. */
+  /**
+   * Keys of sessions that have passed their `expiresAt` and have no `expiredAt` (set by `session.expire`) yet. Ordered by
+   * `expiresAt`, then key.
+   */
   readonly expired: readonly string[]
   /** Keys of sessions without an open run, but with waiting steering or notifications of children in the inbox. */
   readonly unread: readonly string[]

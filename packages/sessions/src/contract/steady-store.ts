@@ -3,7 +3,13 @@ import { SessionError, type SessionErrorCode } from '../errors.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Failures of a store after which the same call may succeed later, once the store is back, has room or is repaired. */
-const storeFailures: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable', 'store-full', 'store-locked', 'store-corrupt', 'schema-too-new'])
+const storeFailures: ReadonlySet<SessionErrorCode> = new Set([
+  'store-unavailable',
+  'store-full',
+  'store-locked',
+  'store-corrupt',
+  'schema-too-new',
+])
 
 /** Retries without a delay, for an answer that was lost or a conflict of transactions. */
 const promptRetries = 2
@@ -26,7 +32,10 @@ export interface Patience {
  * Retries while the store fails, first at once and then with backoff. `ask` must be idempotent. Rejects with the last failure of
  * the store, or with the first error of another kind.
  */
-export async function askAgain<T>(ask: () => Promise<T>, { clock, over, forMs = Infinity, isPassing = isStoreFailure, onWait }: Patience): Promise<T> {
+export async function askAgain<T>(
+  ask: () => Promise<T>,
+  { clock, over, forMs = Infinity, isPassing = isStoreFailure, onWait }: Patience,
+): Promise<T> {
   const untilMs = clock.now() + forMs
   for (let retries = 0; ; retries++) {
     try {

@@ -168,7 +168,7 @@ class LogReader {
 
   /** Calls `onMore` before the first event unless these are all, since reading the rest may take long. */
   async *#catchUp(onMore?: () => void): AsyncGenerator<LoggedEvent, void, undefined> {
-    for (let limit = firstPage; ; ) {
+    for (let limit = firstPage; ;) {
       const page = await this.#readPage(limit)
       if (page.last) {
         yield page.last
@@ -391,6 +391,14 @@ class LogReader {
   #lastEvent({ deletedAt }: EventPage): LoggedEvent {
     const { key, clock } = this.#reading
     const seq = this.#seq + 1
-    return { type: 'session-end', at: deletedAt ?? clock.now(), sessionKey: key, reason: 'deleted', seq, commit: {}, cursor: printCursor(seq) }
+    return {
+      type: 'session-end',
+      at: deletedAt ?? clock.now(),
+      sessionKey: key,
+      reason: 'deleted',
+      seq,
+      commit: {},
+      cursor: printCursor(seq),
+    }
   }
 }

@@ -33,18 +33,32 @@ export const checkMemoryOptions = configChecks.record<MemoryOptions>({
 })
 
 const isKey = (value: unknown): boolean =>
-  typeof value === 'string' && value.trim() !== '' && value.isWellFormed() && value.length <= limits.keyCharacters && !/[\p{Cc}\u2028\u2029]/u.test(value)
+  typeof value === 'string' &&
+  value.trim() !== '' &&
+  value.isWellFormed() &&
+  value.length <= limits.keyCharacters &&
+  !/[\p{Cc}\u2028\u2029]/u.test(value)
 
-export const checkNoteKey: ArgumentCheck = (path, value) => inputChecks.checkRequired(path, value, `a text of 1 to ${limits.keyCharacters} characters in one line`, isKey)
+export const checkNoteKey: ArgumentCheck = (path, value) =>
+  inputChecks.checkRequired(path, value, `a text of 1 to ${limits.keyCharacters} characters in one line`, isKey)
 
 const isTag = (value: unknown): boolean => isKey(value) && String(value).length <= limits.tagCharacters
 
 const newNote = inputChecks.record<NewNote>({
   key: inputChecks.optional(checkNoteKey),
-  text: (path, value) => inputChecks.checkRequired(path, value, 'a text that is not blank', (given) => typeof given === 'string' && given.trim() !== ''),
+  text: (path, value) =>
+    inputChecks.checkRequired(path, value, 'a text that is not blank', (given) => typeof given === 'string' && given.trim() !== ''),
   tags: (path, value) => {
-    inputChecks.listOf((place, tag) => inputChecks.checkRequired(place, tag, `a text of 1 to ${limits.tagCharacters} characters in one line`, isTag))(path, value)
-    if (value !== undefined) inputChecks.checkRequired(path, value, `a list of at most ${limits.tags} tags`, (given) => (given as readonly unknown[]).length <= limits.tags)
+    inputChecks.listOf((place, tag) =>
+      inputChecks.checkRequired(place, tag, `a text of 1 to ${limits.tagCharacters} characters in one line`, isTag),
+    )(path, value)
+    if (value !== undefined)
+      inputChecks.checkRequired(
+        path,
+        value,
+        `a list of at most ${limits.tags} tags`,
+        (given) => (given as readonly unknown[]).length <= limits.tags,
+      )
   },
 })
 
@@ -53,21 +67,42 @@ export function checkNote(note: NewNote, maxNoteBytes: number): void {
   newNote('note', note)
   const bytes = Buffer.byteLength(note.text)
   if (bytes <= maxNoteBytes) return
-  throw new SessionError('entry-too-large', `The text of a note must have at most ${maxNoteBytes} bytes; this one has ${bytes}. Nothing was saved: shorten it, or save several notes.`)
+  throw new SessionError(
+    'entry-too-large',
+    `The text of a note must have at most ${maxNoteBytes} bytes; this one has ${bytes}. Nothing was saved: shorten it, or save several notes.`,
+  )
 }
 
 export const checkPageQuery = inputChecks.optionalRecord<PageRequest>(pageOptions)
 
-const origin = inputChecks.optionalRecord<NoteOrigin>({ sessionKey: inputChecks.optionalName, runId: inputChecks.optionalName, toolCallId: inputChecks.optionalName })
+const origin = inputChecks.optionalRecord<NoteOrigin>({
+  sessionKey: inputChecks.optionalName,
+  runId: inputChecks.optionalName,
+  toolCallId: inputChecks.optionalName,
+})
 
-export const checkChangeOptions = inputChecks.optionalRecord<ChangeNoteOptions>({ idempotencyKey: inputChecks.optionalName, origin, abortSignal: inputChecks.checkSignal })
+export const checkChangeOptions = inputChecks.optionalRecord<ChangeNoteOptions>({
+  idempotencyKey: inputChecks.optionalName,
+  origin,
+  abortSignal: inputChecks.checkSignal,
+})
 
-export const checkRemoveOptions = inputChecks.optionalRecord<Pick<ChangeNoteOptions, 'idempotencyKey'>>({ idempotencyKey: inputChecks.optionalName })
+export const checkRemoveOptions = inputChecks.optionalRecord<Pick<ChangeNoteOptions, 'idempotencyKey'>>({
+  idempotencyKey: inputChecks.optionalName,
+})
 
-export const checkSearchOptions = inputChecks.optionalRecord<SearchOptions>({ limit: inputChecks.whole(1, limits.found), abortSignal: inputChecks.checkSignal })
+export const checkSearchOptions = inputChecks.optionalRecord<SearchOptions>({
+  limit: inputChecks.whole(1, limits.found),
+  abortSignal: inputChecks.checkSignal,
+})
 
 export const checkScopeOptions = inputChecks.optionalRecord<ScopeOptions>({ below: inputChecks.checkBoolean })
 
 export function checkSearchText(path: string, text: unknown): void {
-  inputChecks.checkRequired(path, text, `a text of 1 to ${limits.searchCharacters} characters`, (given) => typeof given === 'string' && given.trim() !== '' && given.length <= limits.searchCharacters)
+  inputChecks.checkRequired(
+    path,
+    text,
+    `a text of 1 to ${limits.searchCharacters} characters`,
+    (given) => typeof given === 'string' && given.trim() !== '' && given.length <= limits.searchCharacters,
+  )
 }

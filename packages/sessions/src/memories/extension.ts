@@ -38,9 +38,17 @@ export function memory(options: MemoryOptions): Extension {
   })
 }
 
-function chosenScope(choose: (turn: MemoryTurn) => MemoryScope, { runId, agent, sessionKey, context }: Omit<MemoryTurn, 'tenant'>): MemoryScope {
+function chosenScope(
+  choose: (turn: MemoryTurn) => MemoryScope,
+  { runId, agent, sessionKey, context }: Omit<MemoryTurn, 'tenant'>,
+): MemoryScope {
   const tenant = sessionKey === undefined ? undefined : tenantOf(sessionKey)
-  const chosen: unknown = choose({ runId, agent, ...(sessionKey !== undefined && { sessionKey, ...(tenant !== undefined && { tenant }) }), ...(context !== undefined && { context }) })
+  const chosen: unknown = choose({
+    runId,
+    agent,
+    ...(sessionKey !== undefined && { sessionKey, ...(tenant !== undefined && { tenant }) }),
+    ...(context !== undefined && { context }),
+  })
   checkScope('scope()', chosen)
   return chosen
 }

@@ -4,13 +4,33 @@ import { checkPlace } from '../contract/check-state.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
 import { SessionError } from '../errors.ts'
 import { stateStoreOf } from '../state/state-store-of.ts'
-import { checkChangeOptions, checkMemoriesOptions, checkNote, checkNoteKey, checkPageQuery, checkRemoveOptions, checkScopeOptions, checkSearchOptions, checkSearchText } from './check-options.ts'
+import {
+  checkChangeOptions,
+  checkMemoriesOptions,
+  checkNote,
+  checkNoteKey,
+  checkPageQuery,
+  checkRemoveOptions,
+  checkScopeOptions,
+  checkSearchOptions,
+  checkSearchText,
+} from './check-options.ts'
 import { changesWith, isMadeBy } from './note-record.ts'
 import type { NoteRecord } from './note-record.ts'
 import { NoteStore, searchedText } from './note-store.ts'
 import type { FoundNote } from './note-store.ts'
 import { checkScope, hashOf, nameScope } from './scope.ts'
-import type { ChangeNoteOptions, Memories, MemoriesOptions, MemoryCapabilities, MemoryScope, NewNote, Note, ScopeOptions, SearchOptions } from './types.ts'
+import type {
+  ChangeNoteOptions,
+  Memories,
+  MemoriesOptions,
+  MemoryCapabilities,
+  MemoryScope,
+  NewNote,
+  Note,
+  ScopeOptions,
+  SearchOptions,
+} from './types.ts'
 import { printVector, similarity, vectorOf } from './vectors.ts'
 import { countMatches, wordsOf } from './words.ts'
 
@@ -30,7 +50,15 @@ export class NoteMemories implements Memories {
   readonly #notes: NoteStore
 
   constructor(options: MemoriesOptions) {
-    const { namespace: space = 'memory', maxNotes = 500, maxNoteBytes = 4_096, ttlMs = 'never', embed, clock = systemClock, ids = systemIds } = options
+    const {
+      namespace: space = 'memory',
+      maxNotes = 500,
+      maxNoteBytes = 4_096,
+      ttlMs = 'never',
+      embed,
+      clock = systemClock,
+      ids = systemIds,
+    } = options
     const store = stateStoreOf(options.store)
     checkPlace(space, 'any')
     this.#options = { maxNotes, maxNoteBytes, clock, ids, ...(embed && { embed }) }
@@ -76,7 +104,8 @@ export class NoteMemories implements Memories {
     if (words.length === 0 && !vector) return []
     const candidates = await this.#notes.newest(scope, vector ? [] : words, mostCandidates)
     const score = (found: FoundNote): number =>
-      (words.length === 0 ? 0 : countMatches(searchedText(found.note), words) / words.length) + (vector && found.vector !== undefined ? Math.max(0, similarity(vector, found.vector)) : 0)
+      (words.length === 0 ? 0 : countMatches(searchedText(found.note), words) / words.length) +
+      (vector && found.vector !== undefined ? Math.max(0, similarity(vector, found.vector)) : 0)
     return candidates
       .map((found) => ({ found, score: score(found) }))
       .filter((each) => each.score > 0)
@@ -90,7 +119,12 @@ export class NoteMemories implements Memories {
     checkNoteKey('key', key)
     checkRemoveOptions('remove.options', options)
     const changeKey = options.idempotencyKey ?? this.#options.ids.next('change')
-    const record = await this.#notes.change(scope, key, changeKey, (current): NoteRecord | undefined => current?.note && { changes: changesWith(current, changeKey) })
+    const record = await this.#notes.change(
+      scope,
+      key,
+      changeKey,
+      (current): NoteRecord | undefined => current?.note && { changes: changesWith(current, changeKey) },
+    )
     return record !== undefined && isMadeBy(record, changeKey)
   }
 
@@ -114,13 +148,24 @@ export class NoteMemories implements Memories {
   #noteOf(scope: MemoryScope, { key, text, tags = [] }: NewNote, { origin = {} }: ChangeNoteOptions): Note {
     const now = this.#options.clock.now()
     // The default key is derived from the text, so that the same text is always the same note.
-    return { scope: { ...scope }, key: key ?? `note-${hashOf(text).slice(0, 12)}`, text, tags: [...tags], createdAt: now, updatedAt: now, origin: { ...origin } }
+    return {
+      scope: { ...scope },
+      key: key ?? `note-${hashOf(text).slice(0, 12)}`,
+      text,
+      tags: [...tags],
+      createdAt: now,
+      updatedAt: now,
+      origin: { ...origin },
+    }
   }
 
   async #checkRoom(scope: MemoryScope): Promise<void> {
     const { maxNotes } = this.#options
     if ((await this.#notes.count(scope)) < maxNotes) return
-    throw new SessionError('store-full', `There are ${maxNotes} notes in ${nameScope(scope)} already, which is the limit. Nothing was saved: remove notes, or save under the key of one.`)
+    throw new SessionError(
+      'store-full',
+      `There are ${maxNotes} notes in ${nameScope(scope)} already, which is the limit. Nothing was saved: remove notes, or save under the key of one.`,
+    )
   }
 
   async #vectorOf(text: string, abortSignal: AbortSignal | undefined): Promise<Int8Array | undefined> {

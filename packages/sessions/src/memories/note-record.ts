@@ -31,8 +31,17 @@ export function toValue({ note, changes, vector }: NoteRecord): JSONObject {
 /** Reads a stored note. Throws `store-corrupt` if it is not a note, or is a note of another scope. */
 export function fromValue(value: JSONValue, scope?: MemoryScope): NoteRecord {
   if (!isRecord(value) || !Array.isArray(value['changes'])) throw corrupt('it is not a note')
-  if (value['format'] !== format) throw new SessionError('schema-too-new', `A note has the format ${describeValue(value['format'])}; this version of @bowline/sessions knows ${format}. Update it.`)
-  const { format: _format, changes, vector, ...note } = value as unknown as Note & Pick<NoteRecord, 'changes' | 'vector'> & { readonly format: number }
+  if (value['format'] !== format)
+    throw new SessionError(
+      'schema-too-new',
+      `A note has the format ${describeValue(value['format'])}; this version of @bowline/sessions knows ${format}. Update it.`,
+    )
+  const {
+    format: _format,
+    changes,
+    vector,
+    ...note
+  } = value as unknown as Note & Pick<NoteRecord, 'changes' | 'vector'> & { readonly format: number }
   if (!('text' in note)) return { changes }
   if (scope && !isSameScope(note.scope, scope)) throw corrupt('it is of another scope')
   return { note, changes, ...(vector !== undefined && { vector }) }

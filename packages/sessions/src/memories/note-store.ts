@@ -115,7 +115,10 @@ export class NoteStore {
     const { note } = record
     const searchable = note && store.search && { group: placeOf(scope), words: wordsOf(searchedText(note)) }
     try {
-      return await store.compareAndSet(space, id, expected, toValue(record), { ttlMs: note ? ttlMs : removedTtlMs, ...(searchable && { searchable }) })
+      return await store.compareAndSet(space, id, expected, toValue(record), {
+        ttlMs: note ? ttlMs : removedTtlMs,
+        ...(searchable && { searchable }),
+      })
     } catch (error) {
       if (!SessionError.isInstance(error) || error.code !== 'store-unavailable') throw error
       // The write may have been applied, with only the answer lost.

@@ -15,7 +15,10 @@ const mostCharactersFound = 40_000
 const mostFound = 20
 
 const object = (properties: NonNullable<JSONSchema7['properties']>, ...required: readonly string[]): JSONSchema7 => ({
-  ...{ type: 'object', properties, required: [...required], additionalProperties: false },
+  type: 'object',
+  properties,
+  required: [...required],
+  additionalProperties: false,
 })
 
 export function memoryTools({ memories, maxNoteBytes, scopeOf }: ToolParts): readonly Tool[] {
@@ -24,7 +27,8 @@ export function memoryTools({ memories, maxNoteBytes, scopeOf }: ToolParts): rea
     defineTool({
       name: 'memory_save',
       label: 'Save a note',
-      description: 'Saves a note for later conversations. With the key of a note it replaces that note. Save one fact per note, in whole sentences.',
+      description:
+        'Saves a note for later conversations. With the key of a note it replaces that note. Save one fact per note, in whole sentences.',
       effect: 'idempotent',
       inputSchema: object(
         {
@@ -48,12 +52,17 @@ export function memoryTools({ memories, maxNoteBytes, scopeOf }: ToolParts): rea
       description: 'Finds notes of earlier conversations by words. Notes with more of the words come first.',
       effect: 'pure',
       inputSchema: object(
-        { text: { type: 'string', minLength: 1, maxLength: limits.searchCharacters, description: 'Words to look for.' }, limit: { type: 'integer', minimum: 1, maximum: mostFound, description: 'Default 10.' } },
+        {
+          text: { type: 'string', minLength: 1, maxLength: limits.searchCharacters, description: 'Words to look for.' },
+          limit: { type: 'integer', minimum: 1, maximum: mostFound, description: 'Default 10.' },
+        },
         'text',
       ),
       async execute(input, context) {
         const { text, limit } = input as { readonly text: string; readonly limit?: number }
-        return outputOf(await memories.search(scopeOf(context), text, { abortSignal: context.abortSignal, ...(limit !== undefined && { limit }) }))
+        return outputOf(
+          await memories.search(scopeOf(context), text, { abortSignal: context.abortSignal, ...(limit !== undefined && { limit }) }),
+        )
       },
     }),
     defineTool({

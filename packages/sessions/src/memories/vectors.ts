@@ -8,7 +8,12 @@ const isVector = (value: unknown): boolean =>
 /** Calls `embed` for one text. Throws `invalid-input` if the answer is not a vector. */
 export async function vectorOf(embed: Embed, text: string, abortSignal: AbortSignal | undefined): Promise<Int8Array> {
   const vectors: unknown = await embed([text], abortSignal ? { abortSignal } : {})
-  inputChecks.checkRequired('embed()', vectors, 'a list with one vector for each text', (given) => Array.isArray(given) && given.length === 1)
+  inputChecks.checkRequired(
+    'embed()',
+    vectors,
+    'a list with one vector for each text',
+    (given) => Array.isArray(given) && given.length === 1,
+  )
   const [vector] = vectors as readonly unknown[]
   inputChecks.checkRequired('embed()[0]', vector, `a list of 1 to ${mostNumbers} numbers`, isVector)
   return bytesOf(vector as readonly number[])

@@ -9,7 +9,11 @@ const longest = 64
  */
 export function wordsOf(text: string): readonly string[] {
   // Lower case twice, because the decomposition of a character can produce capitals.
-  const plain = text.toLowerCase().normalize('NFKD').toLowerCase().replaceAll(/\p{M}+/gu, '')
+  const plain = text
+    .toLowerCase()
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{M}+/gu, '')
   return [...new Set(plain.match(word)?.map(shortened))]
 }
 

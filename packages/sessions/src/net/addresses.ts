@@ -12,7 +12,10 @@ const platformAddress = ipaddr.parseCIDR('168.63.129.16/32')
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 
 /** Returns the parsed ranges, and the errors of the list. Each entry is an address, or a range such as `10.0.0.0/8`. */
-export function parseRanges(list: readonly string[], nameOf: (place: number) => string): { readonly ranges: readonly AddressRange[]; readonly faults: readonly string[] } {
+export function parseRanges(
+  list: readonly string[],
+  nameOf: (place: number) => string,
+): { readonly ranges: readonly AddressRange[]; readonly faults: readonly string[] } {
   const ranges: AddressRange[] = []
   const faults: string[] = []
   for (const [place, entry] of list.entries()) {
@@ -40,7 +43,10 @@ export function parseAddress(text: string | undefined): Address | undefined {
 export function networkOf(address: string | undefined): string {
   const parsed = parseAddress(address)
   if (!parsed || !('parts' in parsed)) return address ?? 'unknown'
-  return `${parsed.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
+  return `${parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
 }
 
 /** Returns whether an address is in one of the ranges. An IPv4 address is never in an IPv6 range. */

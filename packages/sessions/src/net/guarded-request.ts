@@ -62,7 +62,12 @@ async function addressesOf(url: URL, { http = false, ranges = [], resolve = syst
 }
 
 /** Sends the request. Its connection resolves the name to the checked addresses only. */
-function send(url: URL, addresses: readonly Address[], { method = 'GET', headers, body, signal }: GuardedRequest, { ca }: GuardOptions): Promise<IncomingMessage> {
+function send(
+  url: URL,
+  addresses: readonly Address[],
+  { method = 'GET', headers, body, signal }: GuardedRequest,
+  { ca }: GuardOptions,
+): Promise<IncomingMessage> {
   const pinned = addresses.map((address) => ({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 }))
   const lookup: LookupFunction = (_name, { all }, done) => {
     const [first] = pinned

@@ -17,7 +17,11 @@ function bodyOf({ id, type, n, at, body }: Pick<NoticeRecord, 'id' | 'type' | 'n
  * Posts a notice once. Returns undefined if the receiver accepted it, otherwise why the attempt failed, without content. The signal
  * must not be aborted yet.
  */
-export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { clock, guard, abortSignal }: { readonly clock: Clock; readonly guard: GuardOptions; readonly abortSignal: AbortSignal }): Promise<string | undefined> {
+export async function postWebhook(
+  webhook: Webhook,
+  notice: NoticeRecord,
+  { clock, guard, abortSignal }: { readonly clock: Clock; readonly guard: GuardOptions; readonly abortSignal: AbortSignal },
+): Promise<string | undefined> {
   // The signal of the caller lives as long as the runtime, so nothing of this request may stay on it.
   const ending = new AbortController()
   const end = (): void => ending.abort()

@@ -30,7 +30,10 @@ interface OfFetch {
 /** Headers of a request, from `fetch` or from Node. */
 export type WebhookHeaders = OfFetch | Readonly<Record<string, string | readonly string[] | undefined>>
 
-const checkOptions = inputChecks.optionalRecord<VerifyWebhookOptions>({ toleranceMs: inputChecks.whole(0), clock: inputChecks.methods('now') })
+const checkOptions = inputChecks.optionalRecord<VerifyWebhookOptions>({
+  toleranceMs: inputChecks.whole(0),
+  clock: inputChecks.methods('now'),
+})
 const defaultToleranceMs = 300_000
 const mostSignatures = 16
 
@@ -38,13 +41,26 @@ const mostSignatures = 16
  * Returns whether a runtime with this secret has signed the webhook within `toleranceMs`. `body` is the received text before
  * parsing. Compares in constant time. The same `bowline-event-id` may arrive more than once.
  */
-export function verifyWebhook(headers: WebhookHeaders, body: string | Uint8Array, secret: string | readonly string[], options: VerifyWebhookOptions = {}): boolean {
+export function verifyWebhook(
+  headers: WebhookHeaders,
+  body: string | Uint8Array,
+  secret: string | readonly string[],
+  options: VerifyWebhookOptions = {},
+): boolean {
   inputChecks.checkRequired('headers', headers, 'the headers of a request', isObject)
-  inputChecks.checkRequired('body', body, 'the body as it was received, a text or bytes', (value) => typeof value === 'string' || value instanceof Uint8Array)
+  inputChecks.checkRequired(
+    'body',
+    body,
+    'the body as it was received, a text or bytes',
+    (value) => typeof value === 'string' || value instanceof Uint8Array,
+  )
   inputChecks.checkRequired('secret', secret, 'a secret, or a list of secrets', isSecret)
   checkOptions('verifyWebhook.options', options)
   const { toleranceMs = defaultToleranceMs, clock = systemClock } = options
-  const fields = (headerIn(headers) ?? '').split(',').slice(0, mostSignatures).map((field) => field.trim().split('='))
+  const fields = (headerIn(headers) ?? '')
+    .split(',')
+    .slice(0, mostSignatures)
+    .map((field) => field.trim().split('='))
   const time = Number(fields.find(([name]) => name === 't')?.[1] ?? Number.NaN)
   if (!Number.isSafeInteger(time) || Math.abs(clock.now() - time * 1000) > toleranceMs) return false
   const given = fields.flatMap(([name, value = '']) => (name === 'v1' ? [Buffer.from(value, 'hex')] : []))

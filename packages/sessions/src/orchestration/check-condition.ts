@@ -55,7 +55,8 @@ function checkCombination(combination: 'all' | 'any' | 'not', condition: Conditi
   const below = (condition as Readonly<Record<string, unknown>>)[combination]
   if (combination === 'not') return checkCondition(below as Condition, `${place}.not`, predicates)
   planChecks.checkRequired(`${place}.${combination}`, below, 'a list', Array.isArray)
-  for (const [index, each] of (below as readonly Condition[]).entries()) checkCondition(each, `${place}.${combination}[${index}]`, predicates)
+  for (const [index, each] of (below as readonly Condition[]).entries())
+    checkCondition(each, `${place}.${combination}[${index}]`, predicates)
 }
 
 function checkType(place: string, type: unknown, predicates: Predicates): void {
@@ -65,7 +66,9 @@ function checkType(place: string, type: unknown, predicates: Predicates): void {
   const received = typeof type === 'string' && type !== '' ? JSON.stringify(shortened(type)) : describeValue(needed(type))
   const meant = typeof type === 'string' ? closest(shortened(type), [...types, ...registered]) : undefined
   const written = meant === undefined || types.includes(meant) ? meant : `{ type: 'predicate', name: ${JSON.stringify(meant)} }`
-  throw refusal(`${place} must be one of ${types.join(', ')}${also}; received ${received}${written === undefined ? '' : `; did you mean ${written}?`}`)
+  throw refusal(
+    `${place} must be one of ${types.join(', ')}${also}; received ${received}${written === undefined ? '' : `; did you mean ${written}?`}`,
+  )
 }
 
 function checkPredicate({ name: predicate }: Extract<Typed, { type: 'predicate' }>, place: string, predicates: Predicates): void {

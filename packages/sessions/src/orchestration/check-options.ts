@@ -5,7 +5,16 @@ import { SessionError } from '../errors.ts'
 import { checkTimeToLive } from '../contract/check-state.ts'
 import { pageOptions } from '../contract/check-query.ts'
 import type { StateQuery, TimeToLive } from '../contract/state-store.ts'
-import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, SimulationOptions, StorageOptions, SequencerOptions, UseContext } from './types.ts'
+import type {
+  ChangeOptions,
+  CleanupOptions,
+  ConditionContext,
+  OrchestrationOptions,
+  SimulationOptions,
+  StorageOptions,
+  SequencerOptions,
+  UseContext,
+} from './types.ts'
 
 const anything: ArgumentCheck = () => undefined
 
@@ -34,7 +43,9 @@ const orchestrationOptions = configChecks.optionalRecord<OrchestrationOptions & 
 })
 
 /** Returns the options with `store` and `namespace` instead of their aliases. Throws `invalid-config`. */
-export function checkedOrchestrationOptions(given: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): OrchestrationOptions {
+export function checkedOrchestrationOptions(
+  given: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions),
+): OrchestrationOptions {
   configChecks.checkObject('createOrchestration.options', needed(given))
   const { store, namespace, storageProvider, storageNamespace, ...others } = (given ?? {}) as Partial<OrchestrationOptions & StorageOptions>
   orchestrationOptions('createOrchestration.options', given)
@@ -54,7 +65,10 @@ const sequencerOptions: FieldChecks<SequencerOptions> = { predicates: functions,
 
 export const checkSequencerOptions = configChecks.optionalRecord<SequencerOptions>(sequencerOptions)
 
-export const checkSimulationOptions = configChecks.optionalRecord<SimulationOptions>({ ...sequencerOptions, offered: configChecks.listOf(configChecks.checkName) })
+export const checkSimulationOptions = configChecks.optionalRecord<SimulationOptions>({
+  ...sequencerOptions,
+  offered: configChecks.listOf(configChecks.checkName),
+})
 
 export const checkChangeOptions = inputChecks.optionalRecord<ChangeOptions>({ key: inputChecks.optionalName })
 
@@ -73,7 +87,10 @@ export const checkUsage = inputChecks.optionalRecord<Usage>({
   raw: inputChecks.checkObject,
 })
 
-export const checkRecordOptions = inputChecks.optionalRecord<ChangeOptions & { readonly usage?: Usage }>({ key: inputChecks.optionalName, usage: checkUsage })
+export const checkRecordOptions = inputChecks.optionalRecord<ChangeOptions & { readonly usage?: Usage }>({
+  key: inputChecks.optionalName,
+  usage: checkUsage,
+})
 
 export const checkStateQuery = inputChecks.optionalRecord<StateQuery>({ ...pageOptions, prefix: inputChecks.checkText })
 

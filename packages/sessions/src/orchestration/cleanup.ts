@@ -70,7 +70,8 @@ export class Cleanup {
     let page: string | undefined
     do {
       const found = await store.list(space, { limit: pageSize, ...(page === undefined ? {} : { page }) })
-      for (const { id, ...each } of found.items) records.push({ id, version: each.version, usedAt: each.usedAt, isHeld: ttlOf(each) === heldMs })
+      for (const { id, ...each } of found.items)
+        records.push({ id, version: each.version, usedAt: each.usedAt, isHeld: ttlOf(each) === heldMs })
       page = found.next
     } while (page !== undefined)
     records.sort((left, right) => Number(left.isHeld) - Number(right.isHeld) || left.usedAt - right.usedAt)

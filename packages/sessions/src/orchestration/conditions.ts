@@ -32,7 +32,13 @@ export function holding(condition: Condition, world: ConditionWorld): readonly C
 
 function judge(condition: Condition, world: ConditionWorld): Verdict {
   if ('all' in condition) return judgeAll(condition.all, world)
-  if ('any' in condition) return opposite(judgeAll(condition.any.map((not) => ({ not })), world))
+  if ('any' in condition)
+    return opposite(
+      judgeAll(
+        condition.any.map((not) => ({ not })),
+        world,
+      ),
+    )
   if ('not' in condition) return opposite(judge(condition.not, world))
   try {
     const asked = judges[condition.type] as (condition: Condition, world: ConditionWorld) => unknown
@@ -69,7 +75,8 @@ const judges: Judges = {
   },
   tool_count: ({ value, min, max }, { state }) => isBetween(state.toolHistory.filter(({ tool }) => tool === value).length, min, max),
   step_is: ({ value }, { state }) => state.activeStep === value,
-  sequence_done: (_condition, { state, active }) => active !== undefined && active.sequence.length > 0 && state.sequenceIndex >= active.sequence.length,
+  sequence_done: (_condition, { state, active }) =>
+    active !== undefined && active.sequence.length > 0 && state.sequenceIndex >= active.sequence.length,
   message_contains: ({ value }, { context }) => context.message?.toLowerCase().includes(value.toLowerCase()),
   tokens: ({ min, max }, { state }) => isBetween(state.cumulativeTokenUsage.totalTokens, min, max),
   turns: ({ min, max }, { context }) => (context.turns === undefined ? undefined : isBetween(context.turns, min, max)),

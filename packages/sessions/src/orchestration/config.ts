@@ -31,14 +31,18 @@ const names = planChecks.listOf(planChecks.checkName)
 
 const stepShape = planChecks.optionalRecord<OrchestrationStep>({
   // `checkStep` reports a missing name.
-  name: planChecks.optional((path, name) => planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== '')),
+  name: planChecks.optional((path, name) =>
+    planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== ''),
+  ),
   description: planChecks.checkText,
   isDefault: planChecks.checkBoolean,
   sticky: planChecks.checkBoolean,
   conditions: planChecks.checkList,
   tools: planChecks.optionalRecord<NonNullable<OrchestrationStep['tools']>>({ allow: names, deny: names }),
   availableTools: planChecks.optionalRecord<NonNullable<OrchestrationStep['availableTools']>>({ allowed: names, denied: names }),
-  sequence: planChecks.listOf((path, position) => (typeof position === 'string' ? planChecks.checkName(path, position) : checkSomeNames(path, position))),
+  sequence: planChecks.listOf((path, position) =>
+    typeof position === 'string' ? planChecks.checkName(path, position) : checkSomeNames(path, position),
+  ),
 })
 
 const checkSteps = planChecks.listOf((path, step) => {
@@ -66,9 +70,21 @@ function checkStep(step: OrchestrationStep, place: string, predicates: Predicate
   const { allow, deny = [] } = tools ?? { allow: availableTools?.allowed, deny: availableTools?.denied }
   for (const [index, condition] of conditions.entries()) checkCondition(condition, `${place}.conditions[${index}]`, predicates)
   const positions = sequence === undefined ? [] : checkSequence(sequence, `${place}.sequence`, deny)
-  const needsSequence = conditions.findIndex((condition) => 'type' in condition && condition.type === 'sequence_match' && condition.value === undefined)
-  if (needsSequence >= 0 && positions.length === 0) refuse(`${place}.conditions[${needsSequence}]`, 'needs a value, or its step needs a sequence')
-  return { given: step, name, isDefault: step.isDefault === true, sticky: step.sticky !== false, conditions, allow, deny, sequence: positions }
+  const needsSequence = conditions.findIndex(
+    (condition) => 'type' in condition && condition.type === 'sequence_match' && condition.value === undefined,
+  )
+  if (needsSequence >= 0 && positions.length === 0)
+    refuse(`${place}.conditions[${needsSequence}]`, 'needs a value, or its step needs a sequence')
+  return {
+    given: step,
+    name,
+    isDefault: step.isDefault === true,
+    sticky: step.sticky !== false,
+    conditions,
+    allow,
+    deny,
+    sequence: positions,
+  }
 }
 
 function checkSequence(sequence: readonly SequencePosition[], place: string, deny: readonly string[]): readonly (readonly string[])[] {

@@ -20,7 +20,8 @@ export function findings(steps: readonly CheckedStep[], pick: 'first' | 'newest'
       found.push({ kind: 'unreachable', step: step.name, message: `${step.name} has no condition and is not the default.` })
     }
     const earlier = pick === 'first' ? steps.slice(0, index).find((other) => takesPlaceOf(other, step)) : undefined
-    if (earlier) found.push({ kind: 'shadowed', step: step.name, message: `${step.name} has the conditions of ${earlier.name}, which comes first.` })
+    if (earlier)
+      found.push({ kind: 'shadowed', step: step.name, message: `${step.name} has the conditions of ${earlier.name}, which comes first.` })
     if (step.allow?.length === 0 || step.deny.includes('*')) {
       found.push({ kind: 'empty', step: step.name, message: `${step.name} allows no tool.` })
     }

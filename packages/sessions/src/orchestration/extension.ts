@@ -1,4 +1,11 @@
-import { defineExtension, type CallDecision, type Extension, type ExtensionContext, type HookedCall, type TurnStatus } from '@bowline/agent-loop'
+import {
+  defineExtension,
+  type CallDecision,
+  type Extension,
+  type ExtensionContext,
+  type HookedCall,
+  type TurnStatus,
+} from '@bowline/agent-loop'
 import { isEnded, statusOf } from '@bowline/agent-loop/events'
 import type { Clock, UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
@@ -43,7 +50,9 @@ export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: E
       onTurnStart: ({ resumed }, context) => turnOf(context).begin(resumed),
       async beforeModelCall({ tools }, context) {
         const asked = within(parts.clock, answerMs, turnOf(context).show(tools))
-        return { shownTools: onUnavailable === 'fail' ? await asked : await asked.catch((error: unknown) => noTools(parts, context, error)) }
+        return {
+          shownTools: onUnavailable === 'fail' ? await asked : await asked.catch((error: unknown) => noTools(parts, context, error)),
+        }
       },
       afterModelCall: ({ message, usage }, context) => turnOf(context).calls.spend(String(message.id), usage),
       onToolCall: ({ call }, context) => turnOf(context).judge(call),
@@ -54,9 +63,17 @@ export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: E
   })
 }
 
-function noTools({ onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>, { sessionKey }: ExtensionContext, error: unknown): readonly string[] {
+function noTools(
+  { onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>,
+  { sessionKey }: ExtensionContext,
+  error: unknown,
+): readonly string[] {
   const name = error instanceof Error ? error.name : typeof error
-  onDiagnostic({ code: 'state-unavailable', ...(sessionKey !== undefined && { sessionId: sessionKey }), message: `No tool is offered, because the state cannot be used: ${name}.` })
+  onDiagnostic({
+    code: 'state-unavailable',
+    ...(sessionKey !== undefined && { sessionId: sessionKey }),
+    message: `No tool is offered, because the state cannot be used: ${name}.`,
+  })
   return []
 }
 
@@ -102,7 +119,10 @@ class Turn {
     }
     const expected = this.#parts.sequencer.expected(state)
     const instead = expected ? ` Use ${expected.join(' or ')} next.` : ''
-    return { action: 'reject-and-continue', message: `The tool "${toolName}" may not be used in the step "${state.activeStep}": ${refused.reason}.${instead}` }
+    return {
+      action: 'reject-and-continue',
+      message: `The tool "${toolName}" may not be used in the step "${state.activeStep}": ${refused.reason}.${instead}`,
+    }
   }
 
   record(): Promise<void> {
@@ -121,7 +141,8 @@ class Turn {
 }
 
 function idOf({ sessionKey, agent, runId }: ExtensionContext): string {
-  if (sessionKey === undefined) throw new SessionError('invalid-key', 'The orchestration extension needs a session key. Set sessionKey of the run.')
+  if (sessionKey === undefined)
+    throw new SessionError('invalid-key', 'The orchestration extension needs a session key. Set sessionKey of the run.')
   return stateIdOf(sessionKey, agent.length > 0 ? runId : undefined)
 }
 

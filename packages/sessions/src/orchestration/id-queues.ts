@@ -14,7 +14,11 @@ export class IdQueues {
   /** Runs the work after all earlier work for the id. Rejects with `queue-full` if the queue of the id is full. */
   async add<T>(id: string, work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(id) ?? { waiting: 0, last: Promise.resolve() }
-    if (queue.waiting >= this.#mostWaiting) throw new SessionError('queue-full', `The limit of ${this.#mostWaiting} pending changes of the orchestration state of ${id} is reached. Retry later.`)
+    if (queue.waiting >= this.#mostWaiting)
+      throw new SessionError(
+        'queue-full',
+        `The limit of ${this.#mostWaiting} pending changes of the orchestration state of ${id} is reached. Retry later.`,
+      )
     this.#queues.set(id, queue)
     queue.waiting++
     const done = queue.last.then(work)

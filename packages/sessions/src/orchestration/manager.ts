@@ -25,7 +25,19 @@ import { checkStateId } from './state-id.ts'
 import { stateStoreOf } from '../state/state-store-of.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
 import { timeToLive } from './time-to-live.ts'
-import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePage, StatePatch, StorageOptions, ToolDecision, ToolUse, OrchestrationConfig } from './types.ts'
+import type {
+  ChangeOptions,
+  ConditionContext,
+  Orchestration,
+  OrchestrationOptions,
+  OrchestrationState,
+  StatePage,
+  StatePatch,
+  StorageOptions,
+  ToolDecision,
+  ToolUse,
+  OrchestrationConfig,
+} from './types.ts'
 
 type Changing = Promise<OrchestrationState | null>
 
@@ -33,7 +45,9 @@ type Changing = Promise<OrchestrationState | null>
  * Creates an orchestration that decides, per session, which tools an agent may use at each moment. Does no I/O. Throws
  * `invalid-config`.
  */
-export function createOrchestration(options: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): Orchestration {
+export function createOrchestration(
+  options: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions),
+): Orchestration {
   return new Manager(checkedOrchestrationOptions(options))
 }
 
@@ -48,7 +62,13 @@ class Manager implements Orchestration {
   readonly #sequencer: Sequencer | undefined
 
   constructor(options: OrchestrationOptions) {
-    const { namespace: space = defaultNamespace, clock = systemClock, ids = systemIds, random = Math.random, environment = process.env } = options
+    const {
+      namespace: space = defaultNamespace,
+      clock = systemClock,
+      ids = systemIds,
+      random = Math.random,
+      environment = process.env,
+    } = options
     const { onUnavailable = 'no-tools', onDiagnostic = () => undefined } = options
     const store = options.store === undefined ? memoryStateStore({ clock }) : stateStoreOf(options.store)
     checkPlace(space, 'any')
@@ -84,7 +104,9 @@ class Manager implements Orchestration {
       throw new SessionError('invalid-input', `There is no orchestration step ${JSON.stringify(name)}${listOfNames(name, names)}`)
     }
     const patch = enterStep(name ?? undefined)
-    return this.#records.change(id, (state) => ((state.activeStep ?? null) === name ? undefined : { state: applyPatch(state, patch), keys: [] }))
+    return this.#records.change(id, (state) =>
+      (state.activeStep ?? null) === name ? undefined : { state: applyPatch(state, patch), keys: [] },
+    )
   }
 
   async addUsedTool(id: string, tool: string, options: ChangeOptions = {}): Changing {
@@ -192,7 +214,11 @@ class Manager implements Orchestration {
       return (await this.#records.read(id)) ?? freshState(id, { version: 0, lastAccessed: this.#clock.now(), ttl: this.#ttlMs })
     } catch (error) {
       if (this.#onUnavailable === 'fail') throw error
-      this.#tell({ code: 'state-unavailable', sessionId: id, message: `No tool is allowed, because the state cannot be read: ${nameOf(error)}.` })
+      this.#tell({
+        code: 'state-unavailable',
+        sessionId: id,
+        message: `No tool is allowed, because the state cannot be read: ${nameOf(error)}.`,
+      })
       return undefined
     }
   }

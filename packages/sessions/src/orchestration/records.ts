@@ -203,7 +203,11 @@ export class StateRecords {
   }
 
   #retry<T>(id: string, attempt: (tried: number) => Promise<T | typeof tryAgain>): Promise<T> {
-    return retryOnConflict(attempt, (tries) => `The orchestration state of ${id} was changed by other writers in each of ${tries} tries. Try again.`, highestTries)
+    return retryOnConflict(
+      attempt,
+      (tries) => `The orchestration state of ${id} was changed by other writers in each of ${tries} tries. Try again.`,
+      highestTries,
+    )
   }
 }
 

@@ -8,7 +8,11 @@ import { childPrefixOf } from './state-id.ts'
 export const defaultNamespace = 'orchestration-state'
 
 /** Removes the orchestration state of a session and of its child runs. Call it when you delete the session. */
-export async function removeOrchestrationState(given: StateStore | SessionStore, sessionKey: string, namespace = defaultNamespace): Promise<void> {
+export async function removeOrchestrationState(
+  given: StateStore | SessionStore,
+  sessionKey: string,
+  namespace = defaultNamespace,
+): Promise<void> {
   checkAnyKey(sessionKey)
   checkPlace(namespace, 'any')
   const store = stateStoreOf(given)

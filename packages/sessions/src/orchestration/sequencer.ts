@@ -7,7 +7,21 @@ import { checkConfig, type CheckedStep } from './config.ts'
 import { findings, type Finding } from './explain.ts'
 import { checkState } from './state-record.ts'
 import { matchesAny } from './tool-patterns.ts'
-import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationDiagnostic, OrchestrationState, OrchestrationStep, Predicates, SequencerOptions, StatePatch, ToolDecision, ToolJudgement, ToolUse, UseContext } from './types.ts'
+import type {
+  Condition,
+  ConditionContext,
+  OrchestrationConfig,
+  OrchestrationDiagnostic,
+  OrchestrationState,
+  OrchestrationStep,
+  Predicates,
+  SequencerOptions,
+  StatePatch,
+  ToolDecision,
+  ToolJudgement,
+  ToolUse,
+  UseContext,
+} from './types.ts'
 
 /** The orchestration step to activate, with the reason in one sentence. */
 export interface Selection {
@@ -81,12 +95,21 @@ export class Sequencer implements StepSequencer {
   select(state: OrchestrationState, context: ConditionContext = {}): Selection {
     const { step, because } = this.#choose(state, context)
     const changed = step?.name !== state.activeStep
-    if (changed) this.#tell({ code: 'selected', sessionId: state.sessionId, ...(step && { step: step.name }), message: `${step?.name ?? 'No step'} is selected: ${because}.` })
+    if (changed)
+      this.#tell({
+        code: 'selected',
+        sessionId: state.sessionId,
+        ...(step && { step: step.name }),
+        message: `${step?.name ?? 'No step'} is selected: ${because}.`,
+      })
     return { ...(step && { step: step.given }), changed, because }
   }
 
   /** Returns undefined if the active step does not change. */
-  applySelection(state: OrchestrationState, context: ConditionContext = {}): { readonly patch: StatePatch; readonly because: string } | undefined {
+  applySelection(
+    state: OrchestrationState,
+    context: ConditionContext = {},
+  ): { readonly patch: StatePatch; readonly because: string } | undefined {
     const { step, changed, because } = this.select(state, context)
     return changed ? { patch: enterStep(step?.name), because } : undefined
   }
@@ -125,7 +148,9 @@ export class Sequencer implements StepSequencer {
     const step = this.#steps.find(({ name }) => name === given?.name)
     if (!step || step.isDefault) return []
     const world = this.#worldOf(step, state, context, () => undefined)
-    return step.conditions.every((condition) => holds(condition, world)) ? step.conditions.flatMap((condition) => holding(condition, world)) : []
+    return step.conditions.every((condition) => holds(condition, world))
+      ? step.conditions.flatMap((condition) => holding(condition, world))
+      : []
   }
 
   /** Does the same as `filter`, and reports diagnostics. */
@@ -135,7 +160,12 @@ export class Sequencer implements StepSequencer {
     const step = decision.step === undefined ? {} : { step: decision.step }
     const next = this.expected(state)
     if (next && !offered.some((tool) => next.includes(tool))) {
-      this.#tell({ code: 'tool-not-offered', sessionId, ...step, message: `The next tool of the sequence is not offered: ${next.join(', ')}.` })
+      this.#tell({
+        code: 'tool-not-offered',
+        sessionId,
+        ...step,
+        message: `The next tool of the sequence is not offered: ${next.join(', ')}.`,
+      })
     }
     const message = `${decision.tools.length} of ${offered.length} tools are allowed.`
     this.#tell({ code: 'decided', sessionId, ...step, dropped: decision.reasons, message })
@@ -154,7 +184,11 @@ export class Sequencer implements StepSequencer {
   }
 
   /** Counts the use in the step that `allowed` would select. */
-  recordUse(state: OrchestrationState, use: ToolUse, { context, usage }: { readonly context?: ConditionContext; readonly usage?: Usage | undefined } = {}): StatePatch {
+  recordUse(
+    state: OrchestrationState,
+    use: ToolUse,
+    { context, usage }: { readonly context?: ConditionContext; readonly usage?: Usage | undefined } = {},
+  ): StatePatch {
     const entry = this.applySelection(state, context)?.patch
     const entered = entry ? applyPatch(state, entry) : state
     const used = { ...(usage && addTokens(entered, usage)), ...this.applyUse(entered, use) }
@@ -163,7 +197,12 @@ export class Sequencer implements StepSequencer {
 
   /** Returns the tool names in the configuration, without patterns. */
   get toolNames(): readonly string[] {
-    const named = this.#steps.flatMap(({ allow = [], deny, sequence, conditions }) => [...allow, ...deny, ...sequence.flat(), ...conditions.flatMap(namedTools)])
+    const named = this.#steps.flatMap(({ allow = [], deny, sequence, conditions }) => [
+      ...allow,
+      ...deny,
+      ...sequence.flat(),
+      ...conditions.flatMap(namedTools),
+    ])
     return [...new Set(named.filter((name) => !name.includes('*')))]
   }
 
@@ -187,12 +226,19 @@ export class Sequencer implements StepSequencer {
       this.#tell({ code: 'step-missing', sessionId: state.sessionId, step: state.activeStep, message })
     }
     const fallback = this.#steps.find(({ isDefault }) => isDefault)
-    return fallback ? { step: fallback, because: 'it is the default' } : { step: undefined, because: 'no step matches and there is no default' }
+    return fallback
+      ? { step: fallback, because: 'it is the default' }
+      : { step: undefined, because: 'no step matches and there is no default' }
   }
 
   #conditionsHold(owner: CheckedStep, state: OrchestrationState, context: ConditionContext): boolean {
     const onFault = (fault: string): void => {
-      this.#tell({ code: 'condition-failed', sessionId: state.sessionId, step: owner.name, message: `A condition of ${owner.name} does not hold: ${fault}.` })
+      this.#tell({
+        code: 'condition-failed',
+        sessionId: state.sessionId,
+        step: owner.name,
+        message: `A condition of ${owner.name} does not hold: ${fault}.`,
+      })
     }
     const world = this.#worldOf(owner, state, context, onFault)
     return owner.conditions.length > 0 && owner.conditions.every((condition) => holds(condition, world))
@@ -209,7 +255,10 @@ function verdictOn(step: CheckedStep | undefined, next: readonly string[] | null
   const { allow, deny } = step
   if (matchesAny(deny, tool)) return { allowed: false, reason: 'it is denied' }
   if (allow && !matchesAny(allow, tool)) return { allowed: false, reason: 'it is not among the allowed tools' }
-  if (next) return next.includes(tool) ? { allowed: true, reason: 'it is next in the sequence' } : { allowed: false, reason: `the sequence expects ${next.join(' or ')}` }
+  if (next)
+    return next.includes(tool)
+      ? { allowed: true, reason: 'it is next in the sequence' }
+      : { allowed: false, reason: `the sequence expects ${next.join(' or ')}` }
   return { allowed: true, reason: allow ? 'it is among the allowed tools' : 'it is not denied' }
 }
 

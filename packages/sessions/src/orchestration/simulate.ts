@@ -5,7 +5,15 @@ import { applyPatch, enterStep } from './changes.ts'
 import { checkSimulationOptions, checkUsage } from './check-options.ts'
 import { Sequencer } from './sequencer.ts'
 import { freshState } from './state-record.ts'
-import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationState, SimulationOptions, ToolDecision, ToolJudgement } from './types.ts'
+import type {
+  Condition,
+  ConditionContext,
+  OrchestrationConfig,
+  OrchestrationState,
+  SimulationOptions,
+  ToolDecision,
+  ToolJudgement,
+} from './types.ts'
 
 /** A tool use to simulate, with the context that conditions see from this use on. */
 export interface SimulatedUse {
@@ -49,7 +57,11 @@ export interface Simulation {
  * refused and changes nothing. Pure, without a store. Throws `invalid-config` for the configuration and `invalid-input` for a
  * use, with the path.
  */
-export function simulateOrchestration(config: OrchestrationConfig, uses: readonly (string | SimulatedUse)[], options: SimulationOptions = {}): Simulation {
+export function simulateOrchestration(
+  config: OrchestrationConfig,
+  uses: readonly (string | SimulatedUse)[],
+  options: SimulationOptions = {},
+): Simulation {
   checkSimulationOptions('simulateOrchestration.options', options)
   const sequencer = new Sequencer(config, options)
   checkUses('uses', uses)
@@ -73,13 +85,19 @@ interface Situation {
   readonly offered: readonly string[]
 }
 
-function momentOf(sequencer: Sequencer, { state, context, offered }: Situation): { readonly moment: SimulatedMoment; readonly entered: OrchestrationState } {
+function momentOf(
+  sequencer: Sequencer,
+  { state, context, offered }: Situation,
+): { readonly moment: SimulatedMoment; readonly entered: OrchestrationState } {
   const { step, changed, because } = sequencer.select(state, context)
   const entered = changed ? applyPatch(state, enterStep(step?.name)) : state
   const { tools } = sequencer.show(entered, offered)
   const conditions = sequencer.reasonsFor(step, state, context)
   const { sequenceIndex } = entered
-  return { entered, moment: { ...(step && { step: step.name }), because, conditions, sequenceIndex, tools, reasons: sequencer.judge(entered, offered) } }
+  return {
+    entered,
+    moment: { ...(step && { step: step.name }), because, conditions, sequenceIndex, tools, reasons: sequencer.judge(entered, offered) },
+  }
 }
 
 function contextAt({ message, turns }: SimulatedUse, before: ConditionContext): ConditionContext {

@@ -9,7 +9,8 @@ export function checkStateId(id: string): void {
   if (typeof id !== 'string') return checkAnyKey(id, 'id')
   const place = id.indexOf(childMark)
   checkAnyKey(place < 0 ? id : id.slice(0, place), 'id')
-  if (place >= 0 && (place === id.length - 1 || !id.isWellFormed())) throw new SessionError('invalid-key', 'The id of a child run is missing after its session key.')
+  if (place >= 0 && (place === id.length - 1 || !id.isWellFormed()))
+    throw new SessionError('invalid-key', 'The id of a child run is missing after its session key.')
 }
 
 /** Returns the id of a state. A run below the root has a state of its own. */

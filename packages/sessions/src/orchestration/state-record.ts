@@ -15,10 +15,21 @@ export interface StateRecord {
 }
 
 /** Returns default values with the given version, access time and TTL. */
-export function freshState(sessionId: string, { lastAccessed, ttl, version }: Pick<OrchestrationState, 'lastAccessed' | 'ttl' | 'version'>): OrchestrationState {
+export function freshState(
+  sessionId: string,
+  { lastAccessed, ttl, version }: Pick<OrchestrationState, 'lastAccessed' | 'ttl' | 'version'>,
+): OrchestrationState {
   return deepFreeze({
-    ...{ sessionId, recentlyUsedTools: [], toolHistory: [], sequenceIndex: 0, usesInStep: 0, cumulativeTokenUsage: { ...noTokens } },
-    ...{ lastAccessed, ttl, version, schemaVersion: 1 as const },
+    sessionId,
+    recentlyUsedTools: [],
+    toolHistory: [],
+    sequenceIndex: 0,
+    usesInStep: 0,
+    cumulativeTokenUsage: { ...noTokens },
+    lastAccessed,
+    ttl,
+    version,
+    schemaVersion: 1 as const,
   })
 }
 
@@ -45,7 +56,10 @@ type StoredFields = Omit<OrchestrationState, 'sessionId' | 'version' | 'lastAcce
 
 function checkedValue(sessionId: string, value: JSONValue): StoredFields {
   if (isRecord(value) && typeof value['schemaVersion'] === 'number' && value['schemaVersion'] > 1) {
-    throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${value['schemaVersion']}; this version of @bowline/sessions knows 1. Update it.`)
+    throw new SessionError(
+      'schema-too-new',
+      `The orchestration state of ${sessionId} has schema version ${value['schemaVersion']}; this version of @bowline/sessions knows 1. Update it.`,
+    )
   }
   const fault = faultOf(value)
   if (fault !== undefined) {
@@ -104,7 +118,10 @@ const index: Form = { fits: isCount, says: 'a whole number from 0 on' }
 
 const forms: Readonly<Record<keyof Required<StatePatch>, Form>> = {
   activeStep: { fits: (value) => value === null || isText(value), says: 'a name, or null' },
-  recentlyUsedTools: { fits: (value) => isTexts(value) && value.length <= 10 && new Set(value).size === value.length, says: 'a list of at most 10 names without repeats' },
+  recentlyUsedTools: {
+    fits: (value) => isTexts(value) && value.length <= 10 && new Set(value).size === value.length,
+    says: 'a list of at most 10 names without repeats',
+  },
   toolHistory: { fits: (value) => Array.isArray(value) && value.length <= 100 && value.every(isUse), says: 'a list of at most 100 uses' },
   sequenceIndex: index,
   usesInStep: index,

@@ -57,7 +57,10 @@ export class TurnCalls {
   settle(key: string, tool: string, status: OutcomeStatus): void {
     if (!counts[status]) return this.forget([key])
     this.open(key, tool)
-    this.#set('calls', this.calls.map((call) => (call.key === key ? { ...call, settled: true as const } : call)))
+    this.#set(
+      'calls',
+      this.calls.map((call) => (call.key === key ? { ...call, settled: true as const } : call)),
+    )
   }
 
   spend(key: string, { inputTokens = 0, outputTokens = 0 }: Usage): void {
@@ -65,13 +68,22 @@ export class TurnCalls {
   }
 
   forget(keys: readonly string[]): void {
-    this.#set('calls', this.calls.filter((call) => !keys.includes(call.key)))
-    this.#set('usages', this.usages.filter((usage) => !keys.includes(usage.key)))
+    this.#set(
+      'calls',
+      this.calls.filter((call) => !keys.includes(call.key)),
+    )
+    this.#set(
+      'usages',
+      this.usages.filter((usage) => !keys.includes(usage.key)),
+    )
   }
 
   /** Removes open calls. When a model is called again, no call of an earlier step is open. */
   forgetOpen(): void {
-    this.#set('calls', this.calls.filter((call) => call.settled))
+    this.#set(
+      'calls',
+      this.calls.filter((call) => call.settled),
+    )
   }
 
   #set(name: 'calls' | 'usages', list: readonly (TurnCall | TurnUsage)[]): void {

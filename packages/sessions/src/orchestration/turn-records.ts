@@ -95,7 +95,9 @@ export class TurnRecords {
   }
 
   /** Changes the state. Logs moves after they are stored. */
-  async #change(change: (...given: [...Parameters<Parameters<StateRecords['change']>[1]>, Apply]) => ReturnType<Parameters<StateRecords['change']>[1]>): Promise<OrchestrationState> {
+  async #change(
+    change: (...given: [...Parameters<Parameters<StateRecords['change']>[1]>, Apply]) => ReturnType<Parameters<StateRecords['change']>[1]>,
+  ): Promise<OrchestrationState> {
     const { records } = this.#parts
     let moves: Move[] = []
     const attempt = (): Promise<OrchestrationState | null> =>

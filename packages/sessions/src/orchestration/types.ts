@@ -85,7 +85,15 @@ export interface ToolJudgement {
 
 /** Explains a decision or a fault. Holds names and numbers, never messages or values. */
 export interface OrchestrationDiagnostic {
-  readonly code: 'selected' | 'decided' | 'condition-failed' | 'step-missing' | 'tool-not-offered' | 'state-unavailable' | 'state-expired' | 'cleanup-failed'
+  readonly code:
+    | 'selected'
+    | 'decided'
+    | 'condition-failed'
+    | 'step-missing'
+    | 'tool-not-offered'
+    | 'state-unavailable'
+    | 'state-expired'
+    | 'cleanup-failed'
   readonly message: string
   readonly sessionId?: string
   readonly step?: string

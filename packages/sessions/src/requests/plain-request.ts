@@ -5,7 +5,11 @@ const longestData = 1_024
 const redaction = createRedaction()
 
 /** Splits a request into prompt, tools and settings (everything else) as JSON. Leaves messages unchanged. */
-export function partsOf({ prompt, tools = [], ...settings }: SentRequest): { readonly prompt: SentRequest['prompt']; readonly tools: readonly JSONObject[]; readonly settings: JSONObject } {
+export function partsOf({ prompt, tools = [], ...settings }: SentRequest): {
+  readonly prompt: SentRequest['prompt']
+  readonly tools: readonly JSONObject[]
+  readonly settings: JSONObject
+} {
   return { prompt, tools: tools.map((tool) => plain(tool) as JSONObject), settings: plain(settings) as JSONObject }
 }
 
@@ -13,7 +17,8 @@ export function partsOf({ prompt, tools = [], ...settings }: SentRequest): { rea
 export function plain(value: unknown, isFile = false): unknown {
   if (value instanceof Uint8Array) return `[${value.byteLength} bytes left out]`
   if (value instanceof URL) return value.href
-  if (typeof value === 'string') return isFile && value.length > longestData ? `[${value.length} characters left out]` : value.toWellFormed()
+  if (typeof value === 'string')
+    return isFile && value.length > longestData ? `[${value.length} characters left out]` : value.toWellFormed()
   if (Array.isArray(value)) return value.map((item: unknown) => plain(item ?? null))
   if (typeof value !== 'object' || value === null) return typeof value === 'number' && !Number.isFinite(value) ? null : value
   const result: Record<string, unknown> = {}

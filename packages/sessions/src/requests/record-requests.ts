@@ -32,10 +32,20 @@ const checkOptions = configChecks.record<RecordRequestsOptions>(optionsFields)
  */
 export function recordRequests(options: RecordRequestsOptions): RequestRecorder {
   checkOptions('recordRequests.options', options)
-  const { namespace: space = 'model-requests', maxRequests = 200, maxBytes = 4 * 1_024 * 1_024, ttlMs = 30 * 86_400_000, redact, clock = systemClock } = options
+  const {
+    namespace: space = 'model-requests',
+    maxRequests = 200,
+    maxBytes = 4 * 1_024 * 1_024,
+    ttlMs = 30 * 86_400_000,
+    redact,
+    clock = systemClock,
+  } = options
   checkPlace(space, 'any')
   const store = stateStoreOf(options.store)
-  return new Recorder({ store, space, maxRequests, maxBytes, ttlMs, redact: redact ? (message) => redacted(redact(message)) : (message) => message }, clock)
+  return new Recorder(
+    { store, space, maxRequests, maxBytes, ttlMs, redact: redact ? (message) => redacted(redact(message)) : (message) => message },
+    clock,
+  )
 }
 
 function redacted<T>(message: T): T {
@@ -121,7 +131,16 @@ function isBase(row: RequestRow | undefined, n: number, id: string): boolean {
   return row?.base === n && row.baseId === id
 }
 
-function summaryOf({ base: _base, baseId: _baseId, shared: _shared, messages: _messages, tools: _tools, settings: _settings, omitted: _omitted, ...summary }: RequestRow): RequestSummary {
+function summaryOf({
+  base: _base,
+  baseId: _baseId,
+  shared: _shared,
+  messages: _messages,
+  tools: _tools,
+  settings: _settings,
+  omitted: _omitted,
+  ...summary
+}: RequestRow): RequestSummary {
   return summary
 }
 
@@ -130,7 +149,11 @@ function wholeOf(chain: readonly RequestRow[]): RecordedRequest | null {
   const [wanted] = chain
   if (!wanted) return null
   const built = chain.reduceRight<Pick<RecordedRequest, 'prompt' | 'tools' | 'settings'>>(
-    (before, { shared, messages, tools = before.tools, settings = before.settings }) => ({ prompt: [...before.prompt.slice(0, shared), ...messages], tools, settings }),
+    (before, { shared, messages, tools = before.tools, settings = before.settings }) => ({
+      prompt: [...before.prompt.slice(0, shared), ...messages],
+      tools,
+      settings,
+    }),
     { prompt: [], tools: [], settings: {} },
   )
   return { ...summaryOf(wanted), ...built, ...(wanted.omitted && { omitted: true }) }

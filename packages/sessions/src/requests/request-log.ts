@@ -72,7 +72,13 @@ export class RequestLog {
 
   /** Rejects if too many requests wait because the store does not answer. */
   add(sent: SentModelRequest, context: Place, at: number): Promise<void> {
-    if (this.#waiting >= mostWaiting) return Promise.reject(new SessionError('queue-full', `The limit of ${mostWaiting} requests of the session ${this.#key} that are not yet recorded is reached. The store is too slow.`))
+    if (this.#waiting >= mostWaiting)
+      return Promise.reject(
+        new SessionError(
+          'queue-full',
+          `The limit of ${mostWaiting} requests of the session ${this.#key} that are not yet recorded is reached. The store is too slow.`,
+        ),
+      )
     this.#waiting++
     const added = this.#last.then(() => this.#add(sent, context, at)).finally(() => this.#waiting--)
     this.#last = added.catch(() => undefined)
@@ -99,7 +105,19 @@ export class RequestLog {
     const sharedCount = known.last ? sharedOf(known.last.prompt, prompt) : 0
     const { id, purpose, attempt, model } = sent
     const { runId, turn, step } = context
-    const summary: RequestSummary = { id, purpose, runId, turn, step, attempt, at, model: { ...model }, messageCount: prompt.length, sharedCount, toolCount: tools.length }
+    const summary: RequestSummary = {
+      id,
+      purpose,
+      runId,
+      turn,
+      step,
+      attempt,
+      at,
+      model: { ...model },
+      messageCount: prompt.length,
+      sharedCount,
+      toolCount: tools.length,
+    }
     const row = this.#rowOf(summary, known, { last, tools, settings })
     const n = known.next
     const result = await store.compareAndSet(space, idOf(this.#key, n), null, row as unknown as JSONValue, { ttlMs })
@@ -127,10 +145,12 @@ export class RequestLog {
       if (read.status === 'found' && (read.value.value as unknown as RequestRow).id === known.newest.id) return known
     }
     const found = await readAll((page) => store.list(space, { ...page, prefix: prefixOf(this.#key) }))
-    const rows = found.map(({ id, value }) => {
-      const { at, base } = value as unknown as RequestRow
-      return { n: numberOf(this.#key, id), at, bytes: bytesOf(value), isWhole: base === undefined }
-    }).reverse()
+    const rows = found
+      .map(({ id, value }) => {
+        const { at, base } = value as unknown as RequestRow
+        return { n: numberOf(this.#key, id), at, bytes: bytesOf(value), isWhole: base === undefined }
+      })
+      .reverse()
     return { rows, next: (rows.at(-1)?.n ?? 0) + 1 }
   }
 
@@ -138,7 +158,11 @@ export class RequestLog {
    * Returns the difference to the previous request, unless the chain would then cost more than a whole request. So all whole
    * requests together cost no more than their differences, and the oldest chain can be deleted.
    */
-  #rowOf(summary: RequestSummary, known: Known, { last, tools, settings }: { readonly last: Last; readonly tools: readonly JSONObject[]; readonly settings: JSONObject }): RequestRow {
+  #rowOf(
+    summary: RequestSummary,
+    known: Known,
+    { last, tools, settings }: { readonly last: Last; readonly tools: readonly JSONObject[]; readonly settings: JSONObject },
+  ): RequestRow {
     const { maxBytes, maxRequests, ttlMs, redact } = this.#options
     const messages = (from: number): JSONObject[] => last.prompt.slice(from).map((message) => redact(plain(message) as JSONObject))
     const before = known.last
@@ -147,7 +171,11 @@ export class RequestLog {
     const isYoung = whole && (ttlMs === 'never' || summary.at - whole.at < ttlMs / 2)
     if (before && isYoung && chain.length < maxRequests / 2) {
       const row: RequestRow = {
-        ...{ ...summary, base: known.next - 1, baseId: known.newest?.id ?? '', shared: summary.sharedCount, messages: messages(summary.sharedCount) },
+        ...summary,
+        base: known.next - 1,
+        baseId: known.newest?.id ?? '',
+        shared: summary.sharedCount,
+        messages: messages(summary.sharedCount),
         ...(before.tools !== last.tools && { tools }),
         ...(before.settings !== last.settings && { settings }),
       }

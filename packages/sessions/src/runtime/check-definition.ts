@@ -12,7 +12,12 @@ export type DefinitionCheck =
   | { readonly kind: 'pin'; readonly diff: DefinitionDiff; readonly pinned: AgentFingerprint }
   | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
 
-export async function checkDefinition(store: SessionStore, agent: Agent, run: RunRecord, policy: DefinitionPolicy): Promise<DefinitionCheck> {
+export async function checkDefinition(
+  store: SessionStore,
+  agent: Agent,
+  run: RunRecord,
+  policy: DefinitionPolicy,
+): Promise<DefinitionCheck> {
   if (run.turn !== undefined && run.definition === undefined) return { kind: 'same' }
   const today = await agent.fingerprint()
   if (run.turn === undefined) return { kind: 'new', definition: today }

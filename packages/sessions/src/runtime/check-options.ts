@@ -19,7 +19,9 @@ const defaultHook = 'default'
 type Nested<Name extends 'lease' | 'attempts' | 'background'> = Exclude<NonNullable<RuntimeOptions[Name]>, false>
 
 const isAgent = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && ['run', 'compact', 'fingerprint'].every((name) => typeof Reflect.get(value, name) === 'function')
+  typeof value === 'object' &&
+  value !== null &&
+  ['run', 'compact', 'fingerprint'].every((name) => typeof Reflect.get(value, name) === 'function')
 
 const agents: ArgumentCheck = (path, value) => {
   configChecks.checkRequired(path, value, 'a list with at least one agent', (given) => Array.isArray(given) && given.length > 0)
@@ -32,7 +34,11 @@ const store = configChecks.optional((path, value) => {
   if (typeof name !== 'string' || typeof capabilities !== 'object') configChecks.checkRequired(path, value, 'a session store', () => false)
 })
 
-const background = configChecks.optionalRecord<Nested<'background'>>({ maxActive: configChecks.whole(0), maxRetained: configChecks.whole(0), maxDepth: configChecks.whole(0) })
+const background = configChecks.optionalRecord<Nested<'background'>>({
+  maxActive: configChecks.whole(0),
+  maxRetained: configChecks.whole(0),
+  maxDepth: configChecks.whole(0),
+})
 
 const onDefinitionChange: ArgumentCheck = (path, value) => {
   if (typeof value !== 'function') configChecks.checkOneOf(path, value, ['continue', 'pin', 'refuse'])
@@ -67,15 +73,23 @@ function checkRanges(path: string, value: unknown): void {
 const hookName = /^[a-z0-9][a-z0-9_-]{0,62}$/
 
 function checkWebhooks(path: string, { notify, webhooks }: RuntimeOptions): void {
-  const name: ArgumentCheck = (place, value) => configChecks.checkRequired(place, value, `a name that matches ${hookName.source} and is not ${sessionHook}`, isHookName)
-  const check = configChecks.optionalRecord<RuntimeWebhook>({ ...webhookFields(configChecks, protocolsOf(webhooks?.http)), name: configChecks.optional(name) })
+  const name: ArgumentCheck = (place, value) =>
+    configChecks.checkRequired(place, value, `a name that matches ${hookName.source} and is not ${sessionHook}`, isHookName)
+  const check = configChecks.optionalRecord<RuntimeWebhook>({
+    ...webhookFields(configChecks, protocolsOf(webhooks?.http)),
+    name: configChecks.optional(name),
+  })
   if (!Array.isArray(notify)) return check(path, notify)
   const names = new Set<unknown>()
   for (const [place, webhook] of (notify as readonly RuntimeWebhook[]).entries()) {
     configChecks.checkRequired(`${path}[${place}]`, webhook, 'a webhook, { url, events, secret }', (given) => given !== undefined)
     check(`${path}[${place}]`, webhook)
     const { name = defaultHook } = webhook
-    if (names.has(name)) throw new SessionError('invalid-config', `${path}[${place}].name is used twice: ${JSON.stringify(name)}. Give each webhook a name of its own.`)
+    if (names.has(name))
+      throw new SessionError(
+        'invalid-config',
+        `${path}[${place}].name is used twice: ${JSON.stringify(name)}. Give each webhook a name of its own.`,
+      )
     names.add(name)
   }
 }
@@ -102,17 +116,26 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
   onDefinitionChange,
   onUnknownOutcome: configChecks.oneOf('stop', 'tell-model'),
   onFailedTurn: configChecks.oneOf('keep', 'rewind'),
-  lease: configChecks.optionalRecord<Nested<'lease'>>({ ttlMs: configChecks.whole(1, longestMs), heartbeatMs: configChecks.whole(1, longestMs) }),
+  lease: configChecks.optionalRecord<Nested<'lease'>>({
+    ttlMs: configChecks.whole(1, longestMs),
+    heartbeatMs: configChecks.whole(1, longestMs),
+  }),
   attempts: configChecks.optionalRecord<Nested<'attempts'>>({ withoutProgress: configChecks.whole(0), total: configChecks.whole(0) }),
   background: (path, value) => {
     if (value !== false) background(path, value)
   },
   ttl: checkTtl,
-  retention: configChecks.optionalRecord<Retention>({ runsMs: configChecks.whole(0, longestMs), expiredMs: configChecks.whole(0, longestMs) }),
+  retention: configChecks.optionalRecord<Retention>({
+    runsMs: configChecks.whole(0, longestMs),
+    expiredMs: configChecks.whole(0, longestMs),
+  }),
   notify: checkedAfterwards,
   requests: configChecks.methods('remove'),
   webhooks: configChecks.optionalRecord<WebhookOptions>({
-    ...{ http: configChecks.checkBoolean, resolve: configChecks.checkFunction, ca: configChecks.listOf(configChecks.checkName), random: configChecks.checkFunction },
+    http: configChecks.checkBoolean,
+    resolve: configChecks.checkFunction,
+    ca: configChecks.listOf(configChecks.checkName),
+    random: configChecks.checkFunction,
     allow: checkRanges,
   }),
   autoStart: configChecks.checkBoolean,
@@ -134,7 +157,12 @@ const checkedLater: ArgumentCheck = () => undefined
 
 /** Settings, metadata and history are checked when they are copied. */
 export const checkSessionOptions = inputChecks.optionalRecord<SessionOptions>({
-  ...{ ttl: checkedLater, runtimeParams: checkedLater, channel: checkedLater, remoteTools: checkedLater, metadata: checkedLater, notify: checkedLater },
+  ttl: checkedLater,
+  runtimeParams: checkedLater,
+  channel: checkedLater,
+  remoteTools: checkedLater,
+  metadata: checkedLater,
+  notify: checkedLater,
   agent: inputChecks.optionalName,
   owner: inputChecks.optionalName,
   history: inputChecks.checkList,

@@ -5,8 +5,7 @@ import { defaultLeaseMs, Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions
-  extends Pick<RuntimeOptions, 'concurrency' | 'maxRunsPerTenant' | 'lease' | 'timers'>,
-    Omit<ActiveRunsOptions, 'onRest'> {
+  extends Pick<RuntimeOptions, 'concurrency' | 'maxRunsPerTenant' | 'lease' | 'timers'>, Omit<ActiveRunsOptions, 'onRest'> {
   readonly owner: string
   /** Called after an execution has ended. Resolves when its follow-up work is stored. Must neither throw nor reject. */
   readonly onRest: (claim: Claim, how: Leaving) => Promise<void>
@@ -242,11 +241,19 @@ export class ClaimLoop {
   async #claimNow(order: ClaimOrder): Promise<readonly Claim[]> {
     const { store, owner, directory, clock, maxRunsPerTenant } = this.#options
     const heldUntil = clock.now() + this.#leaseMs
-    const request = { ...order, owner, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
-    const claims = await store.claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) }).catch((error: unknown) => {
-      this.#mayBeMore = true
-      throw error
-    })
+    const request = {
+      ...order,
+      owner,
+      leaseMs: this.#leaseMs,
+      agents: directory.names(),
+      holds: this.#runs.all().map(({ claim }) => claim.run.id),
+    }
+    const claims = await store
+      .claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
+      .catch((error: unknown) => {
+        this.#mayBeMore = true
+        throw error
+      })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
     // The claim may have skipped sessions to which another process was writing, unless they were named. The next poll finds
     // them.

@@ -149,7 +149,10 @@ export class Courier {
 
   async #claimOnce(): Promise<void> {
     await this.#probe()
-    const rooms = [...this.#sending].map(([hook, { size }]) => ({ hook, room: (hook === sessionHook ? mostOfSessions : mostPerWebhook) - size }))
+    const rooms = [...this.#sending].map(([hook, { size }]) => ({
+      hook,
+      room: (hook === sessionHook ? mostOfSessions : mostPerWebhook) - size,
+    }))
     const open = rooms.filter(({ room }) => room > 0)
     if (open.length === 0) return
     const max = Math.min(...open.map(({ room }) => room))
@@ -163,7 +166,10 @@ export class Courier {
   /** Sends one notice to each paused receiver whose pause is over. */
   async #probe(): Promise<void> {
     for (const { receiver, hook } of this.#failing.takeDue()) {
-      const { notices: [notice], nextAt } = await this.#options.store.claimNotices({ max: 1, leaseMs, hooks: [hook], receiver })
+      const {
+        notices: [notice],
+        nextAt,
+      } = await this.#options.store.claimNotices({ max: 1, leaseMs, hooks: [hook], receiver })
       if (notice) this.#begin(notice, receiver)
       else this.#failing.probeAt(receiver, nextAt)
     }
@@ -212,7 +218,9 @@ export class Courier {
     }
     // Loaded only if there is a webhook.
     const { postWebhook } = await import('../net/post-webhook.ts')
-    const error = this.#abort.signal.aborted ? 'the runtime was stopped' : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
+    const error = this.#abort.signal.aborted
+      ? 'the runtime was stopped'
+      : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
     if (error === undefined) {
       this.#failing.succeeded(receiver)
       return { state: 'delivered' }
@@ -220,7 +228,9 @@ export class Courier {
     if (this.#abort.signal.aborted) return { state: 'pending', dueInMs: 0 }
     this.#failing.failed(receiver, notice.hook, error)
     const left = endsAt - clock.now()
-    return left <= 0 ? { state: 'failed', error } : { state: 'pending', error, dueInMs: Math.min(left, delayAfter(notice.attempts, random, longestDelayMs)) }
+    return left <= 0
+      ? { state: 'failed', error }
+      : { state: 'pending', error, dueInMs: Math.min(left, delayAfter(notice.attempts, random, longestDelayMs)) }
   }
 
   async #webhookOf({ hook, session }: NoticeRecord): Promise<Webhook | undefined> {

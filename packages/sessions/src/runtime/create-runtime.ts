@@ -11,7 +11,17 @@ import { toScheduleInfo } from '../commands/schedules/schedule-record.ts'
 import { checkNoticeQuery, checkPageRequest, checkSessionQuery } from '../contract/check-query.ts'
 import { SessionError } from '../errors.ts'
 import { checkAnyKey, checkKey } from '../keys.ts'
-import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkSessionWebhook, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
+import {
+  checkDrainOptions,
+  checkImport,
+  checkReaderOptions,
+  checkRuntimeOptions,
+  checkSessionOptions,
+  checkSessionWebhook,
+  checkStartOptions,
+  checkStopOptions,
+  unknownAgent,
+} from './check-options.ts'
 import { drainLoop, withTimeLimit } from './drain.ts'
 import { pendingWork } from './pending-work.ts'
 import { RuntimeParts } from './runtime-parts.ts'
@@ -28,7 +38,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const parts = new RuntimeParts(options)
   const { id, namespace, store, background, directory, tenants } = parts
   const runtime: Runtime = {
-    ...{ id, namespace, store, background: background.mode, hasTenantBudget: tenants !== undefined },
+    id,
+    namespace,
+    store,
+    background: background.mode,
+    hasTenantBudget: tenants !== undefined,
     agents: [...directory.roots.values()],
     ...processMethods(parts),
     ...sessionMethods(parts),
@@ -40,7 +54,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 }
 
 /** Returns the methods for the work of this process. */
-function processMethods({ lifecycle, scheduler, loop, store, clock, courier }: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'sweep'> {
+function processMethods({
+  lifecycle,
+  scheduler,
+  loop,
+  store,
+  clock,
+  courier,
+}: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'sweep'> {
   return {
     async start(options = {}) {
       checkStartOptions('start.options', options)
@@ -161,7 +182,14 @@ function runMethods({ context, loop, tenants, options, lifecycle }: RuntimeParts
       const record = await store.readSession(read.value.session)
       if (!('value' in record)) return null
       const { key, agent, owner, metadata, settings } = record.value
-      const session = createSession(context, { key, agent, agentNamed: false, metadata, settings, ...(owner === undefined ? {} : { owner }) })
+      const session = createSession(context, {
+        key,
+        agent,
+        agentNamed: false,
+        metadata,
+        settings,
+        ...(owner === undefined ? {} : { owner }),
+      })
       return runHandle(context, session, runId, 'queued')
     },
   }

@@ -34,7 +34,11 @@ export async function drainLoop(
 }
 
 /** Runs `work` with a signal that aborts at `untilMs` or when `abortSignal` does. */
-export async function withTimeLimit<T>(clock: Clock, { untilMs, abortSignal }: DrainOptions, work: (signal: AbortSignal | undefined) => Promise<T>): Promise<T> {
+export async function withTimeLimit<T>(
+  clock: Clock,
+  { untilMs, abortSignal }: DrainOptions,
+  work: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
   if (untilMs === undefined) return work(abortSignal)
   const time = new AbortController()
   const cancel = clock.setTimer(untilMs, () => time.abort(), { hold: true })

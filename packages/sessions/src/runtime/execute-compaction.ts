@@ -22,16 +22,37 @@ interface CompactionContext {
  * Executes a run of kind `compaction`. It is not a turn: the agent compacts the conversation as it is stored. The run holds its
  * session meanwhile, so that the leaf does not move, and writes under its epoch.
  */
-export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, { abort, over }: Pick<RunSignals, 'abort' | 'over'>): Promise<Remainder> {
+export async function executeCompaction(
+  context: CompactionContext,
+  claim: Claim,
+  agent: Agent,
+  { abort, over }: Pick<RunSignals, 'abort' | 'over'>,
+): Promise<Remainder> {
   const { store, live, clock, ids, conversations } = context
   const { run, session } = claim
   const journal = new CompactionJournal({
-    ...{ store, live, ids, claim, answers: [], abort, durability: 'boundary', conversation: conversations.of(session.id) },
+    store,
+    live,
+    ids,
+    claim,
+    answers: [],
+    abort,
+    durability: 'boundary',
+    conversation: conversations.of(session.id),
     enqueue: (input) => acceptFollowUp(context, session, run, input),
   })
   const { trigger, instructions } = compactionOrder(run)
   const budget = await context.tenants?.budgetFor(session)
-  const { outcome } = await agent.compact({ journal, runId: run.id, sessionKey: session.key, trigger, ...(instructions === undefined ? {} : { instructions }), ...(budget && { budget }), clock, ids })
+  const { outcome } = await agent.compact({
+    journal,
+    runId: run.id,
+    sessionKey: session.key,
+    trigger,
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(budget && { budget }),
+    clock,
+    ids,
+  })
   if (journal.needsFinalize) return { kind: 'finalize' }
   if (over.aborted) return { kind: 'lost' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
@@ -79,7 +100,9 @@ function isSettled(record: JournalRecord): boolean {
 function rowOf({ run, session }: Claim, outcome: CompactionOutcome, stopped: boolean): RunRow {
   const row = { runId: run.id, state: 'ended', turn: session.turns, step: 0, usage: {}, attempt: 1, elapsedMs: 0, followed: true } as const
   if (outcome === 'failed') return { ...row, status: 'error', reason: 'model-error' }
-  return stopped && outcome === 'cancelled' ? { ...row, status: 'aborted', reason: 'abort' } : { ...row, status: 'completed', reason: 'stop' }
+  return stopped && outcome === 'cancelled'
+    ? { ...row, status: 'aborted', reason: 'abort' }
+    : { ...row, status: 'completed', reason: 'stop' }
 }
 
 /** Returns true if the compaction stays open for another claim. */

@@ -1,4 +1,18 @@
-import { AgentError, type AbortCause, type Accepted, type Agent, type AgentInput, type AgentResult, type AgentRun, type ApprovalDecision, type IdSource, type RunOptions, type SessionActions, type SubmittedResult, type TurnStatus } from '@bowline/agent-loop'
+import {
+  AgentError,
+  type AbortCause,
+  type Accepted,
+  type Agent,
+  type AgentInput,
+  type AgentResult,
+  type AgentRun,
+  type ApprovalDecision,
+  type IdSource,
+  type RunOptions,
+  type SessionActions,
+  type SubmittedResult,
+  type TurnStatus,
+} from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
@@ -24,7 +38,10 @@ import { notWritten, type Remainder, type RunSignals } from './remainder.ts'
 import type { TenantBudgets } from './tenant-budgets.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
-export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
+export interface ExecutionOptions extends Pick<
+  RuntimeOptions,
+  'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'
+> {
   readonly store: SessionStore
   readonly live: LiveLog
   readonly clock: Clock
@@ -71,7 +88,10 @@ export function failureOf(error: unknown): Remainder {
   return { kind: 'end', status: 'error', reason: 'refused', error: { code, message: error.message } }
 }
 
-const unknownAgent = { code: 'definition-changed', message: 'This runtime no longer has the agent of the run. Add it to agents again.' } as const
+const unknownAgent = {
+  code: 'definition-changed',
+  message: 'This runtime no longer has the agent of the run. Add it to agents again.',
+} as const
 
 interface Execution {
   readonly agent: Agent
@@ -91,7 +111,17 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = new StoreJournal({
-    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: sharerOf(options, claim), durability: driver ? 'boundary' : durability, isDriven: driver !== undefined },
+    store,
+    live,
+    ids,
+    claim,
+    answers,
+    abort,
+    onLastCommit,
+    enqueue,
+    sharer: sharerOf(options, claim),
+    durability: driver ? 'boundary' : durability,
+    isDriven: driver !== undefined,
     conversation: conversations.of(session.id),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
@@ -120,11 +150,20 @@ async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
   for await (const { seq } of run) if (seq !== undefined && !(await driver.asksBehind(seq))) return
 }
 
-function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn, actionsBehind }: ExecutionOptions, claim: Claim, check: DefinitionCheck): RunOptions {
+function optionsOf(
+  { clock, ids, onUnknownOutcome, onFailedTurn, actionsBehind }: ExecutionOptions,
+  claim: Claim,
+  check: DefinitionCheck,
+): RunOptions {
   const { run, session } = claim
   const { runtimeParams, channel, remoteTools } = settingsOf('the settings of the session', session.settings)
   return {
-    ...{ runId: run.id, sessionKey: session.key, context: session.metadata, clock, ids, source: run.kind },
+    runId: run.id,
+    sessionKey: session.key,
+    context: session.metadata,
+    clock,
+    ids,
+    source: run.kind,
     runtimeParams: mergeRuntimeParams(runtimeParams, run.options?.runtimeParams),
     ...(originOf(run) ? {} : { session: actionsBehind(claim) }),
     ...(run.options?.output && { output: run.options.output }),
@@ -159,7 +198,7 @@ function isStop({ aborted, reason }: AbortSignal): boolean {
 
 /** Returns true if a run above is being stopped or was stopped: its children in the foreground must not continue. */
 async function isStoppedAbove(store: SessionStore, run: RunRecord): Promise<boolean> {
-  for (let above = originOf(run); above; ) {
+  for (let above = originOf(run); above;) {
     const read = await store.readRun(above.runId)
     if (read.status === 'missing') return true
     const { status, stop } = asLogged(read.value)

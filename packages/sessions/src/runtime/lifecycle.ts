@@ -61,7 +61,8 @@ export class Lifecycle {
 
   /** Starts the runtime. If it fails, it leaves nothing open. */
   async start(options: StartOptions): Promise<StartReport> {
-    if (this.#wasAskedToStart) throw new SessionError('invalid-config', 'The runtime is already started. Create another runtime to start again.')
+    if (this.#wasAskedToStart)
+      throw new SessionError('invalid-config', 'The runtime is already started. Create another runtime to start again.')
     this.#wasAskedToStart = true
     const begun = this.#starting
     this.#starting ??= this.#open(options)

@@ -8,7 +8,11 @@ import type { DrainReport } from './types.ts'
  * Counts sessions whose next run can progress without an answer from outside. The next due time is `nextAt`, or the end of a
  * lease if that is earlier.
  */
-export async function pendingWork(store: SessionStore, now: number, nextAt: number | null): Promise<Pick<DrainReport, 'left' | 'nextDueAt'>> {
+export async function pendingWork(
+  store: SessionStore,
+  now: number,
+  nextAt: number | null,
+): Promise<Pick<DrainReport, 'left' | 'nextDueAt'>> {
   const times = nextAt === null ? [] : [nextAt]
   let [left, page]: [number, string | undefined] = [0, undefined]
   do {

@@ -40,33 +40,49 @@ export async function giveBack({ store, ids }: RecoverContext, { run, session }:
 /** Gives the run the status with which its turn ended or was suspended. All other records of the turn are stored already. */
 export async function finalizeRun({ store, live, ids, clock }: RecoverContext, claim: Claim): Promise<void> {
   const { key } = claim.session
-  return retryOnConflict(async () => {
-    const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || !('value' in session)) return undefined
-    const { id, rest, turnState, pendingToolCalls, pendingApprovals } = run.value
-    if (!rest) return undefined
-    const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
-    const batchId = ids.next('batch')
-    const events = await eventsOfRest(store, run.value, clock.now())
-    const answers = isWaiting(patch.status) ? await lastAnswerOfChild(store, run.value) : []
-    const result = await store.commit({
-      id: batchId,
-      key,
-      // A stop request or an input that arrives meanwhile causes a conflict and a retry.
-      expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
-      writes: [
-        { op: 'run.patch', runId: id, patch: { ...patch, rest: null } },
-        // A deadline timer that fired before this status was stored was dropped, so it is set again.
-        ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
-        { op: 'event.append', events: events.map(newEvent) },
-      ],
-      deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, usage: run.value.usage, cost: run.value.cost, pendingToolCalls, pendingApprovals, spent: turnState?.spent, answers, at: clock.now(), batchId }) : [],
-    })
-    if (!result.ok && result.reason === 'conflict') return tryAgain
-    checkTaken(result)
-    if (result.ok) live.publish(key, numbered(events, result), true)
-    return live.announce(key, id)
-  }, (tries) => `The session ${key} changed ${tries} times while a run was suspended.`)
+  return retryOnConflict(
+    async () => {
+      const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
+      if (run.status === 'missing' || !('value' in session)) return undefined
+      const { id, rest, turnState, pendingToolCalls, pendingApprovals } = run.value
+      if (!rest) return undefined
+      const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
+      const batchId = ids.next('batch')
+      const events = await eventsOfRest(store, run.value, clock.now())
+      const answers = isWaiting(patch.status) ? await lastAnswerOfChild(store, run.value) : []
+      const result = await store.commit({
+        id: batchId,
+        key,
+        // A stop request or an input that arrives meanwhile causes a conflict and a retry.
+        expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
+        writes: [
+          { op: 'run.patch', runId: id, patch: { ...patch, rest: null } },
+          // A deadline timer that fired before this status was stored was dropped, so it is set again.
+          ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
+          { op: 'event.append', events: events.map(newEvent) },
+        ],
+        deliver:
+          'reason' in patch
+            ? newsOfChild(claim.run, {
+                ...rest,
+                usage: run.value.usage,
+                cost: run.value.cost,
+                pendingToolCalls,
+                pendingApprovals,
+                spent: turnState?.spent,
+                answers,
+                at: clock.now(),
+                batchId,
+              })
+            : [],
+      })
+      if (!result.ok && result.reason === 'conflict') return tryAgain
+      checkTaken(result)
+      if (result.ok) live.publish(key, numbered(events, result), true)
+      return live.announce(key, id)
+    },
+    (tries) => `The session ${key} changed ${tries} times while a run was suspended.`,
+  )
 }
 
 /** Returns the event `settled`, if no other run is open and the log does not have it yet. */
@@ -91,36 +107,52 @@ async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest):
 export async function endLostRun(context: RecoverContext, claim: Claim, end: LostRunEnd): Promise<void> {
   const { store, live } = context
   const { key } = claim.session
-  return retryOnConflict(async () => {
-    const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return undefined
-    if (run.value.rest) return finalizeRun(context, claim)
-    const lost = await lookAtLostRun(context, run.value, {
-      leaf: session.value.leaf,
-      answers: answersOf(run.value, await readAnswers(store, key)).map((row) => row.id),
-      end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
-      at: context.clock.now(),
-    })
-    const { id, version } = session.value
-    // The session is not settled while another run is open. If that run ends meanwhile, this one is the last and the commit is
-    // retried.
-    const events = (await commitEnd(context, lost, true, { that: 'none-queued', except: run.value.id })) ?? (await commitEnd(context, lost, false, { that: 'session', id, version }))
-    if (!events) return tryAgain
-    live.publish(key, events, true)
-    // A run may end without an event.
-    return live.announce(key, claim.run.id)
-  }, (tries) => `The session ${key} changed ${tries} times while a run was ended.`)
+  return retryOnConflict(
+    async () => {
+      const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
+      if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return undefined
+      if (run.value.rest) return finalizeRun(context, claim)
+      const lost = await lookAtLostRun(context, run.value, {
+        leaf: session.value.leaf,
+        answers: answersOf(run.value, await readAnswers(store, key)).map((row) => row.id),
+        end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
+        at: context.clock.now(),
+      })
+      const { id, version } = session.value
+      // The session is not settled while another run is open. If that run ends meanwhile, this one is the last and the commit is
+      // retried.
+      const events =
+        (await commitEnd(context, lost, true, { that: 'none-queued', except: run.value.id })) ??
+        (await commitEnd(context, lost, false, { that: 'session', id, version }))
+      if (!events) return tryAgain
+      live.publish(key, events, true)
+      // A run may end without an event.
+      return live.announce(key, claim.run.id)
+    },
+    (tries) => `The session ${key} changed ${tries} times while a run was ended.`,
+  )
 }
 
 /** Stores the run as `needs-recovery` with its turn open, until `recover` decides whether it may continue with another definition. */
-export async function holdForDecision({ store, live, ids, clock }: RecoverContext, { run, session }: Claim, diff: DefinitionDiff): Promise<void> {
+export async function holdForDecision(
+  { store, live, ids, clock }: RecoverContext,
+  { run, session }: Claim,
+  diff: DefinitionDiff,
+): Promise<void> {
   const at = clock.now()
   const { step, turn = 0, usage, turnState } = run
   const cost = turnState?.cost && { cost: turnState.cost }
   const base = { at, runId: run.id, turn }
   const message = `The definition of the agent has changed: ${describeDiff(diff)}.`
   const events: DurableEvent[] = [
-    { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'takeover', definitionDiff: diff as unknown as JSONValue },
+    {
+      ...base,
+      type: 'turn-start',
+      resumed: true,
+      attempt: run.attempts + 1,
+      cause: 'takeover',
+      definitionDiff: diff as unknown as JSONValue,
+    },
     { ...base, type: 'turn-end', status: 'needs-recovery', reason: 'definition-changed', usage, ...cost, steps: step, overlaysExpired: 0 },
     { ...base, type: 'save-point' },
   ]
@@ -131,8 +163,14 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     id: batchId,
     key: session.key,
     expect: fence(run),
-    writes: [{ op: 'event.append', events: events.map(newEvent) }, { op: 'run.patch', runId: run.id, patch }],
-    deliver: [...newsOfChild(run, { status: 'needs-recovery', answers, at, batchId }), ...(await heldAtRoot(store, run, { at, batchId, message }))],
+    writes: [
+      { op: 'event.append', events: events.map(newEvent) },
+      { op: 'run.patch', runId: run.id, patch },
+    ],
+    deliver: [
+      ...newsOfChild(run, { status: 'needs-recovery', answers, at, batchId }),
+      ...(await heldAtRoot(store, run, { at, batchId, message })),
+    ],
   })
   checkTaken(result)
   if (result.ok) live.publish(session.key, numbered(events, result), true)

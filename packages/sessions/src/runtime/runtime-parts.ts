@@ -76,7 +76,15 @@ export class RuntimeParts {
     this.background = backgroundOf(options, this.store)
     this.#onError = errorHandler(options.onError)
     const { tenantBudget } = options
-    this.tenants = tenantBudget && new TenantBudgets({ ...tenantBudget, ownState: () => this.context.store.state, namespace: this.namespace, clock: this.clock, ids: this.ids })
+    this.tenants =
+      tenantBudget &&
+      new TenantBudgets({
+        ...tenantBudget,
+        ownState: () => this.context.store.state,
+        namespace: this.namespace,
+        clock: this.clock,
+        ids: this.ids,
+      })
     const webhooks = webhooksOf(options)
     this.courier = this.#makeCourier(webhooks)
     const hooks = [...webhooks].map(([name, { events }]) => ({ name, events }))
@@ -134,7 +142,9 @@ export class RuntimeParts {
     const { deltas } = this.store
     if (!deltas) return undefined
     this.#remote ??= new RemoteDeltas({
-      ...{ deltas, live: this.#live, isExecutedHere: (key) => this.loop.executes(key) },
+      deltas,
+      live: this.#live,
+      isExecutedHere: (key) => this.loop.executes(key),
       onError: (error, session) => this.#onError(error, { during: 'deltas', session }),
     })
     return this.#remote
@@ -144,10 +154,21 @@ export class RuntimeParts {
     const { options, clock, ids, directory, context } = this
     return new ClaimLoop({
       ...options,
-      ...{ store: this.#committing, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
-      ...{ conversations: this.#conversations, tenants: this.tenants },
+      store: this.#committing,
+      clock,
+      ids,
+      directory,
+      live: this.#live,
+      owner: this.id,
+      onError: this.#onError,
+      drivers: context.drivers,
+      conversations: this.#conversations,
+      tenants: this.tenants,
       childrenOn: (store) => this.#childContextOn(store),
-      actionsBehind: (claim) => actionsBehind(this.#ownContext, claim, (error) => this.#onError(error, { during: 'extension', runId: claim.run.id, session: claim.run.session })),
+      actionsBehind: (claim) =>
+        actionsBehind(this.#ownContext, claim, (error) =>
+          this.#onError(error, { during: 'extension', runId: claim.run.id, session: claim.run.session }),
+        ),
       onRest: (claim, how) => this.#onRest(claim, how),
     })
   }
@@ -156,7 +177,10 @@ export class RuntimeParts {
     const { clock, ids, background } = this
     const context = { ...this.#ownContext, store }
     return {
-      ...{ store, clock, ids, background },
+      store,
+      clock,
+      ids,
+      background,
       stopChild: async (child) => {
         await requestStop(context, child, undefined)
         await this.loop.releaseSlotWhile(() => restWithin(context, child, childStopMs))
@@ -177,7 +201,12 @@ export class RuntimeParts {
     const context = this.#ownContext
     const { store } = context
     return new Scheduler({
-      ...{ store, clock, ids, onError: this.#onError, hasTimers: timers, onWake },
+      store,
+      clock,
+      ids,
+      onError: this.#onError,
+      hasTimers: timers,
+      onWake,
       retention: { runsMs: retention?.runsMs ?? 30 * dayMs, expiredMs: retention?.expiredMs ?? 7 * dayMs },
       onNotices: (atMs) => this.courier.wake(atMs),
       noticesMs: Math.max(30 * dayMs, ...[...webhooksOf(options).values()].map(({ retentionMs = 0 }) => retentionMs)),
@@ -196,7 +225,12 @@ export class RuntimeParts {
     const { store, clock, options } = this
     const { http, allow = [], resolve, ca, random = Math.random } = options.webhooks ?? {}
     return new Courier({
-      ...{ store, clock, webhooks, random, hasTimers: options.timers ?? true, onError: this.#onError },
+      store,
+      clock,
+      webhooks,
+      random,
+      hasTimers: options.timers ?? true,
+      onError: this.#onError,
       guard: { http, resolve, ca, ranges: parseRanges(allow, String).ranges },
       tellHost: (atMs) => this.scheduler.tellHost(atMs),
     })
@@ -205,7 +239,10 @@ export class RuntimeParts {
   #makeLifecycle(): Lifecycle {
     const { store, namespace, clock, loop, scheduler, courier } = this
     return new Lifecycle({
-      ...{ store, loop, scheduler, courier },
+      store,
+      loop,
+      scheduler,
+      courier,
       openOptions: { namespace, clock, owner: this.id },
       finishWriting: async (withinMs) => this.tenants?.finishWriting(withinMs),
       onHint: ({ key, wake, deltas, elsewhere }) => {

@@ -141,7 +141,12 @@ export class Scheduler {
     for (;;) {
       const due = await store.due(batchSize)
       if (due.noticesAt !== undefined) this.#options.onNotices(due.noticesAt)
-      const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer), lanes)
+      const fired = await this.#each(
+        due.timers,
+        (timer) => timer.session,
+        (timer) => this.#fire(timer),
+        lanes,
+      )
       const expired = await this.#each(due.expired, String, expire)
       const started = await this.#each(due.unread, String, startOrphanedInputs)
       done.timers += fired.filter((what) => what === 'fired').length

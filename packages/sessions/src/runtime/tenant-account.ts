@@ -110,7 +110,7 @@ export class TenantAccount {
     // All attempts use one time, so that a retry after a lost answer decides as the lost attempt did.
     const now = this.#options.clock.now()
     let attempted: readonly boolean[] | undefined
-    for (let failures = 0; ; ) {
+    for (let failures = 0; ;) {
       try {
         const isFresh = this.#known === undefined
         const base = this.#known ?? (await this.#read())

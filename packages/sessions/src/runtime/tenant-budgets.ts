@@ -112,7 +112,10 @@ export class TenantBudgets {
     const reserved = costsOf(ledger.reserved).reduce<Cost | undefined>(addCost, undefined)
     const { left, granted } = standing(ledger, maxCost ?? '0')
     return {
-      ...{ tenant, currency, windowStartsAt: start, windowEndsAt: end },
+      tenant,
+      currency,
+      windowStartsAt: start,
+      windowEndsAt: end,
       ...(ledger.spent && { spent: ledger.spent }),
       ...(reserved && { reserved }),
       ...(granted && { granted: granted.cost }),
@@ -131,7 +134,11 @@ export class TenantBudgets {
       coversChildren: true,
       name: 'tenant',
       reserve: async ({ cost }) => {
-        if (!cost) throw new SessionError('invalid-config', `The model has no price, but the tenant ${JSON.stringify(tenant)} has a budget. Name the model and set models to a registry with its price.`)
+        if (!cost)
+          throw new SessionError(
+            'invalid-config',
+            `The model has no price, but the tenant ${JSON.stringify(tenant)} has a budget. Name the model and set models to a registry with its price.`,
+          )
         this.#checkCurrency(cost)
         const account = present()
         const id = ids.next('reservation')
@@ -166,7 +173,11 @@ export class TenantBudgets {
 
   #checkCurrency(cost: Cost): void {
     const { currency = 'USD' } = this.#options
-    if (cost.currency !== currency) throw new SessionError('invalid-config', `tenantBudget.currency must be the currency of the prices, ${cost.currency}; received ${currency}.`)
+    if (cost.currency !== currency)
+      throw new SessionError(
+        'invalid-config',
+        `tenantBudget.currency must be the currency of the prices, ${cost.currency}; received ${currency}.`,
+      )
   }
 
   #tenantOf({ key, owner, metadata }: PayingSession): string | undefined {
@@ -203,7 +214,8 @@ export class TenantBudgets {
     const ttlMs = (): number => Math.max(0, this.#windowAt(start).end - clock.now()) + 2 * leaseMs
     const state = store ? stateStoreOf(store) : ownState()
     const made = new TenantAccount({ state, id, clock, writer: ids.next('writer'), ttlMs })
-    if (this.#accounts.size >= mostAccounts) for (const [other, account] of this.#accounts) if (!account.writing) this.#accounts.delete(other)
+    if (this.#accounts.size >= mostAccounts)
+      for (const [other, account] of this.#accounts) if (!account.writing) this.#accounts.delete(other)
     this.#accounts.set(id, made)
     return made
   }

@@ -153,7 +153,8 @@ export interface Runtime extends AsyncDisposable {
   readonly agents: readonly Agent[]
   /**
    * Opens the store, continues runs of dead processes and begins to claim queued runs. Resolves when each continued run goes on,
-   * waits or has ended, at most for the length of a lease; so runs that need a decision are found as such. If it fails, nothing stays open and it can be
+   * waits or has ended, at most for the length of a lease; so runs that need a decision are found as such. If it fails, nothing
+   * stays open and it can be
    * called again: `store-unavailable` says that the store does not answer now. Throws `invalid-config` if it was called before.
    */
   start(options?: StartOptions): Promise<StartReport>

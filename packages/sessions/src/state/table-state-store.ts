@@ -46,7 +46,8 @@ export function tableStateStore(options: TableStateStoreOptions): StateStore {
   function makeRoom(): void {
     if (table.size < maxRecords) return
     sweep(Infinity)
-    if (table.size >= maxRecords) throw new SessionError('store-full', `The limit of ${maxRecords} records of the state store is reached. Delete records.`)
+    if (table.size >= maxRecords)
+      throw new SessionError('store-full', `The limit of ${maxRecords} records of the state store is reached. Delete records.`)
   }
 
   return {

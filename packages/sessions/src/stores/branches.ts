@@ -18,8 +18,15 @@ export function branchesOf(nodes: Iterable<Pick<EntryNode, 'id' | 'parentId' | '
   return all.filter(({ id }) => !parents.has(id)).map(({ id, at, n }) => ({ leaf: id, entries: lengths.get(id) ?? 1, at, n }))
 }
 
-export function pageOfBranches(branches: readonly Branch[], { page, limit }: { readonly [K in keyof PageRequest]: PageRequest[K] | undefined }): Page<BranchRecord> {
+export function pageOfBranches(
+  branches: readonly Branch[],
+  { page, limit }: { readonly [K in keyof PageRequest]: PageRequest[K] | undefined },
+): Page<BranchRecord> {
   const after = page === undefined ? 0 : parseBranchPosition(page)
-  const found = pageOf(branches.filter(({ n }) => n > after), pageLimit(limit), (last) => String(last.n))
+  const found = pageOf(
+    branches.filter(({ n }) => n > after),
+    pageLimit(limit),
+    (last) => String(last.n),
+  )
   return { ...found, items: found.items.map(({ leaf, entries, at }) => ({ leaf, entries, at })) }
 }

@@ -11,7 +11,8 @@ export interface NamedInput {
 export function namedInputs({ writes }: Pick<Batch, 'writes'>): readonly NamedInput[] {
   const taken = new Set(writes.flatMap((write) => (write.op === 'inbox.take' ? write.ids : [])))
   return writes.flatMap((write): readonly NamedInput[] => {
-    if (write.op === 'inbox.put') return write.rows.flatMap((row) => (row.kind === 'steer' ? namedInput(row.body.inputId, row.body.hash, taken) : []))
+    if (write.op === 'inbox.put')
+      return write.rows.flatMap((row) => (row.kind === 'steer' ? namedInput(row.body.inputId, row.body.hash, taken) : []))
     return write.op === 'run.insert' ? namedInput(write.run.inputId, write.run.inputHash, taken) : []
   })
 }

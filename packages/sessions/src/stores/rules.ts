@@ -1,7 +1,17 @@
 import { statusOf } from '@bowline/agent-loop/events'
 import { addCost, addUsage, type Cost } from '@bowline/llm'
 import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../contract/batch.ts'
-import { runMoves, type InboxKind, type Lane, type RunKind, type RunRecord, type RunStatus, type SessionRecord, type StoredEvent, type TerminalStatus } from '../contract/records.ts'
+import {
+  runMoves,
+  type InboxKind,
+  type Lane,
+  type RunKind,
+  type RunRecord,
+  type RunStatus,
+  type SessionRecord,
+  type StoredEvent,
+  type TerminalStatus,
+} from '../contract/records.ts'
 import type { NoticeOutcome, NoticeRecord } from '../contract/notices.ts'
 import { isOpen, statusOfRun } from '../contract/run-status.ts'
 import type { ClaimRequest, Read, StoreHint } from '../contract/session-store.ts'
@@ -59,7 +69,8 @@ const activityMs = 60_000
  * expired, even if its expiry was not recorded yet.
  */
 export function touchSession(session: SessionRecord, before: SessionRecord | undefined, now: number): SessionRecord {
-  const activeAt = before?.nextRun !== session.nextRun || now - session.activeAt >= activityMs ? Math.max(session.activeAt, now) : session.activeAt
+  const activeAt =
+    before?.nextRun !== session.nextRun || now - session.activeAt >= activityMs ? Math.max(session.activeAt, now) : session.activeAt
   const touched = { ...session, activeAt, version: session.version + 1 }
   return hasExpired(session, now) ? touched : withExpiry(touched, now)
 }
@@ -266,7 +277,9 @@ export class TenantCounts {
 /** Returns the notice after an attempt. */
 export function settledNotice({ dueAt: _due, error: _error, ...notice }: NoticeRecord, outcome: NoticeOutcome, now: number): NoticeRecord {
   const error = 'error' in outcome && outcome.error !== undefined ? { error: outcome.error } : {}
-  return outcome.state === 'pending' ? { ...notice, ...error, dueAt: now + outcome.dueInMs } : { ...notice, ...error, state: outcome.state, settledAt: now }
+  return outcome.state === 'pending'
+    ? { ...notice, ...error, dueAt: now + outcome.dueInMs }
+    : { ...notice, ...error, state: outcome.state, settledAt: now }
 }
 
 /** Returns the hints about an applied batch. */

@@ -58,7 +58,10 @@ export function partsWith(record: SessionRecord): readonly ListPart[] {
 }
 
 /** True if the session matches all filters. `record` is as it can be read now. */
-export function isListed(record: SessionRecord, { agent, status, expired, keyPrefix = '', parent, activeSince = 0 }: SessionQuery): boolean {
+export function isListed(
+  record: SessionRecord,
+  { agent, status, expired, keyPrefix = '', parent, activeSince = 0 }: SessionQuery,
+): boolean {
   return (
     record.activeAt >= activeSince &&
     (agent === undefined || record.agent === agent) &&

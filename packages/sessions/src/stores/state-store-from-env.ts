@@ -46,16 +46,28 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
   const setKv = kvVariables.flat().filter(isSet)
   const setPostgres = [stateVariable].filter(isSet)
   if (isSet(redisVariable)) {
-    return { kind: 'redis', store: redisStateStore({ environment, ...named, ...warned }), because: `${redisVariable} is set${unused(...setKv, ...setPostgres)}` }
+    return {
+      kind: 'redis',
+      store: redisStateStore({ environment, ...named, ...warned }),
+      because: `${redisVariable} is set${unused(...setKv, ...setPostgres)}`,
+    }
   }
   if (setKv.length > 0) {
-    return { kind: 'kv', store: kvStateStore({ environment, ...named }), because: `${listed(setKv)} set, and ${redisVariable} is not${unused(...setPostgres)}` }
+    return {
+      kind: 'kv',
+      store: kvStateStore({ environment, ...named }),
+      because: `${listed(setKv)} set, and ${redisVariable} is not${unused(...setPostgres)}`,
+    }
   }
   if (setPostgres.length > 0) {
     // Loaded only if it is used.
     const { postgresStateStore } = await import('./postgres/postgres-state-store.ts')
     const store = postgresStateStore({ environment, ...(prefix !== undefined && { namespace: prefix }), ...warned })
-    return { kind: 'postgres', store, because: `${stateVariable} is set, and none of ${[redisVariable, ...kvVariables.flat()].join(', ')} is` }
+    return {
+      kind: 'postgres',
+      store,
+      because: `${stateVariable} is set, and none of ${[redisVariable, ...kvVariables.flat()].join(', ')} is`,
+    }
   }
   const because = `none of ${[redisVariable, ...kvVariables.flat(), stateVariable].join(', ')} is set: records are lost with this process`
   return { kind: 'memory', store: memoryStateStore(), because }

@@ -12,7 +12,19 @@ import { disturbanceKinds, type Simulation, type SimulationStep } from './simula
 import type { StateKitOptions } from './state-kit/kit.ts'
 import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
 
-const { checkBoolean, checkFunction, checkList, checkName, checkOneOf, checkRequired, listOf, oneOf, optional, optionalName, optionalRecord } = configChecks
+const {
+  checkBoolean,
+  checkFunction,
+  checkList,
+  checkName,
+  checkOneOf,
+  checkRequired,
+  listOf,
+  oneOf,
+  optional,
+  optionalName,
+  optionalRecord,
+} = configChecks
 const { methods, record, required, requiredFunction, requiredList, whole } = configChecks
 
 const runner = optionalRecord<TestRunner>({ describe: requiredFunction, it: requiredFunction })
@@ -67,28 +79,71 @@ export const checkExplorePrograms = record<ExploreProgramsOptions>({
 export const checkRunProgram = optionalRecord<RunProgramOptions>({ ...programOptions, namespace: optionalName })
 
 const stepKinds: Readonly<Record<ProgramStep['do'], true>> = {
-  ...{ send: true, steer: true, 'follow-up': true, overlay: true, stop: true, kill: true, delete: true, compact: true, fork: true },
-  ...{ label: true, switch: true, copy: true, schedule: true, resume: true, answer: true, read: true, pass: true, 'set-clock': true, sweep: true, drain: true, restart: true },
+  send: true,
+  steer: true,
+  'follow-up': true,
+  overlay: true,
+  stop: true,
+  kill: true,
+  delete: true,
+  compact: true,
+  fork: true,
+  label: true,
+  switch: true,
+  copy: true,
+  schedule: true,
+  resume: true,
+  answer: true,
+  read: true,
+  pass: true,
+  'set-clock': true,
+  sweep: true,
+  drain: true,
+  restart: true,
 }
 
 const checkSetup = record<Setup>({
   maxCost: optionalName,
-  ...{ modelMs: whole(0), concurrency: whole(1), idleMs: whole(1), maxActive: whole(0), maxSteps: whole(1), maxTokens: whole(0), maxMs: whole(1) },
-  ...{ durability: oneOf('turn'), onUnknownOutcome: oneOf('tell-model'), onFailedTurn: oneOf('rewind'), onDefinitionChange: oneOf('pin', 'refuse') },
+  modelMs: whole(0),
+  concurrency: whole(1),
+  idleMs: whole(1),
+  maxActive: whole(0),
+  maxSteps: whole(1),
+  maxTokens: whole(0),
+  maxMs: whole(1),
+  durability: oneOf('turn'),
+  onUnknownOutcome: oneOf('tell-model'),
+  onFailedTurn: oneOf('rewind'),
+  onDefinitionChange: oneOf('pin', 'refuse'),
   compaction: oneOf('in-turn', 'after-turn'),
-  ...{ orchestration: checkBoolean, records: checkBoolean, webhook: checkBoolean, asksForMore: checkBoolean },
+  orchestration: checkBoolean,
+  records: checkBoolean,
+  webhook: checkBoolean,
+  asksForMore: checkBoolean,
   guardrail: oneOf('block', 'halt', 'throw', 'wait'),
   hooks: listOf(
     record<HookPlan>({
       hook: checkName,
-      does: (path, value) => checkRequired(path, value, 'throw or a number of milliseconds', (given) => given === 'throw' || typeof given === 'number'),
+      does: (path, value) =>
+        checkRequired(path, value, 'throw or a number of milliseconds', (given) => given === 'throw' || typeof given === 'number'),
       onError: oneOf('fail'),
       times: whole(0),
     }),
   ),
 })
 
-const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-after', 'lost', 'lost-after', 'outage', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
+const ways: readonly ProgramCrash['how'][] = [
+  'kill',
+  'kill-after',
+  'lost',
+  'lost-after',
+  'outage',
+  'freeze',
+  'unrenewed',
+  'never-renewed',
+  'kill-in-tool',
+  'freeze-in-tool',
+]
 
 /** Checks the outer structure of a program only, because the kit prints the rest. */
 export const checkProgram = record<Program>({
@@ -96,7 +151,12 @@ export const checkProgram = record<Program>({
   setup: checkSetup,
   steps: requiredList((path, step) => {
     checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
-    checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(stepKinds, kind))
+    checkRequired(
+      `${path}.do`,
+      Reflect.get(step as object, 'do'),
+      'a kind of step',
+      (kind) => typeof kind === 'string' && Object.hasOwn(stepKinds, kind),
+    )
   }),
   crashes: requiredList(record({ at: required(whole(1)), how: required(oneOf(...ways)), ms: whole(0) })),
 })
@@ -125,7 +185,12 @@ export const checkPath = required(checkName)
 export const checkTexts = requiredList((path, value) => checkRequired(path, value, 'a text', (given) => typeof given === 'string'))
 
 export const checkHistoryArgument = requiredList((path, value) =>
-  checkRequired(path, value, 'an operation that readHistory gave', (given) => typeof given === 'object' && given !== null && 'call' in given && 'calledAt' in given),
+  checkRequired(
+    path,
+    value,
+    'an operation that readHistory gave',
+    (given) => typeof given === 'object' && given !== null && 'call' in given && 'calledAt' in given,
+  ),
 )
 
 export const checkCheckHistoryOptions = optionalRecord<CheckHistoryOptions>({ atRest: checkBoolean, maxTries: whole(1) })
@@ -138,21 +203,41 @@ const simulationOptions = {
 
 export const checkRunSimulation = optionalRecord<RunSimulationOptions>(simulationOptions)
 
-export const checkExploreSimulations = record<ExploreSimulationsOptions>({ ...simulationOptions, seed, simulations: required(whole(0)), maxFailures: whole(1), shrinkTries: whole(0) })
+export const checkExploreSimulations = record<ExploreSimulationsOptions>({
+  ...simulationOptions,
+  seed,
+  simulations: required(whole(0)),
+  maxFailures: whole(1),
+  shrinkTries: whole(0),
+})
 
-const simulationSteps: Readonly<Record<SimulationStep['do'], true>> = { send: true, steer: true, 'follow-up': true, stop: true, read: true, follow: true }
+const simulationSteps: Readonly<Record<SimulationStep['do'], true>> = {
+  send: true,
+  steer: true,
+  'follow-up': true,
+  stop: true,
+  read: true,
+  follow: true,
+}
 
 /** Checks the outer structure of a simulation only, because the kit prints the rest. */
 export const checkSimulation = record<Simulation>({
   seed,
   clocks: requiredList((path, value) => checkRequired(path, value, 'a number of milliseconds', Number.isSafeInteger)),
-  lostHints: (path, value) => checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1),
+  lostHints: (path, value) =>
+    checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1),
   tellsLosses: checkBoolean,
   modelMs: required(whole(0)),
-  ...{ deltaMs: whole(0), maxRunsPerTenant: whole(1) },
+  deltaMs: whole(0),
+  maxRunsPerTenant: whole(1),
   steps: requiredList((path, step) => {
     checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
-    checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(simulationSteps, kind))
+    checkRequired(
+      `${path}.do`,
+      Reflect.get(step as object, 'do'),
+      'a kind of step',
+      (kind) => typeof kind === 'string' && Object.hasOwn(simulationSteps, kind),
+    )
   }),
   disturbances: requiredList(record({ at: required(whole(1)), how: required(oneOf(...disturbanceKinds)), ms: whole(0) })),
 })

@@ -9,14 +9,26 @@ let warm: Promise<unknown> | undefined
  * first run of a process would take another path than later ones.
  */
 export async function warmUp(): Promise<void> {
-  warm ??= Promise.all([runOnce(), resolveSchema({ type: 'string', pattern: '^a' }), resolveSchema(anyObject), import('../net/post-webhook.ts')])
+  warm ??= Promise.all([
+    runOnce(),
+    resolveSchema({ type: 'string', pattern: '^a' }),
+    resolveSchema(anyObject),
+    import('../net/post-webhook.ts'),
+  ])
   await warm
 }
 
 function runOnce(): Promise<unknown> {
-  const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: { ms: { type: 'number' } } }, execute: () => 'seen' })
+  const look = defineTool({
+    name: 'look',
+    description: 'Looks.',
+    inputSchema: { type: 'object', properties: { ms: { type: 'number' } } },
+    execute: () => 'seen',
+  })
   const model = scriptedModel([{ toolCalls: [{ name: 'look', input: { ms: 1 } }] }, { text: 'done' }])
-  return defineAgent({ name: 'warm', model, tools: [look] }).run('go').result()
+  return defineAgent({ name: 'warm', model, tools: [look] })
+    .run('go')
+    .result()
 }
 
 /** A schema that is not plain JSON Schema, so that the AI SDK reads it. */

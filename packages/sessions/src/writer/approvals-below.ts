@@ -13,7 +13,11 @@ export interface ApprovalsBelow {
  * Looks up approvals that a child, or a run below it, has asked for. Each is either decided or open, so that the parent reports it
  * once. A decision counts once it is accepted, before the asking run takes it.
  */
-export async function approvalsBelow(store: SessionStore, { parent: above }: Pick<RunRecord, 'parent'>, ids: readonly string[]): Promise<ApprovalsBelow> {
+export async function approvalsBelow(
+  store: SessionStore,
+  { parent: above }: Pick<RunRecord, 'parent'>,
+  ids: readonly string[],
+): Promise<ApprovalsBelow> {
   const decided: ChildDecision[] = []
   const open = new Set<string>()
   for (const approvalId of ids) {
@@ -30,7 +34,10 @@ export async function approvalsBelow(store: SessionStore, { parent: above }: Pic
     const path = asker.status === 'found' ? (asker.value.parent?.path ?? []) : []
     const agent = path.slice(above?.path.length ?? 0)
     decided.push({
-      ...{ approvalId, toolCallId, agent, decision },
+      approvalId,
+      toolCallId,
+      agent,
+      decision,
       ...(reason !== undefined && { reason }),
       ...(input !== undefined && { editedInput: input }),
       ...(by !== undefined && { by }),

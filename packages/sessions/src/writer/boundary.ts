@@ -20,7 +20,10 @@ export function goingOn(writes: readonly Write[]): readonly Write[] {
 
 /** Expects that nothing came that a waiting run would be woken for. `known`: number of answers that leave something open. */
 export function nothingNew(known: number): readonly Expect[] {
-  return [{ that: 'inbox-empty', kinds: ['child-changed'] }, { that: 'inbox-below', kind: 'answer', max: known + 1 }]
+  return [
+    { that: 'inbox-empty', kinds: ['child-changed'] },
+    { that: 'inbox-below', kind: 'answer', max: known + 1 },
+  ]
 }
 
 /** Returns what the run asks for in this commit. */
@@ -59,7 +62,12 @@ export function isEnd(record: JournalRecord): boolean {
 
 /** True for a reminder of background tasks that is shown to the model. */
 export function isReminder(record: JournalRecord): boolean {
-  return record.type === 'event' && record.event.type === 'runtime-input' && record.event.source === 'notify' && record.event.inputId.startsWith('reminder:')
+  return (
+    record.type === 'event' &&
+    record.event.type === 'runtime-input' &&
+    record.event.source === 'notify' &&
+    record.event.inputId.startsWith('reminder:')
+  )
 }
 
 export function isFirstStart(record: JournalRecord): boolean {

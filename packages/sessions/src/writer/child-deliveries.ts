@@ -64,7 +64,9 @@ function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId, 
       const said = message && { text: textOf(message).slice(0, textCharacters).toWellFormed() }
       return { ...base, type: 'child-update', step: ofChild, status: stands, ...said, toolNames: message ? callsOf(message) : [] }
     }),
-    ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status, usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
+    ...(isTerminal(status)
+      ? [{ ...base, type: 'child-end', step, status, usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const]
+      : []),
   ]
   return events.length > 0 ? [{ id: `log:${id}:${batchId}`, to, writes: [{ op: 'event.append', events: events.map(newEvent) }] }] : []
 }
@@ -79,7 +81,8 @@ function callsOf({ content }: AssistantMessage): readonly string[] {
 
 /** Maps errors of the runtime to one that the event of the loop can express. */
 function wordsOf(error: NonNullable<RunRecord['error']>): NonNullable<ChildEndEvent['error']> {
-  const given = 'code' in error && (error.code === 'crash-loop' || error.code === 'store-unavailable' || error.code === 'definition-changed')
+  const given =
+    'code' in error && (error.code === 'crash-loop' || error.code === 'store-unavailable' || error.code === 'definition-changed')
   return given ? { code: 'journal-failed', message: error.message } : (error as NonNullable<ChildEndEvent['error']>)
 }
 
@@ -95,7 +98,14 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
   if (taskId !== undefined) {
     // No notification if the child was stopped. If it only waits for an answer, the root's log has the question.
     if (stopped || status === 'aborted' || !isSettled(news)) return []
-    const body = { taskId, runId: id, group: runId, agent: nameOfChild(path), status, ...(description === undefined ? {} : { description }) }
+    const body = {
+      taskId,
+      runId: id,
+      group: runId,
+      agent: nameOfChild(path),
+      status,
+      ...(description === undefined ? {} : { description }),
+    }
     const row = { id: `child-settled:${id}:${status}`, kind: 'child-settled', at, body } as const
     return [{ id: `${row.id}:${batchId}`, to, writes: [{ op: 'inbox.put', rows: [row] }] }]
   }
@@ -104,7 +114,12 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
   return [
     { id: `${row.id}:put`, to, when: [{ that: 'run', runId, status: openStatuses }], writes: [{ op: 'inbox.put', rows: [row] }] },
     // Queues a parent that only waits. A busy parent finds the row before it starts to wait.
-    { id: `${row.id}:wake`, to, when: [{ that: 'run', runId, status: waitingStatuses }], writes: [{ op: 'run.patch', runId, patch: { status: 'queued' } }] },
+    {
+      id: `${row.id}:wake`,
+      to,
+      when: [{ that: 'run', runId, status: waitingStatuses }],
+      writes: [{ op: 'run.patch', runId, patch: { status: 'queued' } }],
+    },
   ]
 }
 
@@ -119,7 +134,11 @@ function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], 
 type Answering = Pick<RunRecord, 'id' | 'session' | 'parent' | 'step' | 'turnState'>
 
 /** Returns the last answer of a started child, for a commit that only changes its status. `step` is the step of that answer. */
-export async function lastAnswerOfChild(store: SessionStore, child: Answering, step = answeredStep(child)): Promise<readonly ChildAnswer[]> {
+export async function lastAnswerOfChild(
+  store: SessionStore,
+  child: Answering,
+  step = answeredStep(child),
+): Promise<readonly ChildAnswer[]> {
   if (!child.parent) return []
   const message = await lastAnswerOf(store, child)
   return [message ? { step, message } : { step: 0 }]

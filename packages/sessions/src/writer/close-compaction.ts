@@ -9,7 +9,7 @@ const pageSize = 500
 export async function openCompaction(store: SessionStore, run: RunRecord): Promise<string | undefined> {
   if (run.kind !== 'compaction' || run.epoch === 0) return undefined
   let open: string | undefined
-  for (let after = run.firstSeq - 1; ; ) {
+  for (let after = run.firstSeq - 1; ;) {
     const { events, lastSeq } = await store.readEvents(run.session, after, pageSize)
     for (const event of events) {
       if (!('runId' in event) || event.runId !== run.id) continue
@@ -29,7 +29,10 @@ export function lastEventsOfCompaction(
 ): DurableEvent[] {
   const { turn } = compactionOrder(run)
   const base = { at, runId: run.id, turn }
-  const outcome = status === 'aborted' ? ({ outcome: 'cancelled', reason: 'it was stopped' } as const) : ({ outcome: 'failed', reason: 'its process was lost' } as const)
+  const outcome =
+    status === 'aborted'
+      ? ({ outcome: 'cancelled', reason: 'it was stopped' } as const)
+      : ({ outcome: 'failed', reason: 'its process was lost' } as const)
   return [
     ...(open === undefined ? [] : [{ ...base, type: 'compaction-end', compactionId: open, ...outcome } as const]),
     ...(settled ? [{ ...base, type: 'settled' } as const] : []),

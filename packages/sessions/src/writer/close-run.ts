@@ -16,7 +16,14 @@ import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 const charactersPerToken = 4
 /** Number of last events to search. Few are written between the end of a turn and the rest of its run. */
 const eventsAfterEnd = 100
-const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } as const
+const nothingOpen = {
+  openMessageId: null,
+  pendingToolCalls: [],
+  pendingApprovals: [],
+  turnState: null,
+  rest: null,
+  notBefore: null,
+} as const
 
 export interface LostRunEnd {
   readonly status: TerminalStatus
@@ -51,7 +58,12 @@ export async function lookAtLostRun(
   run: RunRecord,
   { leaf, answers, end, at }: Pick<LostRun, 'leaf' | 'answers' | 'end' | 'at'>,
 ): Promise<LostRun> {
-  const [calls, compacting, untold, told] = await Promise.all([settleOpenCalls(store, ids, run, at), openCompaction(store, run), untoldBy(store, run), toldOf(store, run)])
+  const [calls, compacting, untold, told] = await Promise.all([
+    settleOpenCalls(store, ids, run, at),
+    openCompaction(store, run),
+    untoldBy(store, run),
+    toldOf(store, run),
+  ])
   const discarded = run.openMessageId === undefined ? undefined : await estimatedInput(store, run.session)
   return { run, leaf, calls, discarded, compacting, answers, untold, end: endOfTurn(run) ?? end, told, at }
 }
@@ -76,7 +88,15 @@ export async function toldOf(store: SessionStore, run: RunRecord): Promise<LostR
 export async function newsOfLostRun(store: SessionStore, lost: LostRun, batchId: string): Promise<readonly Delivery[]> {
   const { run, end, discarded = {}, at } = lost
   const { usage = {}, ...spent } = run.turnState?.spent ?? {}
-  const news = newsOfChild(run, { status: end.status, spent: { ...spent, usage: addUsage(usage, discarded) }, usage: addUsage(run.usage, discarded), cost: costOf(lost), ...(end.error && { error: end.error }), at, batchId })
+  const news = newsOfChild(run, {
+    status: end.status,
+    spent: { ...spent, usage: addUsage(usage, discarded) },
+    usage: addUsage(run.usage, discarded),
+    cost: costOf(lost),
+    ...(end.error && { error: end.error }),
+    at,
+    batchId,
+  })
   return [...news, ...(await questionsAtRoot(store, run, { events: [], ends: true, at, batchId: `${batchId}:${run.id}` }))]
 }
 
@@ -92,7 +112,16 @@ export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
   const usage = addUsage(run.usage, discarded ?? {})
   const cost = costOf(lost)
   const base = { at, runId: run.id, turn }
-  const turnEnd: TurnEndEvent = { ...base, type: 'turn-end', status: end.status, usage, ...(cost && { cost }), steps: step, overlaysExpired: 0, ...wordsOfTheLoop(end) }
+  const turnEnd: TurnEndEvent = {
+    ...base,
+    type: 'turn-end',
+    status: end.status,
+    usage,
+    ...(cost && { cost }),
+    steps: step,
+    overlaysExpired: 0,
+    ...wordsOfTheLoop(end),
+  }
   const errors = untoldEvents(untold, base)
   const ends: readonly DurableEvent[] = settled ? [{ ...base, type: 'settled' }] : []
   if (run.turn === undefined) return [...errors, turnEnd, ...ends]
@@ -103,12 +132,14 @@ export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
     ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
     ...(discarded ? [{ ...base, type: 'usage', purpose: 'discarded-attempt', usage: discarded, estimated: true } as const] : []),
-    ...calls.filter((call) => call.fresh).flatMap(({ record, outcome, started }): DurableEvent | readonly DurableEvent[] => {
-      const { toolCallId } = outcome
-      if (record.about !== undefined) return withdrawn(record, { ...base, step })
-      const executed = started ? 'here' : 'no'
-      return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
-    }),
+    ...calls
+      .filter((call) => call.fresh)
+      .flatMap(({ record, outcome, started }): DurableEvent | readonly DurableEvent[] => {
+        const { toolCallId } = outcome
+        if (record.about !== undefined) return withdrawn(record, { ...base, step })
+        const executed = started ? 'here' : 'no'
+        return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
+      }),
     ...(retry?.open ? [{ ...base, type: 'retry-end', step, attempt, success: false } as const] : []),
     ...(isStepOpen ? [{ ...base, type: 'step-end', step, toolCalls: calls.filter(isCall).length, continues: false } as const] : []),
     ...errors,
@@ -124,8 +155,13 @@ function isCall({ record }: SettledCall): boolean {
 }
 
 /** Cancels an open question in the log. For a decided one the ledger row keeps the decision. */
-function withdrawn({ toolCallId, approval }: ToolCallRecord, base: Pick<ApprovalResolvedEvent, 'at' | 'runId' | 'turn' | 'step'>): readonly DurableEvent[] {
-  return approval?.state === 'requested' ? [{ ...base, type: 'approval-resolved', toolCallId, approvalId: approval.approvalId, decision: 'cancelled' }] : []
+function withdrawn(
+  { toolCallId, approval }: ToolCallRecord,
+  base: Pick<ApprovalResolvedEvent, 'at' | 'runId' | 'turn' | 'step'>,
+): readonly DurableEvent[] {
+  return approval?.state === 'requested'
+    ? [{ ...base, type: 'approval-resolved', toolCallId, approvalId: approval.approvalId, decision: 'cancelled' }]
+    : []
 }
 
 /**
@@ -151,7 +187,11 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
 export function lastWrites(lost: LostRun, events: readonly DurableEvent[]): readonly Write[] {
   const { run, leaf, calls, answers, untold, end, discarded = {} } = lost
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
-  const entries = entriesOf(calls.filter((call) => isCall(call) && !call.inTranscript), leaf, run.id)
+  const entries = entriesOf(
+    calls.filter((call) => isCall(call) && !call.inTranscript),
+    leaf,
+    run.id,
+  )
   const { status, reason, error = null, stop } = end
   const usage = addUsage(run.usage, discarded)
   const taken = [...answers, ...untold.map(({ id }) => id)]
@@ -162,7 +202,11 @@ export function lastWrites(lost: LostRun, events: readonly DurableEvent[]): read
     ...(taken.length > 0 ? [{ op: 'inbox.take', ids: taken } as const] : []),
     ...withoutDeadline(run),
     { op: 'session.patch', patch: { usage: discarded } },
-    { op: 'run.patch', runId: run.id, patch: { status, reason, error, usage, cost: costOf(lost) ?? null, ...nothingOpen, ...(stop && { stop }) } },
+    {
+      op: 'run.patch',
+      runId: run.id,
+      patch: { status, reason, error, usage, cost: costOf(lost) ?? null, ...nothingOpen, ...(stop && { stop }) },
+    },
   ]
 }
 
@@ -181,4 +225,3 @@ function entriesOf(settled: readonly SettledCall[], leaf: string | null, runId: 
     return entry
   })
 }
-

@@ -65,7 +65,13 @@ export class CommitWriter {
     const { store, live, ids, claim } = this.#options
     const { key } = claim.session
     const expect = [...this.#fence, this.#notStopping]
-    const result = await store.commit({ id: ids.next('batch'), key, expect, writes: [{ op: 'event.append', events: [newEvent(event)] }], deliver })
+    const result = await store.commit({
+      id: ids.next('batch'),
+      key,
+      expect,
+      writes: [{ op: 'event.append', events: [newEvent(event)] }],
+      deliver,
+    })
     if (result.ok) live.publish(key, numbered([event], result), true)
     if (!result.ok && result.reason === 'stopping') this.#stop()
     return result

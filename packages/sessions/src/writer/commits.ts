@@ -122,7 +122,14 @@ class CommitDraft {
     if (this.#patched.length > 0) writes.push({ op: 'inbox.patch', rows: this.#patched })
     if (Object.keys(sessionPatch).length > 0) writes.push({ op: 'session.patch', patch: sessionPatch })
     writes.push({ op: 'run.patch', runId, patch: { ...this.#runPatch, ...turnState, usage: this.#usage } })
-    const after = { ...this.#stand, leaf, usage: this.#usage, turnState: changed ? kept : this.#turnState, spent, callSteps: this.#openSteps }
+    const after = {
+      ...this.#stand,
+      leaf,
+      usage: this.#usage,
+      turnState: changed ? kept : this.#turnState,
+      spent,
+      callSteps: this.#openSteps,
+    }
     return { writes, events: this.#events, after }
   }
 

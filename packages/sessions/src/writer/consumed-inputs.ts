@@ -30,4 +30,3 @@ export function isAnswered({ toolCallId, approval }: ToolCallRecord, { answers, 
   const decision = approval && decisions.get(approval.approvalId)
   return answers.has(toolCallId) || decision?.inboxId !== undefined
 }
-

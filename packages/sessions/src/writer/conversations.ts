@@ -86,7 +86,10 @@ export class Conversation {
     if (known.leaf !== from || records.some(({ type }) => type === 'discard')) return this.forget()
     known.leaf = to
     known.compaction = records.findLast((record) => record.type === 'compaction')?.compaction ?? known.compaction
-    this.#add(known, records.flatMap((record) => (record.type === 'append' ? [record.message] : [])))
+    this.#add(
+      known,
+      records.flatMap((record) => (record.type === 'append' ? [record.message] : [])),
+    )
   }
 
   forget(): void {
@@ -115,7 +118,10 @@ export class Conversation {
     const newer = items.slice(0, behind)
     known.leaf = leaf
     known.compaction = newer.find((entry) => entry.type === 'compaction')?.compaction ?? known.compaction
-    this.#add(known, newer.reverse().flatMap((entry) => messageOf(entry) ?? []))
+    this.#add(
+      known,
+      newer.reverse().flatMap((entry) => messageOf(entry) ?? []),
+    )
     return true
   }
 

@@ -94,7 +94,10 @@ export class JournalInbox {
 }
 
 /** Keeps the id of a named input, so that a repeat is recognised. Drops the text. */
-export function consumedInput({ id, at, body }: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>, runId: string): ConsumedInput {
+export function consumedInput(
+  { id, at, body }: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>,
+  runId: string,
+): ConsumedInput {
   const { inputId, hash } = body
   return hash === undefined ? { take: [id], patch: [] } : { take: [], patch: [{ id, at, kind: 'taken', body: { inputId, hash, runId } }] }
 }

@@ -25,6 +25,9 @@ export function newEvent(event: DurableEvent): NewEvent {
 }
 
 /** Numbers the events of one commit, and adds its mark to the first, as readers get them. */
-export function numbered(events: readonly Omit<StoredEvent, 'seq'>[], { firstSeq, mark }: Extract<CommitResult, { ok: true }>): readonly StoredEvent[] {
+export function numbered(
+  events: readonly Omit<StoredEvent, 'seq'>[],
+  { firstSeq, mark }: Extract<CommitResult, { ok: true }>,
+): readonly StoredEvent[] {
   return events.map((event, index) => ({ ...event, seq: firstSeq + index, ...(index === 0 && mark && { commit: mark }) }) as StoredEvent)
 }

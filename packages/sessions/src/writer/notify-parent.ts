@@ -14,7 +14,11 @@ interface Boundary extends Pick<ChildNews, 'spent' | 'stopped' | 'batchId'> {
 }
 
 /** Returns the deliveries that notify the sessions above a child of one of its commits. */
-export async function notifyParent(store: SessionStore, run: RunRecord, { records, writes, ...news }: Boundary): Promise<readonly Delivery[]> {
+export async function notifyParent(
+  store: SessionStore,
+  run: RunRecord,
+  { records, writes, ...news }: Boundary,
+): Promise<readonly Delivery[]> {
   if (!originOf(run)) return []
   const at = eventTimeOf(records)
   const patch = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
@@ -26,7 +30,12 @@ export async function notifyParent(store: SessionStore, run: RunRecord, { record
 }
 
 /** Returns the answers of a commit. If it has none, repeats the last one when the run starts to wait or continues after a wait. */
-async function answersIn(store: SessionStore, run: RunRecord, records: readonly JournalRecord[], status: RunStatus | undefined): Promise<readonly ChildAnswer[]> {
+async function answersIn(
+  store: SessionStore,
+  run: RunRecord,
+  records: readonly JournalRecord[],
+  status: RunStatus | undefined,
+): Promise<readonly ChildAnswer[]> {
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
   const answers = events.filter((event) => event.type === 'message-end')
   if (answers.length > 0) return answers

@@ -22,14 +22,23 @@ interface Asked {
  * Returns the deliveries that log the questions of a run, and their outcomes, at the root. Needed for runs that no run above waits
  * for: background tasks, and further runs in the session of a subagent. For other children, the runs above log the questions.
  */
-export async function questionsAtRoot(store: SessionStore, task: Task, { events, ends = false, at, batchId }: Asked): Promise<readonly Delivery[]> {
+export async function questionsAtRoot(
+  store: SessionStore,
+  task: Task,
+  { events, ends = false, at, batchId }: Asked,
+): Promise<readonly Delivery[]> {
   const origin = originOf(task)
   if (!origin || (task.parent && task.parent.taskId === undefined)) return []
   const begins = events.some((event) => event.type === 'turn-start')
   // A run that ends may have listed calls since it was claimed.
   const listed = events.some((event) => event.type === 'turn-end' && !isSuspended(event.status)) ? await store.readRun(task.id) : undefined
-  const asked = task.pendingToolCalls.length > 0 || task.answeredBelow === true || (listed?.status === 'found' && listed.value.pendingToolCalls.length > 0)
-  const own = events.filter((event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools')
+  const asked =
+    task.pendingToolCalls.length > 0 ||
+    task.answeredBelow === true ||
+    (listed?.status === 'found' && listed.value.pendingToolCalls.length > 0)
+  const own = events.filter(
+    (event) => event.type === 'approval-requested' || event.type === 'approval-resolved' || event.type === 'awaiting-tools',
+  )
   const answered = (begins || ends || listed) && asked && !own.some((event) => event.type === 'awaiting-tools')
   const left = ends ? await approvalsLeft(store, task, origin) : []
   if (own.length === 0 && !answered && left.length === 0) return []
@@ -45,12 +54,26 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
 }
 
 /** Logs at the root that a run below waits for `recover`, and why. No other event there names the run. */
-export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick<Asked, 'at' | 'batchId'> & { readonly message: string }): Promise<readonly Delivery[]> {
+export async function heldAtRoot(
+  store: SessionStore,
+  run: RunRecord,
+  held: Pick<Asked, 'at' | 'batchId'> & { readonly message: string },
+): Promise<readonly Delivery[]> {
   const origin = originOf(run)
   if (!origin) return []
   const { at, batchId, message } = held
   const path = await callsAbove(store, run)
-  const event = { at, type: 'error', runId: run.id, turn: run.turn ?? 0, agent: origin.path, path, source: 'definition', message, fatal: false } as const
+  const event = {
+    at,
+    type: 'error',
+    runId: run.id,
+    turn: run.turn ?? 0,
+    agent: origin.path,
+    path,
+    source: 'definition',
+    message,
+    fatal: false,
+  } as const
   return [{ id: `held:${batchId}`, to: origin.root, writes: [{ op: 'event.append', events: [newEvent(event)] }] }]
 }
 
@@ -60,8 +83,14 @@ export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick
  */
 async function approvalsLeft(store: SessionStore, { id, step }: Task, origin: RunParent): Promise<readonly Omit<ChildDecision, 'agent'>[]> {
   const calls = (await store.readCalls(id, step)).filter(({ state }) => state !== 'settled')
-  const named = calls.flatMap(({ toolCallId, approval, asked = [] }) => (approval?.state === 'requested' ? [{ approvalId: approval.approvalId, toolCallId }, ...asked] : asked))
-  const { decided } = await approvalsBelow(store, { parent: origin }, named.map(({ approvalId }) => approvalId))
+  const named = calls.flatMap(({ toolCallId, approval, asked = [] }) =>
+    approval?.state === 'requested' ? [{ approvalId: approval.approvalId, toolCallId }, ...asked] : asked,
+  )
+  const { decided } = await approvalsBelow(
+    store,
+    { parent: origin },
+    named.map(({ approvalId }) => approvalId),
+  )
   return named.map((each) => decided.find(({ approvalId }) => approvalId === each.approvalId) ?? { ...each, decision: 'cancelled' })
 }
 
@@ -79,7 +108,11 @@ interface Placed {
 }
 
 function atRoot(event: DurableEvent, agents: readonly string[], background: readonly string[]): DurableEvent {
-  const placed = <Entry extends Placed>(entry: Entry): Entry => ({ ...entry, path: [...background, ...entry.path], agent: [...agents, ...entry.agent] })
+  const placed = <Entry extends Placed>(entry: Entry): Entry => ({
+    ...entry,
+    path: [...background, ...entry.path],
+    agent: [...agents, ...entry.agent],
+  })
   switch (event.type) {
     case 'awaiting-tools':
       return { ...event, background, agent: agents, pendingToolCalls: event.pendingToolCalls.map(placed) }

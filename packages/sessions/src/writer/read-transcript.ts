@@ -23,7 +23,11 @@ const pageSizes = { first: 250, further: 500 } as const
  * Returns the part of the active path that a model sees: back to the part that its newest compaction kept. Ignores a compaction of
  * the open run: if the turn is withdrawn, the compaction is no longer in effect.
  */
-export async function readTranscript(store: SessionStore, key: string, { leaf, openRun }: TranscriptOptions = {}): Promise<StoredTranscript> {
+export async function readTranscript(
+  store: SessionStore,
+  key: string,
+  { leaf, openRun }: TranscriptOptions = {},
+): Promise<StoredTranscript> {
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
   let oldest: string | undefined
@@ -81,8 +85,13 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: R
 }
 
 /** Yields a path from its leaf to the root. `further`: size of the pages after the first one. */
-export async function* entriesBack(store: SessionStore, key: string, options: PathOptions, further = pageLimit(options.limit)): AsyncGenerator<EntryRecord, void, undefined> {
-  for (let next: PathOptions | undefined = options; next; ) {
+export async function* entriesBack(
+  store: SessionStore,
+  key: string,
+  options: PathOptions,
+  further = pageLimit(options.limit),
+): AsyncGenerator<EntryRecord, void, undefined> {
+  for (let next: PathOptions | undefined = options; next;) {
     const page: Page<EntryRecord> = await store.readPath(key, next)
     yield* page.items
     next = page.next === undefined ? undefined : { ...options, limit: further, before: page.next }

@@ -23,7 +23,10 @@ export async function announceable(store: SessionStore, key: string): Promise<re
  * Returns the rows that a notification run takes with it if it ends before its model saw any. Otherwise the session would create
  * the same run again and again.
  */
-export async function untoldBy(store: SessionStore, { kind, session, step }: Pick<RunRecord, 'kind' | 'session' | 'step'>): Promise<readonly SettledRow[]> {
+export async function untoldBy(
+  store: SessionStore,
+  { kind, session, step }: Pick<RunRecord, 'kind' | 'session' | 'step'>,
+): Promise<readonly SettledRow[]> {
   return kind === 'notification' && step === 0 ? announceable(store, session) : []
 }
 

@@ -4,7 +4,11 @@ import type { RunRecord } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 
 /** Returns the messages of a started run, oldest first. They are adjacent on the active path. */
-export async function messagesOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
+export async function messagesOf(
+  store: SessionStore,
+  run: Pick<RunRecord, 'id' | 'session'>,
+  isEnough: (newest: StoredMessage) => boolean = () => false,
+): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = []
   let [before, seen]: [string | undefined, boolean] = [undefined, false]
   for (;;) {

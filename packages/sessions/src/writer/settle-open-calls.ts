@@ -15,12 +15,7 @@ export interface SettledCall {
 }
 
 /** Returns the calls of the open step of a run that is given up, each with an outcome. */
-export async function settleOpenCalls(
-  store: SessionStore,
-  ids: IdSource,
-  run: RunRecord,
-  at: number,
-): Promise<readonly SettledCall[]> {
+export async function settleOpenCalls(store: SessionStore, ids: IdSource, run: RunRecord, at: number): Promise<readonly SettledCall[]> {
   if (run.turn === undefined) return []
   const calls = await store.readCalls(run.id, run.step)
   if (calls.length === 0) return []

@@ -154,7 +154,13 @@ export class StoreJournal implements Journal {
   }
 
   async #store(given: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome> {
-    const { store, live, ids, onLastCommit, claim: { run, session } } = this.#options
+    const {
+      store,
+      live,
+      ids,
+      onLastCommit,
+      claim: { run, session },
+    } = this.#options
     const untold = await this.#untoldIn(given)
     const errors = untoldEvents(untold, { at: eventTimeOf(given), runId: run.id, turn: run.turn ?? session.turns + 1 })
     // The errors come first, so that the numbers of the loop's own events follow each other.
@@ -181,7 +187,10 @@ export class StoreJournal implements Journal {
   }
 
   #writesOf(records: readonly JournalRecord[], { writes }: RunCommit, untold: readonly SettledRow[]): readonly Write[] {
-    const { ids, claim: { run } } = this.#options
+    const {
+      ids,
+      claim: { run },
+    } = this.#options
     const taken = [...this.#childNotifications, ...untold.map(({ id }) => id)]
     return [
       ...withDefinition(this.#options, records, writes),
@@ -264,7 +273,11 @@ function openTurn({ claim, definitionDiff }: StoreJournalOptions, calls: readonl
 }
 
 /** Adds the definition of the agent to the commit that starts the run. */
-function withDefinition({ definition, claim }: StoreJournalOptions, records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
+function withDefinition(
+  { definition, claim }: StoreJournalOptions,
+  records: readonly JournalRecord[],
+  writes: readonly Write[],
+): readonly Write[] {
   if (!definition || claim.run.turn !== undefined || !records.some(isFirstStart)) return writes
   const { hash } = definition
   const body = JSON.parse(JSON.stringify(definition)) as JSONObject

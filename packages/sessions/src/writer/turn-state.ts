@@ -20,7 +20,14 @@ export function stepStateOf(event: DurableEvent): Pick<TurnState, 'stepState'> {
 /** Returns the state of the turn from a row of the run. Undefined if the turn has ended. */
 export function turnStateOf(run: RunRow, before: TurnState): TurnState | undefined {
   const { runId: _runId, state, status: _status, reason: _reason, turn: _turn, step: _step, usage: _usage, ...rest } = run
-  const { compactionDue: _due, followed: _followed, pendingToolCalls: _calls, pendingApprovals: _approvals, error: _error, ...turnState } = rest
+  const {
+    compactionDue: _due,
+    followed: _followed,
+    pendingToolCalls: _calls,
+    pendingApprovals: _approvals,
+    error: _error,
+    ...turnState
+  } = rest
   if (state === 'ended') return undefined
   const { stepState, overlays } = before
   return { ...turnState, ...(stepState ? { stepState } : {}), ...(overlays ? { overlays } : {}) }

@@ -9,22 +9,39 @@ const viewOf = async (session: Session) => (await logOf(session)).reduce(reduceE
 const last = { text: 'seen' }
 
 /** Returns the first event of this type in the log of the root. */
-function told<Type extends LoggedEvent['type']>(store: SessionStore, session: Session, type: Type): Promise<Extract<LoggedEvent, { type: Type }>> {
-  return found(store, async () => (await logOf(session)).find((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type))
+function told<Type extends LoggedEvent['type']>(
+  store: SessionStore,
+  session: Session,
+  type: Type,
+): Promise<Extract<LoggedEvent, { type: Type }>> {
+  return found(store, async () =>
+    (await logOf(session)).find((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type),
+  )
 }
 
 describe('questions of background subagents', () => {
-  it.each<[string, boolean]>([['launched by the root', false], ['launched two levels down, of one name', true]])('S94: an approval asked by a subagent %s appears in the log of the root and is answered there', async (_what, deep) => {
+  it.each<[string, boolean]>([
+    ['launched by the root', false],
+    ['launched two levels down, of one name', true],
+  ])('S94: an approval asked by a subagent %s appears in the log of the root and is answered there', async (_what, deep) => {
     const store = memoryStore()
     const sent: string[] = []
-    const asks = helper('scout', [{ toolCalls: [callTo('s', 'send')] }, { text: 'asked' }], { tools: [guarded('send', () => (sent.push('sent'), 'sent'))] })
+    const asks = helper('scout', [{ toolCalls: [callTo('s', 'send')] }, { text: 'asked' }], {
+      tools: [guarded('send', () => (sent.push('sent'), 'sent'))],
+    })
     const between = helper('scout', [{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, last], { subagents: [asks] })
     const first = deep ? handOver('d', 'scout') : launch('d', 'scout')
     const { runtime, session, faults } = await team([{ toolCalls: [first] }, last, last], { store, subagents: [deep ? between : asks] })
     await (await session.send('go')).result()
     const question = await told(store, session, 'approval-requested')
     const path = deep ? ['d', 'd'] : ['d']
-    expect(question).toMatchObject({ toolCallId: 's', toolName: 'send', path, background: path, agent: deep ? ['scout', 'scout'] : ['scout'] })
+    expect(question).toMatchObject({
+      toolCallId: 's',
+      toolName: 'send',
+      path,
+      background: path,
+      agent: deep ? ['scout', 'scout'] : ['scout'],
+    })
     const { approvalId } = question
     expect((await viewOf(session)).pendingApprovals).toMatchObject([{ approvalId, background: path }])
     expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ decision: 'approve' })
@@ -48,7 +65,12 @@ describe('questions of background subagents', () => {
     await (await session.send('something else')).result()
     expect((await viewOf(session)).pendingApprovals).toMatchObject([{ approvalId }])
     await session.deny(approvalId, { reason: 'no' })
-    expect(await told(store, session, 'approval-resolved')).toMatchObject({ approvalId, decision: 'deny', reason: 'no', agent: ['outer', 'inner'] })
+    expect(await told(store, session, 'approval-resolved')).toMatchObject({
+      approvalId,
+      decision: 'deny',
+      reason: 'no',
+      agent: ['outer', 'inner'],
+    })
     await nthRun(store, 3)
     await checkLog(session)
     await runtime.stop()
@@ -59,7 +81,10 @@ describe('questions of background subagents', () => {
     const scout = helper('scout', [{ toolCalls: [callTo('w', 'where')] }, { text: 'done' }], { tools: [remote('where')] })
     const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, last, last], { store, subagents: [scout] })
     await (await session.send('go')).result()
-    expect(await told(store, session, 'awaiting-tools')).toMatchObject({ background: ['d'], pendingToolCalls: [{ toolCallId: 'w', path: ['d'], agent: ['scout'] }] })
+    expect(await told(store, session, 'awaiting-tools')).toMatchObject({
+      background: ['d'],
+      pendingToolCalls: [{ toolCallId: 'w', path: ['d'], agent: ['scout'] }],
+    })
     const [call] = (await viewOf(session)).pendingToolCalls
     if (!call) throw new TypeError('No call is pending.')
     expect(call).toMatchObject({ toolCallId: 'w', path: ['d'], background: ['d'] })
@@ -72,8 +97,12 @@ describe('questions of background subagents', () => {
 
   it('S94, S104: a kill of the session closes the open questions of its subagents', async () => {
     const store = memoryStore()
-    const asks = (name: string, toolName: string) => helper(name, [{ toolCalls: [callTo('q', toolName)] }], { tools: [guarded('send'), remote('where')] })
-    const { runtime, session } = await team([{ toolCalls: [launch('a', 'one'), launch('b', 'two')] }, last], { store, subagents: [asks('one', 'send'), asks('two', 'where')] })
+    const asks = (name: string, toolName: string) =>
+      helper(name, [{ toolCalls: [callTo('q', toolName)] }], { tools: [guarded('send'), remote('where')] })
+    const { runtime, session } = await team([{ toolCalls: [launch('a', 'one'), launch('b', 'two')] }, last], {
+      store,
+      subagents: [asks('one', 'send'), asks('two', 'where')],
+    })
     await (await session.send('go')).result()
     await told(store, session, 'approval-requested')
     await told(store, session, 'awaiting-tools')

@@ -35,7 +35,11 @@ describe('questions of blocking subagents', () => {
     expect(pendingApprovals).toMatchObject([{ toolCallId: 's', toolName: 'send', path: ['d', 'd'], agent: ['scout', 'scout'] }])
     const approvalId = pendingApprovals[0]?.approvalId ?? ''
     expect((await session.info())?.openRun?.pendingApprovals).toHaveLength(1)
-    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ decision: 'approve', repeated: false, run: { runId: run.runId, accepted: 'queued' } })
+    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({
+      decision: 'approve',
+      repeated: false,
+      run: { runId: run.runId, accepted: 'queued' },
+    })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
     expect(sent).toEqual(['sent'])
     const log = await checkLog(session)
@@ -43,7 +47,10 @@ describe('questions of blocking subagents', () => {
       { type: 'approval-requested', approvalId, path: ['d', 'd'], agent: ['scout', 'scout'] },
       { type: 'approval-resolved', approvalId, decision: 'approve', by: 'ann', agent: ['scout', 'scout'] },
     ])
-    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ repeated: true, run: { runId: run.runId, accepted: 'duplicate' } })
+    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({
+      repeated: true,
+      run: { runId: run.runId, accepted: 'duplicate' },
+    })
     expect(faults).toEqual([])
     await runtime.stop()
   })
@@ -51,10 +58,17 @@ describe('questions of blocking subagents', () => {
   it('S94: if two children ask, each question is reported and answered by itself', async () => {
     const store = memoryStore()
     const asking = (name: string) => helper(name, [{ toolCalls: [callTo('s', 'send')] }, { text: name }], { tools: [guarded('send')] })
-    const { runtime, session } = await team([{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, done], { store, subagents: [asking('one'), asking('two')] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, done], {
+      store,
+      subagents: [asking('one'), asking('two')],
+    })
     const run = await session.send('go')
     const answered = new Map<string, 'approve' | 'deny'>()
-    for (let { status, pendingApprovals } = await run.result(); status === 'awaiting-approval'; { status, pendingApprovals } = await run.result()) {
+    for (
+      let { status, pendingApprovals } = await run.result();
+      status === 'awaiting-approval';
+      { status, pendingApprovals } = await run.result()
+    ) {
       const [question] = pendingApprovals
       if (!question) continue
       const decision = question.agent[0] === 'one' ? 'approve' : 'deny'
@@ -72,9 +86,16 @@ describe('questions of blocking subagents', () => {
   it('S94: a decision that still waits in the subagent is logged with its outcome if the parent resumes before the subagent', async () => {
     const store = memoryStore()
     const clock = manualClock()
-    const scout = helper('scout', [{ toolCalls: [callTo('s', 'send'), callTo('t', 'send')] }, { text: 'sent' }], { tools: [guarded('send')] })
+    const scout = helper('scout', [{ toolCalls: [callTo('s', 'send'), callTo('t', 'send')] }, { text: 'sent' }], {
+      tools: [guarded('send')],
+    })
     const place = defineTool({ name: 'place', description: '', inputSchema: z.object({}), timeoutMs: 1_000 })
-    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout'), callTo('p', 'place')] }, done], { store, clock, subagents: [scout], agent: { tools: [place] } })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout'), callTo('p', 'place')] }, done], {
+      store,
+      clock,
+      subagents: [scout],
+      agent: { tools: [place] },
+    })
     const run = await session.send('go')
     const [first, second] = await found(store, async () => {
       const { pendingApprovals = [] } = (await session.info())?.openRun ?? {}
@@ -112,7 +133,9 @@ describe('questions of blocking subagents', () => {
     const [middle] = await childrenOf(store)
     expect(await outputIn(store, (await childrenOf(store, middle?.session))[0]?.session ?? '')).toBe('Oslo')
     const log = await checkLog(session)
-    expect(log.filter((event) => event.type === 'awaiting-tools')).toMatchObject([{ pendingToolCalls: [{ toolCallId: 'w', path: ['o', 'i'] }] }])
+    expect(log.filter((event) => event.type === 'awaiting-tools')).toMatchObject([
+      { pendingToolCalls: [{ toolCallId: 'w', path: ['o', 'i'] }] },
+    ])
     await runtime.stop()
   })
 
@@ -135,7 +158,12 @@ describe('questions of blocking subagents', () => {
 
   it('S94: another process takes the answer and resumes the whole tree', async () => {
     const store = memoryStore()
-    const scout = () => helper('scout', ({ prompt }) => (prompt.some((message) => message.role === 'tool') ? { text: 'sent' } : { toolCalls: [callTo('s', 'send')] }), { tools: [guarded('send')] })
+    const scout = () =>
+      helper(
+        'scout',
+        ({ prompt }) => (prompt.some((message) => message.role === 'tool') ? { text: 'sent' } : { toolCalls: [callTo('s', 'send')] }),
+        { tools: [guarded('send')] },
+      )
     const first = await team([{ toolCalls: [handOver('d', 'scout')] }], { store, subagents: [scout()] })
     const run = await first.session.send('go')
     const { pendingApprovals } = await run.result()

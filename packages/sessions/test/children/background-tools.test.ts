@@ -18,7 +18,13 @@ describe('what an agent can do with its background tasks', () => {
       { store, subagents: [scout], concurrency: 1, clock: manualClock() },
     )
     await (await session.send('go')).result()
-    expect(await toldOf(runtime, 'o')).toMatchObject({ id: await taskOf(runtime, 'd'), agent: 'scout', status: 'completed', text: 'found', error: null })
+    expect(await toldOf(runtime, 'o')).toMatchObject({
+      id: await taskOf(runtime, 'd'),
+      agent: 'scout',
+      status: 'completed',
+      text: 'found',
+      error: null,
+    })
     await runtime.stop()
   })
 
@@ -69,7 +75,9 @@ describe('what an agent can do with its background tasks', () => {
     expect((await store.readCalls(run.runId)).find((call) => call.toolCallId === 'later')?.outcome).toBeUndefined()
     await clock.advance(5_000)
     await run.result()
-    expect([await toldOf(runtime, 'now'), await toldOf(runtime, 'later')]).toMatchObject(Array(2).fill({ status: 'awaiting-approval', text: '' }))
+    expect([await toldOf(runtime, 'now'), await toldOf(runtime, 'later')]).toMatchObject(
+      Array(2).fill({ status: 'awaiting-approval', text: '' }),
+    )
     await runtime.stop()
   })
 
@@ -100,7 +108,8 @@ describe('what an agent can do with its background tasks', () => {
       async (_call, index) => {
         if (index === 0) return { toolCalls: [launch('d', 'scout')] }
         const task = await taskOf(runtime, 'd')
-        if (index === 3) return { toolCalls: [output('o', task), callTo('c', 'background_cancel', { task_id: task }), output('n', 'no task')] }
+        if (index === 3)
+          return { toolCalls: [output('o', task), callTo('c', 'background_cancel', { task_id: task }), output('n', 'no task')] }
         return { text: 'done' }
       },
       { store, subagents: [helper('scout', async () => (await nthRun(store, 1), { text: 'found' }))] },
@@ -122,7 +131,10 @@ describe('what an agent can do with its background tasks', () => {
     const task = await taskOf(first.runtime, 'd')
     await first.runtime.stop()
     const cancel = callTo('c', 'background_cancel', { task_id: task })
-    const { runtime, session } = await team([{ toolCalls: [output('o', task), output('p', task, { block: true }), cancel] }, { text: 'done' }], { store, subagents: [scout] })
+    const { runtime, session } = await team(
+      [{ toolCalls: [output('o', task), output('p', task, { block: true }), cancel] }, { text: 'done' }],
+      { store, subagents: [scout] },
+    )
     const before = await childrenOf(store)
     await (await session.send('and?')).result()
     const { text, ...told } = (await toldOf(runtime, 'o')) as { text: string }
@@ -136,12 +148,20 @@ describe('what an agent can do with its background tasks', () => {
 })
 
 describe('limits of background tasks', () => {
-  const launches = (count: number) => [{ toolCalls: Array.from({ length: count }, (_, index) => launch(`c${index}`, 'scout')) }, { text: 'done' }, { text: 'seen' }]
+  const launches = (count: number) => [
+    { toolCalls: Array.from({ length: count }, (_, index) => launch(`c${index}`, 'scout')) },
+    { text: 'done' },
+    { text: 'seen' },
+  ]
 
   it('S145: launches in one step beyond maxActive do not start, and the model is told why', async () => {
     const store = memoryStore()
     const slow = gate()
-    const { runtime, session } = await team(launches(3), { store, background: { maxActive: 2 }, subagents: [helper('scout', async () => (await slow.passed, { text: 'x' }))] })
+    const { runtime, session } = await team(launches(3), {
+      store,
+      background: { maxActive: 2 },
+      subagents: [helper('scout', async () => (await slow.passed, { text: 'x' }))],
+    })
     await (await session.send('go')).result()
     expect(await childrenOf(store)).toHaveLength(2)
     const told = await Promise.all(['c0', 'c1', 'c2'].map((call) => toldOf(runtime, call)))
@@ -153,7 +173,11 @@ describe('limits of background tasks', () => {
 
   it('S145: no more tasks are kept than maxRetained allows, ended ones included', async () => {
     const store = memoryStore()
-    const { runtime, session } = await team([...launches(1), ...launches(1).slice(0, 2)], { store, background: { maxRetained: 1 }, subagents: [helper('scout', async () => (await nthRun(store, 1), { text: 'x' }))] })
+    const { runtime, session } = await team([...launches(1), ...launches(1).slice(0, 2)], {
+      store,
+      background: { maxRetained: 1 },
+      subagents: [helper('scout', async () => (await nthRun(store, 1), { text: 'x' }))],
+    })
     await (await session.send('go')).result()
     await nthRun(store, 2)
     await (await session.send('again')).result()

@@ -1,7 +1,21 @@
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate, types } from '../support.ts'
-import { callTo, childrenOf, endOf, handOver, helper, launch, nthRun, remindersIn, remindersWhen, root, taskOf, team, toldOf } from './support.ts'
+import {
+  callTo,
+  childrenOf,
+  endOf,
+  handOver,
+  helper,
+  launch,
+  nthRun,
+  remindersIn,
+  remindersWhen,
+  root,
+  taskOf,
+  team,
+  toldOf,
+} from './support.ts'
 
 const taskId = /^bg_[0-9a-f]{32}$/
 
@@ -17,7 +31,13 @@ describe('a background subagent', () => {
     const run = await session.send('go')
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'launched it' })
     const told = await toldOf(runtime, 'd')
-    expect(told).toMatchObject({ task_id: expect.stringMatching(taskId) as string, status: 'launched', agent: 'scout', run_in_background: true, message: expect.any(String) as string })
+    expect(told).toMatchObject({
+      task_id: expect.stringMatching(taskId) as string,
+      status: 'launched',
+      agent: 'scout',
+      run_in_background: true,
+      message: expect.any(String) as string,
+    })
     go.open()
     expect(await nthRun(store, 2)).toMatchObject({ kind: 'notification', status: 'completed' })
     const log = await checkLog(session)
@@ -26,7 +46,8 @@ describe('a background subagent', () => {
     const [reminder = '', ...others] = await remindersIn(session)
     expect(others).toEqual([])
     const task = await taskOf(runtime, 'd')
-    for (const part of [task, 'scout', 'completed', 'look &lt;here&gt; &amp; &quot;there&quot;', 'background_output']) expect(JSON.stringify(reminder)).toContain(part.replaceAll('"', '\\"'))
+    for (const part of [task, 'scout', 'completed', 'look &lt;here&gt; &amp; &quot;there&quot;', 'background_output'])
+      expect(JSON.stringify(reminder)).toContain(part.replaceAll('"', '\\"'))
     for (const part of ['secret', root, run.runId]) expect(reminder).not.toContain(part)
     expect(model.calls).toHaveLength(3)
     expect(await store.readInbox(root, ['child-settled'])).toEqual([])
@@ -82,28 +103,31 @@ describe('a background subagent', () => {
     await runtime.stop()
   })
 
-  it.each([[[0, 1, 2]], [[2, 1, 0]], [[1, 2, 0]], [[2, 0, 1]]])('S136: three successes in the order %j are reported once, all together', async (order) => {
-    const store = memoryStore()
-    const gates = [gate(), gate(), gate()]
-    const agents = gates.map((each, index) => helper(`a${index}`, async () => (await each.passed, { text: `${index}` })))
-    const { runtime, session } = await team(
-      [{ toolCalls: agents.map((_, index) => launch(`c${index}`, `a${index}`)) }, { text: 'launched' }, { text: 'seen' }],
-      { store, subagents: agents },
-    )
-    await (await session.send('go')).result()
-    const ids = new Map((await childrenOf(store)).map((child) => [child.parent?.toolCallId, child.id]))
-    for (const index of order) {
-      expect(await remindersIn(session)).toEqual([])
-      gates[index]?.open()
-      await endOf(store, ids.get(`c${index}`) ?? '')
-    }
-    await nthRun(store, 2)
-    const reminders = await remindersIn(session)
-    expect(reminders).toHaveLength(1)
-    for (const call of ['c0', 'c1', 'c2']) expect(reminders[0]).toContain(await taskOf(runtime, call))
-    expect((await store.listRuns(root, {})).items).toHaveLength(2)
-    await runtime.stop()
-  })
+  it.each([[[0, 1, 2]], [[2, 1, 0]], [[1, 2, 0]], [[2, 0, 1]]])(
+    'S136: three successes in the order %j are reported once, all together',
+    async (order) => {
+      const store = memoryStore()
+      const gates = [gate(), gate(), gate()]
+      const agents = gates.map((each, index) => helper(`a${index}`, async () => (await each.passed, { text: `${index}` })))
+      const { runtime, session } = await team(
+        [{ toolCalls: agents.map((_, index) => launch(`c${index}`, `a${index}`)) }, { text: 'launched' }, { text: 'seen' }],
+        { store, subagents: agents },
+      )
+      await (await session.send('go')).result()
+      const ids = new Map((await childrenOf(store)).map((child) => [child.parent?.toolCallId, child.id]))
+      for (const index of order) {
+        expect(await remindersIn(session)).toEqual([])
+        gates[index]?.open()
+        await endOf(store, ids.get(`c${index}`) ?? '')
+      }
+      await nthRun(store, 2)
+      const reminders = await remindersIn(session)
+      expect(reminders).toHaveLength(1)
+      for (const call of ['c0', 'c1', 'c2']) expect(reminders[0]).toContain(await taskOf(runtime, call))
+      expect((await store.listRuns(root, {})).items).toHaveLength(2)
+      await runtime.stop()
+    },
+  )
 
   it('S137: a failure is reported at once, and not again with its group', async () => {
     const store = memoryStore()
@@ -152,7 +176,10 @@ describe('a background subagent', () => {
     const store = memoryStore()
     const scout = helper('scout', [{ text: 'one' }, { text: 'two' }])
     const more = { sessionKey: 'notes' }
-    const { runtime, session } = await team([{ toolCalls: [launch('a', 'scout', more), handOver('b', 'scout', more)] }, { text: 'done' }, { text: 'seen' }], { store, subagents: [scout] })
+    const { runtime, session } = await team(
+      [{ toolCalls: [launch('a', 'scout', more), handOver('b', 'scout', more)] }, { text: 'done' }, { text: 'seen' }],
+      { store, subagents: [scout] },
+    )
     await (await session.send('go')).result()
     const children = await childrenOf(store)
     expect(children.map((child) => child.session)).toEqual(Array(2).fill('room:1~scout~notes'))
@@ -168,7 +195,16 @@ describe('without background work', () => {
   ] as const)('S127: with %s neither the schema nor the tools nor a forced call allow background work', async (_what, options) => {
     const store = memoryStore()
     const { runtime, session, model } = await team(
-      [{ toolCalls: [launch('d', 'scout'), callTo('o', 'background_output', { task_id: 'bg_1' }), callTo('c', 'background_cancel', { task_id: 'bg_1' })] }, { text: 'done' }],
+      [
+        {
+          toolCalls: [
+            launch('d', 'scout'),
+            callTo('o', 'background_output', { task_id: 'bg_1' }),
+            callTo('c', 'background_cancel', { task_id: 'bg_1' }),
+          ],
+        },
+        { text: 'done' },
+      ],
       { store, subagents: [helper('scout', [])], ...options },
     )
     expect(runtime.background).toBe('none')

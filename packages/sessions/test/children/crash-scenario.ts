@@ -37,7 +37,10 @@ function modelOf(calls: Step['toolCalls'], text: string) {
 /** Creates an agent that delegates to one agent it waits for and to two background agents at once. */
 function agentOf(effects: string[], hangs: boolean): Agent {
   const index = defineTool({
-    ...{ name: 'index', description: 'Indexes.', inputSchema: z.object({}), effect: 'idempotent' },
+    name: 'index',
+    description: 'Indexes.',
+    inputSchema: z.object({}),
+    effect: 'idempotent',
     execute(_input, { idempotencyKey, abortSignal }) {
       effects.push(idempotencyKey)
       if (!hangs) return 'indexed'
@@ -79,7 +82,14 @@ export async function runScenario(point?: FaultPoint, stops = false): Promise<Ou
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
   const start = async (store: SessionStore): Promise<Runtime> => {
-    const runtime = createRuntime({ agents: [agentOf(effects, stops)], store, clock, ids, lease: { ttlMs: leaseMs }, onError: (error) => faults.push(error) })
+    const runtime = createRuntime({
+      agents: [agentOf(effects, stops)],
+      store,
+      clock,
+      ids,
+      lease: { ttlMs: leaseMs },
+      onError: (error) => faults.push(error),
+    })
     await runtime.start()
     return runtime
   }

@@ -17,7 +17,9 @@ function pointsOf({ writes }: Outcome, ...faults: Fault[]): (FaultPoint & { read
 function checkInvariants({ log, runs, children, reminders, effects, usage, left }: Outcome): void {
   expect(checkEvents(log)).toEqual([])
   expect(runs.map((run) => run.status)).toEqual(runs.map(() => 'completed'))
-  expect(children.map((child) => [child.parent?.path.join(), child.status]).sort()).toEqual(['one', 'scout', 'two'].map((name) => [name, 'completed']))
+  expect(children.map((child) => [child.parent?.path.join(), child.status]).sort()).toEqual(
+    ['one', 'scout', 'two'].map((name) => [name, 'completed']),
+  )
   expect(new Set(effects).size).toBe(1)
   // One reminder, about both.
   expect(reminders).toHaveLength(1)
@@ -36,19 +38,25 @@ describe('a run with children, and a fault at each of its writes', () => {
     checkInvariants(undisturbed)
   })
 
-  it.each(pointsOf(undisturbed, 'dies-before', 'dies-after'))('S128, S132, S135, S136, S140, S146: $fault write $write ($name), and another process goes on', async (point) => {
-    const outcome = await runScenario(point)
-    expect(outcome.processes).toBe(2)
-    checkInvariants(outcome)
-    expect(outcome.faults.filter((fault) => !(fault instanceof ProcessDied))).toEqual([])
-  })
+  it.each(pointsOf(undisturbed, 'dies-before', 'dies-after'))(
+    'S128, S132, S135, S136, S140, S146: $fault write $write ($name), and another process goes on',
+    async (point) => {
+      const outcome = await runScenario(point)
+      expect(outcome.processes).toBe(2)
+      checkInvariants(outcome)
+      expect(outcome.faults.filter((fault) => !(fault instanceof ProcessDied))).toEqual([])
+    },
+  )
 
-  it.each(pointsOf(undisturbed, 'fails-before', 'fails-after'))('S35, S135: $fault write $write ($name), and the same process commits the same batch again', async (point) => {
-    const outcome = await runScenario(point)
-    expect(outcome.processes).toBe(1)
-    checkInvariants(outcome)
-    expect(outcome.faults.filter((fault) => !(fault instanceof SessionError))).toEqual([])
-  })
+  it.each(pointsOf(undisturbed, 'fails-before', 'fails-after'))(
+    'S35, S135: $fault write $write ($name), and the same process commits the same batch again',
+    async (point) => {
+      const outcome = await runScenario(point)
+      expect(outcome.processes).toBe(1)
+      checkInvariants(outcome)
+      expect(outcome.faults.filter((fault) => !(fault instanceof SessionError))).toEqual([])
+    },
+  )
 })
 
 /** Checks that the log of the parent covers each child once, from its start to its end. */
@@ -82,9 +90,12 @@ describe('a stopped run with children, and a fault at each of the writes', () =>
     checkStopped(stopped)
   })
 
-  it.each(pointsOf(stopped, 'dies-before', 'dies-after'))('S101, S107, S108, S138: $fault write $write ($name), and another process goes on', async (point) => {
-    const outcome = await runScenario(point, true)
-    checkStopped(outcome)
-    expect(outcome.faults.filter((fault) => !(fault instanceof ProcessDied))).toEqual([])
-  })
+  it.each(pointsOf(stopped, 'dies-before', 'dies-after'))(
+    'S101, S107, S108, S138: $fault write $write ($name), and another process goes on',
+    async (point) => {
+      const outcome = await runScenario(point, true)
+      checkStopped(outcome)
+      expect(outcome.faults.filter((fault) => !(fault instanceof ProcessDied))).toEqual([])
+    },
+  )
 })

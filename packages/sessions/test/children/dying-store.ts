@@ -35,7 +35,8 @@ export function dyingStore(inner: SessionStore, point?: FaultPoint): DyingStore 
 
   function strike(write: number, when: 'before' | 'after'): void {
     if (!point?.fault.endsWith(when) || write < point.write) return
-    if (point.fault.startsWith('fails') && write < point.write + failures) throw new SessionError('store-unavailable', 'The store was away for a moment.')
+    if (point.fault.startsWith('fails') && write < point.write + failures)
+      throw new SessionError('store-unavailable', 'The store was away for a moment.')
     if (point.fault.startsWith('fails') || write > point.write) return
     dead = true
     resolve('died')

@@ -28,7 +28,14 @@ async function heldEvents(session: Session): Promise<readonly HeldEvent[]> {
 /** Starts a tree: the root delegates to `mid`, which delegates to `leaf`, which waits for an answer when its process ends. */
 async function begin(store: SessionStore, kind: Kind): Promise<RunRecord> {
   const leaf = helper('leaf', [{ toolCalls: [callTo('w', 'where')] }], { tools: [remote('where')] })
-  const mid = helper('mid', [{ toolCalls: [kind === 'blocking' ? handOver('l', 'leaf') : launch('l', 'leaf')] }, { text: 'launched' }].slice(0, kind === 'blocking' ? 1 : 2), { subagents: [leaf] })
+  const mid = helper(
+    'mid',
+    [{ toolCalls: [kind === 'blocking' ? handOver('l', 'leaf') : launch('l', 'leaf')] }, { text: 'launched' }].slice(
+      0,
+      kind === 'blocking' ? 1 : 2,
+    ),
+    { subagents: [leaf] },
+  )
   const steps = kind === 'blocking' ? [{ toolCalls: [handOver('m', 'mid')] }] : [{ toolCalls: [handOver('m', 'mid')] }, { text: 'over' }]
   const { runtime, session } = await team(steps, { store, subagents: [mid] })
   await (await session.send('go')).result()
@@ -84,7 +91,12 @@ describe.each(kinds)('a run of a %s subagent, three levels deep, that is held be
     const go = gate()
     const { runtime, session } = await held(after, run, async () => (await go.passed, { text: 'done' }))
     const above = run.parent?.session ?? ''
-    expect(await shownIn(after, above)).toMatchObject({ status: 'needs-recovery', outcome: 'needs-recovery', step: 1, toolNames: ['where'] })
+    expect(await shownIn(after, above)).toMatchObject({
+      status: 'needs-recovery',
+      outcome: 'needs-recovery',
+      step: 1,
+      toolNames: ['where'],
+    })
     if (kind === 'blocking') {
       const root = await found(after, async () => ((await session.info())?.openRun?.heldRuns ? shownIn(after, session.key) : undefined))
       expect(root).toMatchObject({ status: 'waiting-for-subagent', outcome: 'awaiting-subagent' })
@@ -142,7 +154,11 @@ it('S82, S112, V5: a run that waits for a held run settles its result, ends its 
   const { runtime, session } = await changed(store.second())
   const { run: handle } = await session.submitToolResults([{ toolCallId: 'w', path: ['m', 'l'], output: 'Oslo' }])
   const seen = collect(handle.events())
-  expect(await handle.result()).toMatchObject({ status: 'awaiting-subagent', pendingToolCalls: [], heldRuns: [{ runId: run.id, agent: ['mid', 'leaf'] }] })
+  expect(await handle.result()).toMatchObject({
+    status: 'awaiting-subagent',
+    pendingToolCalls: [],
+    heldRuns: [{ runId: run.id, agent: ['mid', 'leaf'] }],
+  })
   await seen
   expect(await runtime.drain()).toMatchObject({ left: 0 })
   await session.recover(run.id, 'continue')
@@ -154,7 +170,10 @@ it('S82, S112: a follow-up run in the session of a subagent is named and recover
   const store = memoryStore()
   const asks = { tools: [remote('where')] }
   let isAsked = false
-  const again = defineExtension({ name: 'again', hooks: { onStepEnd: (_event, { followUp }) => (isAsked ? undefined : ((isAsked = true), void followUp('and then?'))) } })
+  const again = defineExtension({
+    name: 'again',
+    hooks: { onStepEnd: (_event, { followUp }) => (isAsked ? undefined : ((isAsked = true), void followUp('and then?'))) },
+  })
   const mid = helper('mid', [{ text: 'first' }, { toolCalls: [callTo('w', 'where')] }], { ...asks, extensions: [again] })
   const first = await team([{ toolCalls: [handOver('m', 'mid')] }, { text: 'over' }], { store, subagents: [mid] })
   await (await first.session.send('go')).result()
@@ -162,7 +181,11 @@ it('S82, S112: a follow-up run in the session of a subagent is named and recover
   const run = await found(store, async () => (await store.listRuns(key)).items.find(({ status }) => status === 'awaiting-tools'))
   await first.runtime.stop()
   const after = store.second()
-  const { runtime, session } = await team(says, { store: after, subagents: [helper('mid', says, { ...asks, instructions: 'Look twice.' })], onDefinitionChange: 'refuse' })
+  const { runtime, session } = await team(says, {
+    store: after,
+    subagents: [helper('mid', says, { ...asks, instructions: 'Look twice.' })],
+    onDefinitionChange: 'refuse',
+  })
   await session.submitToolResults([{ toolCallId: 'w', path: ['m'], output: 'Oslo' }])
   await endOf(after, run.id, 'needs-recovery')
   expect(await heldEvents(session)).toMatchObject([{ runId: run.id, agent: ['mid'], path: ['m'] }])

@@ -41,7 +41,12 @@ const leavesChild: Readonly<Record<keyof typeof aborts, readonly Moment[]>> = {
 const cases = Object.entries(leavesChild).flatMap(([abort, leaves]) =>
   (Object.keys(moments) as Moment[]).map((moment) => {
     const isLeft = leaves.includes(moment)
-    return { abort: abort as keyof typeof aborts, moment, isLeft, becomes: isLeft ? 'leaves a child that ends as aborted' : 'leaves nothing' }
+    return {
+      abort: abort as keyof typeof aborts,
+      moment,
+      isLeft,
+      becomes: isLeft ? 'leaves a child that ends as aborted' : 'leaves nothing',
+    }
   }),
 )
 
@@ -52,8 +57,11 @@ async function abortAt(moment: Moment, abort: keyof typeof aborts, isLeft: boole
   const hold = moments[moment]({ waitFor: () => (reached.open(), go.passed) })
   const clock = manualClock()
   const { runtime, session, faults } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'seen' }], {
-    ...{ store: faultyStore(store, [hold]), clock },
-    ...{ subagents: [helper('scout', [{ hang: 'before' }])], agent: { limits: { maxDurationMs: 60_000 } }, abortGraceMs: 10_000 },
+    store: faultyStore(store, [hold]),
+    clock,
+    subagents: [helper('scout', [{ hang: 'before' }])],
+    agent: { limits: { maxDurationMs: 60_000 } },
+    abortGraceMs: 10_000,
   })
   const { runId } = await session.send('go')
   await reached.passed

@@ -18,7 +18,10 @@ async function runsIn(store: SessionStore, ...keys: readonly string[]): Promise<
 }
 
 /** Returns the events of one type from the log of a subagent's session, which has no handle. */
-async function eventsOf<Type extends LoggedEvent['type']>(session: SessionReader, type: Type): Promise<readonly Extract<LoggedEvent, { type: Type }>[]> {
+async function eventsOf<Type extends LoggedEvent['type']>(
+  session: SessionReader,
+  type: Type,
+): Promise<readonly Extract<LoggedEvent, { type: Type }>[]> {
   const log = await collect(session.events({ live: false }))
   return log.filter((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type)
 }
@@ -27,7 +30,11 @@ async function eventsOf<Type extends LoggedEvent['type']>(session: SessionReader
 async function threeDeep(store: SessionStore, mid: Partial<AgentOptions> = {}, options: Partial<SetupOptions> = {}) {
   const go = gate()
   const leaf = helper('leaf', async () => (await go.passed, { text: 'the leaf' }))
-  const between = helper('mid', ({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? { text: 'mid sees' } : { toolCalls: [launch('l', 'leaf')] }), { subagents: [leaf], ...mid })
+  const between = helper(
+    'mid',
+    ({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? { text: 'mid sees' } : { toolCalls: [launch('l', 'leaf')] }),
+    { subagents: [leaf], ...mid },
+  )
   const made = await team([{ toolCalls: [handOver('m', 'mid')] }, last], { store, subagents: [between], ...options })
   await (await made.session.send('go')).result()
   const [child] = await childrenOf(store)
@@ -65,14 +72,20 @@ describe('the notification run for a nested background task', () => {
   it('S94: asks in the log of the root and is answered there, and so does a subagent that it starts', async () => {
     const store = memoryStore()
     const sent: string[] = []
-    const deep = helper('deep', [{ toolCalls: [callTo('d', 'send')] }, last], { tools: [guarded('send', () => (sent.push('deep'), 'sent'))] })
+    const deep = helper('deep', [{ toolCalls: [callTo('d', 'send')] }, last], {
+      tools: [guarded('send', () => (sent.push('deep'), 'sent'))],
+    })
     const go = gate()
     const leaf = helper('leaf', async () => (await go.passed, { text: 'the leaf' }))
     const { runtime, session, key } = await (async () => {
-      const mid = helper('mid', [{ toolCalls: [launch('l', 'leaf')] }, last, { toolCalls: [callTo('s', 'send'), handOver('h', 'deep')] }, last], {
-        subagents: [leaf, deep],
-        tools: [guarded('send', () => (sent.push('mid'), 'sent'))],
-      })
+      const mid = helper(
+        'mid',
+        [{ toolCalls: [launch('l', 'leaf')] }, last, { toolCalls: [callTo('s', 'send'), handOver('h', 'deep')] }, last],
+        {
+          subagents: [leaf, deep],
+          tools: [guarded('send', () => (sent.push('mid'), 'sent'))],
+        },
+      )
       const made = await team([{ toolCalls: [handOver('m', 'mid')] }, last], { store, subagents: [mid] })
       await (await made.session.send('go')).result()
       return { ...made, key: (await childrenOf(store))[0]?.session ?? '' }
@@ -99,7 +112,10 @@ describe('the notification run for a nested background task', () => {
   it('S25: a follow-up of a subagent is executed by that subagent', async () => {
     const store = memoryStore()
     let asked = false
-    const again = defineExtension({ name: 'again', hooks: { onStepEnd: (_event, { followUp }) => (asked ? undefined : ((asked = true), void followUp('and then?'))) } })
+    const again = defineExtension({
+      name: 'again',
+      hooks: { onStepEnd: (_event, { followUp }) => (asked ? undefined : ((asked = true), void followUp('and then?'))) },
+    })
     const mid = helper('mid', [{ text: 'first' }, { text: 'second' }], { extensions: [again] })
     const { runtime, session } = await team([{ toolCalls: [handOver('m', 'mid')] }, last], { store, subagents: [mid] })
     await (await session.send('go')).result()
@@ -124,7 +140,10 @@ describe('the notification run for a nested background task', () => {
       },
       { subagents: [leaf] },
     )
-    const { runtime, session } = await team(async (_call, index) => (index === 0 ? { toolCalls: [launch('m', 'mid')] } : (await rootGo.passed, last)), { store, subagents: [mid] })
+    const { runtime, session } = await team(
+      async (_call, index) => (index === 0 ? { toolCalls: [launch('m', 'mid')] } : (await rootGo.passed, last)),
+      { store, subagents: [mid] },
+    )
     const run = await session.send('go')
     await told.passed
     await session.stop({ runId: run.runId, waitMs: 0 })
@@ -151,7 +170,12 @@ describe('a notification run that fails', () => {
   async function launched(store: SessionStore, agent: Partial<AgentOptions>, options: Partial<SetupOptions> = {}) {
     const go = gate()
     const scout = helper('scout', async () => (await go.passed, { text: 'found' }))
-    const made = await team((_call, index) => (index === 0 ? { toolCalls: [launch('d', 'scout')] } : { text: `answer ${index}` }), { store, subagents: [scout], agent, ...options })
+    const made = await team((_call, index) => (index === 0 ? { toolCalls: [launch('d', 'scout')] } : { text: `answer ${index}` }), {
+      store,
+      subagents: [scout],
+      agent,
+      ...options,
+    })
     await (await made.session.send('go')).result()
     return { ...made, scoutEnds: () => go.open() }
   }
@@ -169,7 +193,9 @@ describe('a notification run that fails', () => {
       expect(await store.readInbox(root, ['child-settled'])).toEqual([])
       const log = await checkLog(session)
       const task = (await childrenOf(store))[0]?.parent?.taskId ?? ''
-      expect(log.filter((event) => event.type === 'error' && event.source === 'reminder')).toMatchObject([{ runId: ended.id, message: expect.stringContaining(task) as string }])
+      expect(log.filter((event) => event.type === 'error' && event.source === 'reminder')).toMatchObject([
+        { runId: ended.id, message: expect.stringContaining(task) as string },
+      ])
       expect(await remindersIn(session)).toEqual([])
       expect(await (await session.send('and now?')).result()).toMatchObject({ status: 'completed', text: 'answer 2' })
       await runtime.stop()
@@ -224,13 +250,17 @@ describe('a notification run that fails', () => {
   it.each(['stop', 'interrupt'] as const)('S203, S102: because the caller uses %s before it begins is not made again', async (how) => {
     const store = memoryStore()
     const elsewhere = gate()
-    const { runtime, session, scoutEnds } = await launched(store, {}, {
-      concurrency: 1,
-      aroundRun: async (run, execute) => {
-        if (run.session === 'room:2') await elsewhere.passed
-        return execute()
+    const { runtime, session, scoutEnds } = await launched(
+      store,
+      {},
+      {
+        concurrency: 1,
+        aroundRun: async (run, execute) => {
+          if (run.session === 'room:2') await elsewhere.passed
+          return execute()
+        },
       },
-    })
+    )
     const other = await runtime.session('room:2').send('go')
     scoutEnds()
     const told = await found(store, async () => (await runsIn(store, root)).find(({ kind }) => kind === 'notification'))

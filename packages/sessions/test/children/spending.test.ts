@@ -11,9 +11,29 @@ describe('the cost of children', () => {
   it('S146: is booked once in each session above, at every depth, and once in the turn of each parent', async () => {
     const store = memoryStore()
     const third = helper('third', [{ text: 'three', ...spends(1000) }])
-    const second = helper('second', [{ toolCalls: [handOver('c', 'third')], ...spends(50) }, { text: 'two', ...spends(50) }], { subagents: [third] })
-    const first = helper('first', [{ toolCalls: [handOver('b', 'second')], ...spends(5) }, { text: 'one', ...spends(5) }], { subagents: [second] })
-    const { runtime, session } = await team([{ toolCalls: [handOver('a', 'first')], ...spends(1) }, { text: 'done', ...spends(1) }], { store, subagents: [first] })
+    const second = helper(
+      'second',
+      [
+        { toolCalls: [handOver('c', 'third')], ...spends(50) },
+        { text: 'two', ...spends(50) },
+      ],
+      { subagents: [third] },
+    )
+    const first = helper(
+      'first',
+      [
+        { toolCalls: [handOver('b', 'second')], ...spends(5) },
+        { text: 'one', ...spends(5) },
+      ],
+      { subagents: [second] },
+    )
+    const { runtime, session } = await team(
+      [
+        { toolCalls: [handOver('a', 'first')], ...spends(1) },
+        { text: 'done', ...spends(1) },
+      ],
+      { store, subagents: [first] },
+    )
     const { usage } = await (await session.send('go')).result()
     expect(inputOf(usage)).toBe(1112)
     const report = await session.usage()
@@ -21,10 +41,18 @@ describe('the cost of children', () => {
     const [one] = await childrenOf(store)
     const [two] = await childrenOf(store, one?.session)
     const [three] = await childrenOf(store, two?.session)
-    expect(await Promise.all([one, two, three].map(async (child) => {
-      const read = await store.readSession(child?.session ?? '')
-      return 'value' in read ? [inputOf(read.value.usage), inputOf(read.value.childUsage)] : []
-    }))).toEqual([[10, 1100], [100, 1000], [1000, undefined]])
+    expect(
+      await Promise.all(
+        [one, two, three].map(async (child) => {
+          const read = await store.readSession(child?.session ?? '')
+          return 'value' in read ? [inputOf(read.value.usage), inputOf(read.value.childUsage)] : []
+        }),
+      ),
+    ).toEqual([
+      [10, 1100],
+      [100, 1000],
+      [1000, undefined],
+    ])
     await checkLog(session)
     await runtime.stop()
   })
@@ -32,10 +60,17 @@ describe('the cost of children', () => {
   it('S146: of a background child is booked in its session and above, not in the turn that launched it', async () => {
     const store = memoryStore()
     const deep = helper('deep', [{ text: 'deep', ...spends(1000) }])
-    const steps = [{ toolCalls: [handOver('b', 'deep')], ...spends(50) }, { text: 'two', ...spends(50) }]
+    const steps = [
+      { toolCalls: [handOver('b', 'deep')], ...spends(50) },
+      { text: 'two', ...spends(50) },
+    ]
     const scout = helper('scout', async (_call, index) => (await nthRun(store, 1), steps[index] ?? {}), { subagents: [deep] })
     const { runtime, session } = await team(
-      [{ toolCalls: [launch('a', 'scout')], ...spends(1) }, { text: 'launched', ...spends(1) }, { text: 'seen', ...spends(1) }],
+      [
+        { toolCalls: [launch('a', 'scout')], ...spends(1) },
+        { text: 'launched', ...spends(1) },
+        { text: 'seen', ...spends(1) },
+      ],
       { store, subagents: [scout] },
     )
     expect(inputOf((await (await session.send('go')).result()).usage)).toBe(2)

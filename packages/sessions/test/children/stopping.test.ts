@@ -1,7 +1,25 @@
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate } from '../support.ts'
-import { callTo, childOf, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, remindersWhen, root, taskOf, team, tool, toldOf } from './support.ts'
+import {
+  callTo,
+  childOf,
+  childrenOf,
+  endOf,
+  found,
+  guarded,
+  handOver,
+  helper,
+  launch,
+  nthRun,
+  remindersIn,
+  remindersWhen,
+  root,
+  taskOf,
+  team,
+  tool,
+  toldOf,
+} from './support.ts'
 
 /** Creates a tool that runs until it is aborted. */
 function stuck(name = 'stuck') {
@@ -32,13 +50,26 @@ describe('stop, kill and delete of a session with children', () => {
     const third = helper('third', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
     const second = helper('second', [{ toolCalls: [handOver('c', 'third')] }], { subagents: [third] })
     const first = helper('first', [{ toolCalls: [handOver('b', 'second')] }], { subagents: [second] })
-    const { runtime, session, faults } = await team([{ toolCalls: [handOver('a', 'first')] }], { store, subagents: [first], concurrency: 1 })
+    const { runtime, session, faults } = await team([{ toolCalls: [handOver('a', 'first')] }], {
+      store,
+      subagents: [first],
+      concurrency: 1,
+    })
     const run = await session.send('go')
     await started
     const receipt = await session.stop()
     expect(receipt).toMatchObject({
-      ...{ runId: run.runId, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'a', status: 'cancelled' }] },
-      children: [{ status: 'stopped', calls: [{ toolCallId: 'b', status: 'cancelled' }], children: [{ status: 'stopped', children: [{ status: 'stopped', calls: [{ toolCallId: 'x' }] }] }] }],
+      runId: run.runId,
+      state: 'settled',
+      status: 'stopped',
+      calls: [{ toolCallId: 'a', status: 'cancelled' }],
+      children: [
+        {
+          status: 'stopped',
+          calls: [{ toolCallId: 'b', status: 'cancelled' }],
+          children: [{ status: 'stopped', children: [{ status: 'stopped', calls: [{ toolCallId: 'x' }] }] }],
+        },
+      ],
     })
     expect(aborted).toEqual(['stuck'])
     expect(await session.info()).toMatchObject({ status: 'stopped' })
@@ -66,12 +97,20 @@ describe('stop, kill and delete of a session with children', () => {
     const inner = helper('inner', [{ toolCalls: [callTo('x', 'one')] }], { tools: [one.tool] })
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'without it' }], { subagents: [inner] })
     const busy = helper('busy', [{ toolCalls: [callTo('y', 'other')] }], { tools: [other.tool] })
-    const { runtime, session, faults } = await team([{ toolCalls: [launch('o', 'outer'), launch('b', 'busy')] }, { text: 'launched' }, { text: 'seen' }, { text: 'seen too' }], { store, subagents: [outer, busy] })
+    const { runtime, session, faults } = await team(
+      [{ toolCalls: [launch('o', 'outer'), launch('b', 'busy')] }, { text: 'launched' }, { text: 'seen' }, { text: 'seen too' }],
+      { store, subagents: [outer, busy] },
+    )
     await (await session.send('go')).result()
     await Promise.all([one.started, other.started])
     const [outerRun, busyRun] = [await childOf(store, 'outer'), await childOf(store, 'busy')]
     const innerRun = await childOf(store, 'inner', outerRun.session)
-    expect(await session.stop({ runId: innerRun.id })).toMatchObject({ runId: innerRun.id, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] })
+    expect(await session.stop({ runId: innerRun.id })).toMatchObject({
+      runId: innerRun.id,
+      state: 'settled',
+      status: 'stopped',
+      calls: [{ toolCallId: 'x' }],
+    })
     expect([one.aborted, other.aborted]).toEqual([['one'], []])
     // The run that waited for it continues with this outcome.
     expect((await endOf(store, outerRun.id)).status).toBe('completed')
@@ -96,17 +135,22 @@ describe('stop, kill and delete of a session with children', () => {
     const midEnded = gate()
     const leaf = helper('leaf', async () => (await midEnded.passed, { text: 'the leaf' }))
     const deep = helper('deep', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
-    const mid = helper('mid', [...launched(launch('l', 'leaf')).slice(0, 2), { toolCalls: [launch('d', 'deep')] }, { toolCalls: [callTo('y', 'late')] }], {
-      subagents: [leaf, deep],
-      tools: [late.tool],
-    })
+    const mid = helper(
+      'mid',
+      [...launched(launch('l', 'leaf')).slice(0, 2), { toolCalls: [launch('d', 'deep')] }, { toolCalls: [callTo('y', 'late')] }],
+      {
+        subagents: [leaf, deep],
+        tools: [late.tool],
+      },
+    )
     const { runtime, session, faults } = await team(thenOpens(midEnded), { store, subagents: [mid] })
     await session.send('go')
     await Promise.all([started, late.started])
     const receipt = await session.stop()
     const calls = [{ toolCallId: 'd' }, { toolCallId: 'y' }]
     expect(receipt).toMatchObject({
-      ...{ state: 'settled', status: 'stopped' },
+      state: 'settled',
+      status: 'stopped',
       children: [
         { status: 'completed', children: [{ status: 'completed' }] },
         { state: 'settled', status: 'stopped', calls, children: [{ state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] }] },
@@ -123,14 +167,17 @@ describe('stop, kill and delete of a session with children', () => {
     const midEnded = gate()
     const leaf = helper('leaf', async () => (await midEnded.passed, { text: 'the leaf' }))
     const deep = helper('deep', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
-    const mid = helper('mid', [...launched(launch('l', 'leaf')).slice(0, 2), { toolCalls: [launch('d', 'deep')] }, { text: 'launched' }], { subagents: [leaf, deep] })
+    const mid = helper('mid', [...launched(launch('l', 'leaf')).slice(0, 2), { toolCalls: [launch('d', 'deep')] }, { text: 'launched' }], {
+      subagents: [leaf, deep],
+    })
     const { runtime, session } = await team(thenOpens(midEnded), { store, subagents: [mid] })
     await session.send('go')
     await started
     const [child] = await childrenOf(store)
     await nthRun(store, 2, child?.session)
     expect(await session.stop()).toMatchObject({
-      ...{ state: 'settled', status: 'stopped' },
+      state: 'settled',
+      status: 'stopped',
       children: [{ status: 'completed' }, { status: 'completed', children: [{ status: 'stopped', calls: [{ toolCallId: 'x' }] }] }],
     })
     expect(aborted).toEqual(['stuck'])
@@ -142,7 +189,10 @@ describe('stop, kill and delete of a session with children', () => {
     const asked = gate()
     const slow = gate()
     const scout = helper('scout', [])
-    const { runtime, session } = await team(async () => (asked.open(), await slow.passed, { toolCalls: [handOver('d', 'scout'), launch('e', 'scout')] }), { store, subagents: [scout] })
+    const { runtime, session } = await team(
+      async () => (asked.open(), await slow.passed, { toolCalls: [handOver('d', 'scout'), launch('e', 'scout')] }),
+      { store, subagents: [scout] },
+    )
     const run = await session.send('go')
     await asked.passed
     const stopping = session.stop()
@@ -206,7 +256,8 @@ describe('stop, kill and delete of a session with children', () => {
     const quick = helper('quick', [{ text: 'quick' }])
     const slow = helper('slow', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
     const { runtime, session } = await team(
-      (_call, index) => (index === 0 ? { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] } : index === 1 ? { hang: 'before' } : { text: 'seen' }),
+      (_call, index) =>
+        index === 0 ? { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] } : index === 1 ? { hang: 'before' } : { text: 'seen' },
       { store, subagents: [quick, slow] },
     )
     await session.send('go')
@@ -230,7 +281,8 @@ describe('stop, kill and delete of a session with children', () => {
     const quick = helper('quick', [{ text: 'quick' }])
     const slow = helper('slow', [{ toolCalls: [callTo('x', 'stuck')] }], { tools: [hangs] })
     const { runtime, session } = await team(
-      (_call, index) => (index === 0 ? { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] } : index === 1 ? { hang: 'before' } : { text: 'seen' }),
+      (_call, index) =>
+        index === 0 ? { toolCalls: [launch('a', 'quick'), launch('b', 'slow')] } : index === 1 ? { hang: 'before' } : { text: 'seen' },
       { store, subagents: [quick, slow] },
     )
     await session.send('go')
@@ -297,7 +349,12 @@ describe('stop, kill and delete of a session with children', () => {
     const { tool: hangs, started } = stuck()
     const scout = helper('scout', async () => (await slow.passed, { text: 'found' }))
     const { runtime, session } = await team(
-      (_call, index) => (index === 0 ? { toolCalls: [launch('d', 'scout')] } : index === 2 ? { toolCalls: [callTo('x', 'stuck')] } : { text: `answer ${index}` }),
+      (_call, index) =>
+        index === 0
+          ? { toolCalls: [launch('d', 'scout')] }
+          : index === 2
+            ? { toolCalls: [callTo('x', 'stuck')] }
+            : { text: `answer ${index}` },
       { store, subagents: [scout], tools: [hangs] },
     )
     await (await session.send('go')).result()

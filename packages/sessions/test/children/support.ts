@@ -29,7 +29,12 @@ export function callTo(id: string, name: string, input: JSONObject = {}) {
 /** Creates a tool with the given function. */
 export function tool(name: string, execute: (signal: AbortSignal) => unknown = () => 'done') {
   const inputSchema = z.record(z.string(), z.unknown())
-  return defineTool({ name, description: `The tool ${name}.`, inputSchema, execute: (_input, { abortSignal }) => execute(abortSignal) as string })
+  return defineTool({
+    name,
+    description: `The tool ${name}.`,
+    inputSchema,
+    execute: (_input, { abortSignal }) => execute(abortSignal) as string,
+  })
 }
 
 /** Creates a tool that needs approval. */
@@ -69,7 +74,7 @@ export async function childOf(store: SessionStore, agent: string, session: strin
 export async function toldOf(runtime: Runtime, toolCallId: string, key: string = root): Promise<unknown> {
   const { items } = await runtime.session(key).messages()
   const result = items.find((message) => message.role === 'tool-result' && message.toolCallId === toolCallId)
-  return result?.role === 'tool-result' ? result.output.type === 'execution-denied' ? result.output : result.output.value : undefined
+  return result?.role === 'tool-result' ? (result.output.type === 'execution-denied' ? result.output : result.output.value) : undefined
 }
 
 /** Resolves with the result of `look` once it is defined. Looks again after each commit. */

@@ -7,7 +7,9 @@ import { checkLog, gate } from '../support.ts'
 import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, remote, root, team, tool } from './support.ts'
 
 const told = (log: readonly LoggedEvent[], childRunId: string) =>
-  log.flatMap((event) => ('childRunId' in event && event.childRunId === childRunId ? [event.type === 'child-update' ? `step ${event.step}` : event.type] : []))
+  log.flatMap((event) =>
+    'childRunId' in event && event.childRunId === childRunId ? [event.type === 'child-update' ? `step ${event.step}` : event.type] : [],
+  )
 
 async function oneChild(session: Session, run: RunRecord) {
   const log = await checkLog(session)
@@ -21,17 +23,33 @@ describe('subagents in the log of their parent', () => {
     const store = memoryStore()
     const pay = guarded('pay')
     const scout = helper('scout', [{ text: 'I look', toolCalls: [callTo('x', 'pay')] }, { text: 'found' }], { tools: [pay] })
-    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout', { description: 'a look' })] }, { text: 'done' }], { store, subagents: [scout] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout', { description: 'a look' })] }, { text: 'done' }], {
+      store,
+      subagents: [scout],
+    })
     const asked = await (await session.send('go')).result()
     expect(asked).toMatchObject({ status: 'awaiting-approval' })
     const [run] = await childrenOf(store)
     if (!run) throw new Error('no child')
-    expect(await oneChild(session, run)).toMatchObject({ told: ['child-start', 'step 1'], child: { status: 'waiting-for-user', outcome: 'awaiting-approval', step: 1, text: 'I look', toolNames: ['pay'], description: 'a look' } })
+    expect(await oneChild(session, run)).toMatchObject({
+      told: ['child-start', 'step 1'],
+      child: {
+        status: 'waiting-for-user',
+        outcome: 'awaiting-approval',
+        step: 1,
+        text: 'I look',
+        toolNames: ['pay'],
+        description: 'a look',
+      },
+    })
     await session.approve(asked.pendingApprovals[0]?.approvalId ?? '')
     const parent = asked.runId
     await endOf(store, parent)
     const end = await oneChild(session, run)
-    expect(end).toMatchObject({ told: ['child-start', 'step 1', 'step 1', 'step 2', 'child-end'], child: { status: 'completed', outcome: 'completed', step: 2, text: 'found' } })
+    expect(end).toMatchObject({
+      told: ['child-start', 'step 1', 'step 1', 'step 2', 'child-end'],
+      child: { status: 'completed', outcome: 'completed', step: 2, text: 'found' },
+    })
     const settled = await runtime.run(run.id)
     expect(end.child?.usage).toEqual(settled?.usage)
     const types = end.log.map(({ type }) => type)
@@ -43,41 +61,56 @@ describe('subagents in the log of their parent', () => {
   it.each([
     ['', []],
     [' and has a hook behind its turn', [defineExtension({ name: 'watch', hooks: { onSavePoint: () => undefined } })]],
-  ])('S147, S215: a subagent that waits after its answer%s is shown as waiting, and as running once it resumes', async (_what, extensions) => {
-    const store = memoryStore()
-    const [looked, go] = [gate(), gate()]
-    const asks = { text: 'I ask', toolCalls: [callTo('l', 'look'), callTo('w', 'where')] }
-    const scout = helper('scout', async (_call, index) => (index === 0 ? asks : (await go.passed, { text: 'found' })), { extensions, tools: [tool('look', () => looked.passed), remote('where')] })
-    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], { store, subagents: [scout] })
-    const handle = await session.send('go')
-    const child = await found(store, async () => (await childrenOf(store)).find(({ turnState }) => turnState?.stepState === 'answered'))
-    expect(await oneChild(session, child)).toMatchObject({ told: ['child-start', 'step 1'], child: { status: 'running' } })
-    looked.open()
-    await handle.result()
-    const said = { step: 1, text: 'I ask', toolNames: ['look', 'where'] }
-    expect(await oneChild(session, child)).toMatchObject({ told: ['child-start', 'step 1', 'step 1'], child: { ...said, status: 'waiting-for-user', outcome: 'awaiting-tools' } })
-    await session.submitToolResults([{ toolCallId: 'w', path: ['d'], output: 'Oslo' }])
-    const again = await found(store, async () => {
-      const shown = await oneChild(session, child)
-      return shown.child?.status === 'running' ? shown : undefined
-    })
-    expect(again).toMatchObject({ told: ['child-start', 'step 1', 'step 1', 'step 1'], child: said })
-    go.open()
-    await endOf(store, handle.runId)
-    expect(await oneChild(session, child)).toMatchObject({ child: { status: 'completed', step: 2, text: 'found' } })
-    await runtime.stop()
-  })
+  ])(
+    'S147, S215: a subagent that waits after its answer%s is shown as waiting, and as running once it resumes',
+    async (_what, extensions) => {
+      const store = memoryStore()
+      const [looked, go] = [gate(), gate()]
+      const asks = { text: 'I ask', toolCalls: [callTo('l', 'look'), callTo('w', 'where')] }
+      const scout = helper('scout', async (_call, index) => (index === 0 ? asks : (await go.passed, { text: 'found' })), {
+        extensions,
+        tools: [tool('look', () => looked.passed), remote('where')],
+      })
+      const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], { store, subagents: [scout] })
+      const handle = await session.send('go')
+      const child = await found(store, async () => (await childrenOf(store)).find(({ turnState }) => turnState?.stepState === 'answered'))
+      expect(await oneChild(session, child)).toMatchObject({ told: ['child-start', 'step 1'], child: { status: 'running' } })
+      looked.open()
+      await handle.result()
+      const said = { step: 1, text: 'I ask', toolNames: ['look', 'where'] }
+      expect(await oneChild(session, child)).toMatchObject({
+        told: ['child-start', 'step 1', 'step 1'],
+        child: { ...said, status: 'waiting-for-user', outcome: 'awaiting-tools' },
+      })
+      await session.submitToolResults([{ toolCallId: 'w', path: ['d'], output: 'Oslo' }])
+      const again = await found(store, async () => {
+        const shown = await oneChild(session, child)
+        return shown.child?.status === 'running' ? shown : undefined
+      })
+      expect(again).toMatchObject({ told: ['child-start', 'step 1', 'step 1', 'step 1'], child: said })
+      go.open()
+      await endOf(store, handle.runId)
+      expect(await oneChild(session, child)).toMatchObject({ child: { status: 'completed', step: 2, text: 'found' } })
+      await runtime.stop()
+    },
+  )
 
   it('S147: a background subagent ends in the log of a parent whose turn ended long before', async () => {
     const store = memoryStore()
     const go = gate()
     const scout = helper('scout', async () => (await go.passed, { text: 'found' }))
-    const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'I see' }], { store, subagents: [scout] })
+    const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'I see' }], {
+      store,
+      subagents: [scout],
+    })
     const run = await session.send('go')
     await run.result()
     const [child] = await childrenOf(store)
     if (!child) throw new Error('no child')
-    expect(await oneChild(session, child)).toMatchObject({ told: ['child-start'], child: { status: 'running', taskId: child.parent?.taskId } })
+    expect(await oneChild(session, child)).toMatchObject({
+      told: ['child-start'],
+      child: { status: 'running', taskId: child.parent?.taskId },
+    })
     go.open()
     await endOf(store, child.id)
     expect(await oneChild(session, child)).toMatchObject({ told: ['child-start', 'step 1', 'child-end'], child: { status: 'completed' } })

@@ -29,7 +29,10 @@ describe('send', () => {
     const text = { type: 'text', text: 'What is it?' } as const
     for (const send of ['send', 'steer', 'followUp', 'overlay'] as const) {
       const wrong = session[send]([text, { type: 'image' }] as never)
-      await expect(wrong).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('input[1].image must be') as string })
+      await expect(wrong).rejects.toMatchObject({
+        code: 'invalid-input',
+        message: expect.stringContaining('input[1].image must be') as string,
+      })
     }
     expect(await session.info()).toBeNull()
     const run = await session.send([text, { type: 'image', image: 'data:image/png;base64,aGk=' }], { id: 'x' })

@@ -12,9 +12,14 @@ const settledStates = (settled: readonly PromiseSettledResult<unknown>[]) => set
 describe('concurrent answers about one call', () => {
   it('S81: if runAgain and a result come at the same moment, exactly one counts', async () => {
     const { session, runtime, starts } = await inDoubt()
-    const settled = await Promise.allSettled([session.resolveTool('c-pay', { runAgain: true }), session.resolveTool('c-pay', { result: 'paid by hand' })])
+    const settled = await Promise.allSettled([
+      session.resolveTool('c-pay', { runAgain: true }),
+      session.resolveTool('c-pay', { result: 'paid by hand' }),
+    ])
     expect(settledStates(settled)).toEqual(['fulfilled', 'rejected'])
-    expect(settled.find((each) => each.status === 'rejected')?.reason).toMatchObject({ code: expect.stringMatching(/conflict|unknown-tool-call/) })
+    expect(settled.find((each) => each.status === 'rejected')?.reason).toMatchObject({
+      code: expect.stringMatching(/conflict|unknown-tool-call/),
+    })
     await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     for await (const event of session.events()) if (event.type === 'settled') break
     expect(starts).toHaveLength(settled[0]?.status === 'fulfilled' ? 2 : 1)
@@ -66,14 +71,20 @@ describe('concurrent answers about one call', () => {
   it('S80: runAgain of a call whose outcome is not open is refused', async () => {
     const { session, runtime } = await inDoubt()
     await expect(session.resolveTool('c-place', { runAgain: true })).rejects.toMatchObject({ code: 'tool-result-conflict' })
-    await expect(session.resolveTool('nobody', { runAgain: true })).rejects.toMatchObject({ code: 'unknown-tool-call', refused: [{ id: 'nobody', code: 'unknown-tool-call' }] })
+    await expect(session.resolveTool('nobody', { runAgain: true })).rejects.toMatchObject({
+      code: 'unknown-tool-call',
+      refused: [{ id: 'nobody', code: 'unknown-tool-call' }],
+    })
     await runtime.stop()
   })
 
   it('S81: runAgain is refused after twenty conflicts', async () => {
     let tries = 0
-    const isAgain = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'call.put' && write.calls.some(({ state }) => state === 'pending'))
-    const { session, runtime, starts } = await inDoubt('stop', { faults: [{ of: 'commit', when: isAgain, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }] })
+    const isAgain = ({ writes }: Batch): boolean =>
+      writes.some((write) => write.op === 'call.put' && write.calls.some(({ state }) => state === 'pending'))
+    const { session, runtime, starts } = await inDoubt('stop', {
+      faults: [{ of: 'commit', when: isAgain, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }],
+    })
     await expect(session.resolveTool('c-pay', { runAgain: true })).rejects.toMatchObject({ code: 'conflict' })
     expect([tries, starts.length]).toEqual([20, 1])
     await runtime.stop()
@@ -81,10 +92,20 @@ describe('concurrent answers about one call', () => {
 })
 
 describe('decisions', () => {
-  async function asked(faults: FaultPlan = []): Promise<{ readonly runtime: Runtime; readonly session: Session; readonly sent: string[]; readonly ids: readonly string[]; readonly hash: string; inbox(): Promise<readonly InboxRecord[]> }> {
+  async function asked(faults: FaultPlan = []): Promise<{
+    readonly runtime: Runtime
+    readonly session: Session
+    readonly sent: string[]
+    readonly ids: readonly string[]
+    readonly hash: string
+    inbox(): Promise<readonly InboxRecord[]>
+  }> {
     const sent: string[] = []
     const tool = defineTool({
-      ...{ name: 'send', description: 'Sends.', inputSchema: z.object({ to: z.string() }), needsApproval: true },
+      name: 'send',
+      description: 'Sends.',
+      inputSchema: z.object({ to: z.string() }),
+      needsApproval: true,
       execute: ({ to }) => `${sent.push(to)}`,
     })
     const steps = [{ toolCalls: ['a', 'b'].map((id) => ({ id, name: 'send', input: { to: id } })) }, { text: 'done' }]
@@ -93,20 +114,32 @@ describe('decisions', () => {
     const session = runtime.session('room:1')
     const { pendingApprovals } = await (await session.send('go')).result()
     const inbox = () => runtime.store.readInbox('room:1', ['decision'])
-    return { runtime, session, sent, ids: pendingApprovals.map(({ approvalId }) => approvalId), hash: pendingApprovals[0]?.inputHash ?? '', inbox }
+    return {
+      runtime,
+      session,
+      sent,
+      ids: pendingApprovals.map(({ approvalId }) => approvalId),
+      hash: pendingApprovals[0]?.inputHash ?? '',
+      inbox,
+    }
   }
 
   it('S92: a decision is stored with its author, its reason and its input', async () => {
     const { runtime, session, ids, hash, inbox } = await asked()
     const [a = '', b = ''] = ids
     await session.approve(a, { by: 'ann', reason: 'fine', input: { to: 'c' }, inputHash: hash })
-    expect(await inbox()).toMatchObject([{ kind: 'decision', body: { approvalId: a, decision: 'approve', by: 'ann', reason: 'fine', input: { to: 'c' } } }])
+    expect(await inbox()).toMatchObject([
+      { kind: 'decision', body: { approvalId: a, decision: 'approve', by: 'ann', reason: 'fine', input: { to: 'c' } } },
+    ])
     expect(Object.keys((await inbox())[0]?.body ?? {}).sort()).toEqual(['approvalId', 'by', 'decision', 'input', 'reason'])
     await expect(session.deny(b, { input: { to: 'x' } })).rejects.toMatchObject({ code: 'invalid-input' })
     await session.deny(b)
     for await (const event of session.events()) if (event.type === 'settled') break
     const decided = await Promise.all(ids.map((id) => runtime.store.readApproval(id)))
-    expect(decided).toMatchObject([{ value: { toolCallId: 'a', approval: { state: 'approved', decided: { by: 'ann' } } } }, { value: { toolCallId: 'b', approval: { state: 'denied' } } }])
+    expect(decided).toMatchObject([
+      { value: { toolCallId: 'a', approval: { state: 'approved', decided: { by: 'ann' } } } },
+      { value: { toolCallId: 'b', approval: { state: 'denied' } } },
+    ])
     await runtime.stop()
   })
 
@@ -114,8 +147,18 @@ describe('decisions', () => {
     const { runtime, session, ids, sent } = await asked()
     const [a = '', b = ''] = ids
     const { run, ...first } = await session.approve(a, { reason: 'fine', input: { to: 'c' } })
-    expect(await session.approve(a, { reason: 'fine', input: { to: 'c' } })).toMatchObject({ ...first, repeated: true, run: { runId: run.runId, accepted: 'duplicate' } })
-    const others = [{}, { reason: 'fine' }, { input: { to: 'c' } }, { reason: 'other', input: { to: 'c' } }, { reason: 'fine', input: { to: 'd' } }]
+    expect(await session.approve(a, { reason: 'fine', input: { to: 'c' } })).toMatchObject({
+      ...first,
+      repeated: true,
+      run: { runId: run.runId, accepted: 'duplicate' },
+    })
+    const others = [
+      {},
+      { reason: 'fine' },
+      { input: { to: 'c' } },
+      { reason: 'other', input: { to: 'c' } },
+      { reason: 'fine', input: { to: 'd' } },
+    ]
     for (const other of others) await expect(session.approve(a, other)).rejects.toMatchObject({ code: 'approval-conflict' })
     await expect(session.deny(a, { reason: 'fine' })).rejects.toMatchObject({ code: 'approval-conflict' })
     await session.deny(b, { reason: 'no' })
@@ -145,8 +188,11 @@ describe('decisions', () => {
 
   it('S92: a decision is refused after twenty conflicts', async () => {
     let tries = 0
-    const isDecision = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'decision'))
-    const { runtime, session, ids } = await asked([{ of: 'commit', when: isDecision, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
+    const isDecision = ({ writes }: Batch): boolean =>
+      writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'decision'))
+    const { runtime, session, ids } = await asked([
+      { of: 'commit', when: isDecision, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } },
+    ])
     await expect(session.approve(ids[0] ?? '')).rejects.toMatchObject({ code: 'conflict' })
     expect(tries).toBe(20)
     await runtime.stop()
@@ -158,10 +204,21 @@ describe('decisions', () => {
     const other = runtime.session('room:2')
     await other.open()
     await expect(other.approve(a)).rejects.toMatchObject({ code: 'unknown-approval' })
-    await expect(session.approve('')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^approvalId must be/) as string })
-    await expect(session.approve(a, { reson: 'x' } as never)).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('did you mean reason?') as string })
-    await expect(session.approve(a, { input: { to: 1n } as never })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^input\.to /) as string })
-    await expect(session.approve(a, { input: { to: 5 } })).rejects.toMatchObject({ message: expect.stringMatching(/^The edited input does not fit send: input\.to: /) as string })
+    await expect(session.approve('')).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringMatching(/^approvalId must be/) as string,
+    })
+    await expect(session.approve(a, { reson: 'x' } as never)).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('did you mean reason?') as string,
+    })
+    await expect(session.approve(a, { input: { to: 1n } as never })).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringMatching(/^input\.to /) as string,
+    })
+    await expect(session.approve(a, { input: { to: 5 } })).rejects.toMatchObject({
+      message: expect.stringMatching(/^The edited input does not fit send: input\.to: /) as string,
+    })
     expect(await inbox()).toEqual([])
     await runtime.stop()
   })
@@ -171,7 +228,11 @@ describe('decisions', () => {
     await runtime.stop()
     const elsewhere = setup({ steps: [], store: runtime.store, concurrency: 0 })
     const refused = elsewhere.runtime.session('room:1').approve(ids[0] ?? '', { input: { to: 'c' } })
-    await expect(refused).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('this runtime does not know the tool') as string, issues: [] })
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('this runtime does not know the tool') as string,
+      issues: [],
+    })
     await elsewhere.runtime.stop()
   })
 

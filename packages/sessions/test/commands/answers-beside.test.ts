@@ -12,7 +12,13 @@ import { checkLog, gate, logOf, setup, types, type SetupOptions } from '../suppo
 const input = z.object({})
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: input })
 const colour = defineTool({ name: 'colour', description: 'What the user likes.', inputSchema: input })
-const confirm = defineTool({ name: 'confirm', description: 'Asks first.', inputSchema: input, needsApproval: true, execute: () => 'confirmed' })
+const confirm = defineTool({
+  name: 'confirm',
+  description: 'Asks first.',
+  inputSchema: input,
+  needsApproval: true,
+  execute: () => 'confirmed',
+})
 const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name) => ({ id: `c-${name}`, name, input: {} })) })
 
 interface Beside extends Partial<SetupOptions> {
@@ -30,13 +36,22 @@ function letsWait({ writes }: Batch): boolean {
 }
 
 /** Starts a run whose local call `search` runs until `finish`, beside calls that are answered from outside. */
-async function besideSearch({ asks = calls('search', 'place'), memory = memoryStore(), beforeWait, effect = 'once', ...options }: Beside = {}) {
+async function besideSearch({
+  asks = calls('search', 'place'),
+  memory = memoryStore(),
+  beforeWait,
+  effect = 'once',
+  ...options
+}: Beside = {}) {
   const clock = manualClock()
   const started = gate()
   const found = gate<string>()
   const starts: number[] = []
   const search = defineTool({
-    ...{ name: 'search', description: 'Searches for long.', inputSchema: input, effect },
+    name: 'search',
+    description: 'Searches for long.',
+    inputSchema: input,
+    effect,
     execute: (_given, { attempt }) => {
       starts.push(attempt)
       started.open()
@@ -60,15 +75,23 @@ async function besideSearch({ asks = calls('search', 'place'), memory = memorySt
 const answer = (name: string, output = 'Oslo'): SubmittedResult => ({ toolCallId: `c-${name}`, output })
 
 async function resultsOf(session: Session): Promise<readonly unknown[]> {
-  return (await session.messages()).items.flatMap((message) => (message.role === 'tool-result' ? [[message.toolCallId, message.output]] : []))
+  return (await session.messages()).items.flatMap((message) =>
+    message.role === 'tool-result' ? [[message.toolCallId, message.output]] : [],
+  )
 }
 
-const both = [['c-search', { type: 'text', value: 'found' }], ['c-place', { type: 'text', value: 'Oslo' }]]
+const both = [
+  ['c-search', { type: 'text', value: 'found' }],
+  ['c-place', { type: 'text', value: 'Oslo' }],
+]
 
 describe('answers while other calls of the run go on', () => {
   it('S216: a remote call is listed and its answer accepted while a local call runs, and the model gets both results in call order', async () => {
     const { session, runtime, run, model, starts, finish, faults } = await besideSearch()
-    expect(await runtime.run(run.runId)).toMatchObject({ status: 'running', pendingToolCalls: [{ toolCallId: 'c-place', toolName: 'place' }] })
+    expect(await runtime.run(run.runId)).toMatchObject({
+      status: 'running',
+      pendingToolCalls: [{ toolCallId: 'c-place', toolName: 'place' }],
+    })
     expect(await session.submitToolResults([answer('place')])).toMatchObject({ accepted: ['c-place'], repeated: [], missing: [] })
     expect(await session.submitToolResults([answer('place')])).toMatchObject({ accepted: [], repeated: ['c-place'] })
     await expect(session.submitToolResults([answer('place', 'Bergen')])).rejects.toMatchObject({ code: 'tool-result-conflict' })
@@ -147,7 +170,11 @@ describe('answers while other calls of the run go on', () => {
   })
 
   it('S216: webhooks learn of the call at once, and once', async () => {
-    const notify = { url: 'https://hooks.example/bowline', events: ['awaiting-answer'], secret: 'a secret of this test, long enough' } as const
+    const notify = {
+      url: 'https://hooks.example/bowline',
+      events: ['awaiting-answer'],
+      secret: 'a secret of this test, long enough',
+    } as const
     const { session, runtime, run, finish } = await besideSearch({ notify })
     const told = async () => (await runtime.notices()).items.map(({ type, body }) => [type, body['status'], body['pendingToolCalls']])
     const asked = [expect.objectContaining({ toolCallId: 'c-place' })]

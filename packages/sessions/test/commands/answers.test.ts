@@ -91,7 +91,8 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  const putsAnswers = ({ writes }: Batch): boolean => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'answer'))
+  const putsAnswers = ({ writes }: Batch): boolean =>
+    writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'answer'))
 
   it('S90: an identical repeat stores nothing, also for an error given in its short form', async () => {
     const store = faultyStore(memoryStore(), [{ of: 'commit', when: putsAnswers, skip: 1, fault: { error: new Error('a second answer') } }])
@@ -100,7 +101,11 @@ describe('submitToolResults', () => {
     await (await session.send('where?')).result()
     await session.submitToolResults([{ toolCallId: 'c1', error: 'no' }])
     for (const again of [{ error: 'no' }, { output: 'no', isError: true }]) {
-      expect(await session.submitToolResults([{ toolCallId: 'c1', ...again }])).toMatchObject({ accepted: [], repeated: ['c1'], missing: ['c2'] })
+      expect(await session.submitToolResults([{ toolCallId: 'c1', ...again }])).toMatchObject({
+        accepted: [],
+        repeated: ['c1'],
+        missing: ['c2'],
+      })
     }
     await expect(session.submitToolResults([{ toolCallId: 'c1', output: 'no' }])).rejects.toMatchObject({ code: 'tool-result-conflict' })
     await runtime.stop()
@@ -108,7 +113,9 @@ describe('submitToolResults', () => {
 
   it('S90: answers are refused after twenty conflicts', async () => {
     let tries = 0
-    const store = faultyStore(memoryStore(), [{ of: 'commit', when: putsAnswers, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } }])
+    const store = faultyStore(memoryStore(), [
+      { of: 'commit', when: putsAnswers, fault: { answer: () => (tries++, { ok: false, reason: 'conflict' }) } },
+    ])
     const { runtime } = setup({ steps: [asks('c1')], tools: [place], store })
     const session = runtime.session('room:1')
     await (await session.send('where?')).result()
@@ -119,7 +126,12 @@ describe('submitToolResults', () => {
 
   it('S90: a call that the runtime ran keeps its result and takes no other', async () => {
     const near = defineTool({ name: 'near', description: 'Runs here.', inputSchema: z.object({}), execute: () => 'ran' })
-    const both = { toolCalls: [{ id: 'n', name: 'near', input: {} }, { id: 'c1', name: 'place', input: {} }] }
+    const both = {
+      toolCalls: [
+        { id: 'n', name: 'near', input: {} },
+        { id: 'c1', name: 'place', input: {} },
+      ],
+    }
     const { runtime } = setup({ steps: [both], tools: [near, place] })
     const session = runtime.session('room:1')
     await (await session.send('where?')).result()
@@ -127,14 +139,19 @@ describe('submitToolResults', () => {
       code: 'tool-result-conflict',
       message: expect.stringContaining('already have different results') as string,
     })
-    await expect(session.submitToolResults([{ toolCallId: 'nobody', output: 1 }])).rejects.toMatchObject({ message: expect.stringContaining('No pending call') as string })
+    await expect(session.submitToolResults([{ toolCallId: 'nobody', output: 1 }])).rejects.toMatchObject({
+      message: expect.stringContaining('No pending call') as string,
+    })
     await runtime.stop()
   })
 
   it('S90: if a submission repeats answers of an earlier run, its answers for the waiting run count', async () => {
     const { runtime } = setup({ steps: [asks('c1'), { text: 'one' }, asks('c2'), { text: 'two' }], tools: [place] })
     const session = runtime.session('room:1')
-    const [first, second] = [{ toolCallId: 'c1', output: 'one' }, { toolCallId: 'c2', output: 'two' }]
+    const [first, second] = [
+      { toolCallId: 'c1', output: 'one' },
+      { toolCallId: 'c2', output: 'two' },
+    ]
     await (await session.send('where?')).result()
     await (await session.submitToolResults([first])).run.result()
     const waiting = await session.send('and now?')
@@ -147,7 +164,14 @@ describe('submitToolResults', () => {
 
   it('S90, S91: a run that is to be stopped takes neither results nor decisions', async () => {
     const send = defineTool({ name: 'send', description: 'Sends.', inputSchema: z.object({}), needsApproval: true, execute: () => 'sent' })
-    const steps = [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }, { id: 'x', name: 'send', input: {} }] }]
+    const steps = [
+      {
+        toolCalls: [
+          { id: 'c1', name: 'place', input: {} },
+          { id: 'x', name: 'send', input: {} },
+        ],
+      },
+    ]
     const store = memoryStore()
     const first = setup({ steps, tools: [place, send], store })
     const { pendingApprovals } = await (await first.runtime.session('room:1').send('go')).result()
@@ -166,9 +190,7 @@ describe('submitToolResults', () => {
     const session = runtime.session('room:1')
     const run = await session.send('where?')
     await run.result()
-    const settled = await Promise.allSettled(
-      ['left', 'right'].map((output) => session.submitToolResults([{ toolCallId: 'c1', output }])),
-    )
+    const settled = await Promise.allSettled(['left', 'right'].map((output) => session.submitToolResults([{ toolCallId: 'c1', output }])))
     expect(settled.map((each) => each.status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(settled.find((each) => each.status === 'rejected')?.reason).toMatchObject({ code: 'tool-result-conflict' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -179,7 +201,12 @@ describe('submitToolResults', () => {
   it('S89: an answer given in time counts, however late the last answer is', async () => {
     const clock = manualClock()
     const hurried = defineTool({ name: 'hurry', description: 'Where the user is, now.', inputSchema: z.object({}), timeoutMs: 60_000 })
-    const asksBoth = { toolCalls: [{ id: 'c1', name: 'hurry', input: {} }, { id: 'c2', name: 'place', input: {} }] }
+    const asksBoth = {
+      toolCalls: [
+        { id: 'c1', name: 'hurry', input: {} },
+        { id: 'c2', name: 'place', input: {} },
+      ],
+    }
     const { runtime } = setup({ steps: [asksBoth, { text: 'done' }], tools: [hurried, place], clock })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -219,7 +246,9 @@ describe('submitToolResults', () => {
     await runtime.start()
     const session = runtime.session('room:1')
     await (await session.send('where?')).result()
-    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 1n as unknown as number }])).rejects.toMatchObject({ code: 'invalid-input' })
+    await expect(session.submitToolResults([{ toolCallId: 'c1', output: 1n as unknown as number }])).rejects.toMatchObject({
+      code: 'invalid-input',
+    })
     const output = { city: 'Oslo' }
     const submitting = session.submitToolResults([{ toolCallId: 'c1', output }])
     output.city = 'Rome'

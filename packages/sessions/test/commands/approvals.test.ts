@@ -12,7 +12,10 @@ const at = expect.any(Number) as number
 function sender() {
   const sent: string[] = []
   const tool = defineTool({
-    ...{ name: 'send', description: 'Sends.', inputSchema: z.object({ to: z.string() }), needsApproval: true },
+    name: 'send',
+    description: 'Sends.',
+    inputSchema: z.object({ to: z.string() }),
+    needsApproval: true,
     execute: ({ to }) => {
       sent.push(to)
       return 'sent'
@@ -66,7 +69,10 @@ describe('approve and deny', () => {
       { approvalId: b, decision: 'deny', reason: 'not to b' },
     ])
     const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
-    expect(results).toMatchObject([{ toolCallId: 'a', status: 'result' }, { toolCallId: 'b', status: 'denied' }])
+    expect(results).toMatchObject([
+      { toolCallId: 'a', status: 'result' },
+      { toolCallId: 'b', status: 'denied' },
+    ])
     expect(await store.readInbox('room:1', ['answer', 'decision'])).toEqual([])
     expect(faults).toEqual([])
     await runtime.stop()
@@ -74,7 +80,11 @@ describe('approve and deny', () => {
 
   it('S92: the same decision returns the first receipt at any later time, another decision is refused', async () => {
     const { runtime, session, run, approvalId, approvals } = await asked(['a'], {})
-    const { run: _, ...receipt } = await session.approve(approvalId, { by: 'ann', reason: 'fine', inputHash: approvals[0]?.inputHash ?? '' })
+    const { run: _, ...receipt } = await session.approve(approvalId, {
+      by: 'ann',
+      reason: 'fine',
+      inputHash: approvals[0]?.inputHash ?? '',
+    })
     const repeated = { ...receipt, repeated: true, run: { runId: run.runId, accepted: 'duplicate' } }
     expect(await session.approve(approvalId, { by: 'eve', reason: 'fine' })).toMatchObject(repeated)
     await atRest(runtime, session, run.runId)
@@ -86,10 +96,13 @@ describe('approve and deny', () => {
 
   it('S92: a decision returns the handle of the run, which reads the events from the decision on', async () => {
     const { tool, sent } = sender()
-    const { runtime, session } = await started({ steps: [{ toolCalls: [call('a')] }, { toolCalls: [call('b')] }, { text: 'done' }], tools: [tool] })
+    const { runtime, session } = await started({
+      steps: [{ toolCalls: [call('a')] }, { toolCalls: [call('b')] }, { text: 'done' }],
+      tools: [tool],
+    })
     let run = await session.send('go')
     const segments: string[][] = []
-    for (let isOver = false; !isOver; ) {
+    for (let isOver = false; !isOver;) {
       segments.push(types((await collect(run)).filter(isDurable)))
       const { status, pendingApprovals } = await run.result()
       const [asked] = pendingApprovals
@@ -119,7 +132,10 @@ describe('approve and deny', () => {
   it('S89: a run that waits for results and decisions resumes with the last of both', async () => {
     const { tool } = sender()
     const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ to: z.string() }) })
-    const { runtime, session } = await started({ steps: [{ toolCalls: [call('a'), call('c1', 'place')] }, { text: 'done' }], tools: [tool, place] })
+    const { runtime, session } = await started({
+      steps: [{ toolCalls: [call('a'), call('c1', 'place')] }, { text: 'done' }],
+      tools: [tool, place],
+    })
     const run = await session.send('go')
     const { status, pendingApprovals } = await run.result()
     expect(status).toBe('awaiting-tools')
@@ -134,8 +150,16 @@ describe('approve and deny', () => {
   it('S92: a decision that comes while other tools of the step run is taken when the run waits', async () => {
     const { tool, sent } = sender()
     const slow = gate()
-    const wait = defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({ to: z.string() }), execute: () => slow.passed.then(() => 'over') })
-    const { runtime, session } = await started({ steps: [{ toolCalls: [call('a'), call('w', 'wait')] }, { text: 'done' }], tools: [tool, wait] })
+    const wait = defineTool({
+      name: 'wait',
+      description: 'Waits.',
+      inputSchema: z.object({ to: z.string() }),
+      execute: () => slow.passed.then(() => 'over'),
+    })
+    const { runtime, session } = await started({
+      steps: [{ toolCalls: [call('a'), call('w', 'wait')] }, { text: 'done' }],
+      tools: [tool, wait],
+    })
     const run = await session.send('go')
     let approving: Promise<unknown> | undefined
     for await (const event of run) {

@@ -53,7 +53,10 @@ interface DoubtOptions {
 }
 
 /** Creates a run whose owner died during the payment: that call has an unknown outcome, and the other call waits for its answer. */
-export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', { faults = [], until, ...options }: DoubtOptions = {}): Promise<Doubt> {
+export async function inDoubt(
+  onUnknownOutcome: 'stop' | 'tell-model' = 'stop',
+  { faults = [], until, ...options }: DoubtOptions = {},
+): Promise<Doubt> {
   const clock = manualClock()
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })

@@ -8,7 +8,10 @@ import { checkLog, collect, setup } from '../support.ts'
 async function asked() {
   const sent: unknown[] = []
   const send = defineTool({
-    ...{ name: 'send', description: 'Sends.', inputSchema: z.object({ to: z.string().min(2) }), needsApproval: true },
+    name: 'send',
+    description: 'Sends.',
+    inputSchema: z.object({ to: z.string().min(2) }),
+    needsApproval: true,
     execute: (input) => {
       sent.push(input)
       return 'sent'
@@ -33,7 +36,12 @@ describe('an approval with an edited input', () => {
     await collect(session.events({ runId: run.runId }))
     expect(sent).toEqual([{ to: 'bob' }])
     const log = await checkLog(session)
-    expect(log.find((event) => event.type === 'approval-resolved')).toMatchObject({ approvalId, decision: 'approve', editedInput: { to: 'bob' }, by: 'eve' })
+    expect(log.find((event) => event.type === 'approval-resolved')).toMatchObject({
+      approvalId,
+      decision: 'approve',
+      editedInput: { to: 'bob' },
+      by: 'eve',
+    })
     expect(await session.approve(approvalId, { input: { to: 'bob' } })).toMatchObject({ ...receipt, repeated: true })
     await expect(session.approve(approvalId, { input: { to: 'ann' } })).rejects.toMatchObject({ code: 'approval-conflict' })
     await expect(session.approve(approvalId)).rejects.toMatchObject({ code: 'approval-conflict' })

@@ -61,13 +61,25 @@ describe('resolveTool', () => {
   it.each<[string, unknown, object]>([
     ['an output that is a text', { output: 'paid 5' }, { status: 'result', output: { type: 'text', value: 'paid 5' } }],
     ['an output that is JSON', { output: { paid: 5 } }, { status: 'result', output: { type: 'json', value: { paid: 5 } } }],
-    ['an output with details', { output: 'paid', details: { id: 7 } }, { status: 'result', output: { type: 'text', value: 'paid' }, details: { id: 7 } }],
-    ['an output that is an error', { output: 'no money', isError: true }, { status: 'error', output: { type: 'error-text', value: 'no money' } }],
+    [
+      'an output with details',
+      { output: 'paid', details: { id: 7 } },
+      { status: 'result', output: { type: 'text', value: 'paid' }, details: { id: 7 } },
+    ],
+    [
+      'an output that is an error',
+      { output: 'no money', isError: true },
+      { status: 'error', output: { type: 'error-text', value: 'no money' } },
+    ],
     ['absent options', { output: 'paid', details: undefined, isError: undefined, error: undefined }, { status: 'result' }],
     ['a result', { result: 5 }, { status: 'result', output: { type: 'json', value: 5 } }],
     ['an error', { error: 'no money' }, { status: 'error' }],
     ['unknown', { unknown: true }, { status: 'unknown' }],
-    ['an answer with all that its message says', { output: 'paid', role: 'tool-result', toolCallId: 'c-pay', toolName: 'pay', path: [], agent: [], background: [] }, { status: 'result' }],
+    [
+      'an answer with all that its message says',
+      { output: 'paid', role: 'tool-result', toolCallId: 'c-pay', toolName: 'pay', path: [], agent: [], background: [] },
+      { status: 'result' },
+    ],
   ])('S209: %s settles the call as stated', async (_name, resolution, outcome) => {
     const { session, runtime } = await inDoubt()
     await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
@@ -78,7 +90,10 @@ describe('resolveTool', () => {
 
   it('S209: a call without a name is refused with an error that says so', async () => {
     const { session, runtime } = await inDoubt()
-    await expect(session.resolveTool('', { unknown: true })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^toolCallId must be/) as string })
+    await expect(session.resolveTool('', { unknown: true })).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringMatching(/^toolCallId must be/) as string,
+    })
     await runtime.stop()
   })
 
@@ -108,7 +123,13 @@ describe('submitToolResults', () => {
   })
 
   it('S209: a pending call is accepted with its deadline, and with the input edited by its approval', async () => {
-    const hurried = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ of: z.string() }), timeoutMs: 60_000, needsApproval: true })
+    const hurried = defineTool({
+      name: 'place',
+      description: 'Where the user is.',
+      inputSchema: z.object({ of: z.string() }),
+      timeoutMs: 60_000,
+      needsApproval: true,
+    })
     const { runtime } = setup({ steps: [asks, { text: 'done' }], tools: [hurried] })
     const session = runtime.session('room:1')
     const run = await session.send('where?')
@@ -118,7 +139,9 @@ describe('submitToolResults', () => {
     const [call] = (await run.result()).pendingToolCalls
     expect(call).toMatchObject({ input: { of: 'Bob' }, deadlineAt: expect.any(Number) as number })
     const refused = session.submitToolResults([{ ...(call as PendingToolCall), input: { of: 'Eve' }, output: 'Oslo' }])
-    await expect(refused).rejects.toMatchObject({ issues: [{ path: 'results[0].input', message: expect.stringContaining('differs from that of') as string }] })
+    await expect(refused).rejects.toMatchObject({
+      issues: [{ path: 'results[0].input', message: expect.stringContaining('differs from that of') as string }],
+    })
     expect(await session.submitToolResults([{ ...(call as PendingToolCall), output: 'Oslo' }])).toMatchObject({ accepted: ['c1'] })
     await runtime.stop()
   })
@@ -127,7 +150,10 @@ describe('submitToolResults', () => {
     const { session, runtime } = await waiting()
     const answer = { toolCallId: 'c1', output: 'Oslo' }
     const wrong = { ...answer, toolName: 'pay' } as SubmittedResult
-    await expect(session.submitToolResults([wrong, answer])).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('results[0].toolName') as string })
+    await expect(session.submitToolResults([wrong, answer])).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('results[0].toolName') as string,
+    })
     expect(await session.submitToolResults([answer, answer])).toMatchObject({ accepted: ['c1'], repeated: [], missing: [] })
     await runtime.stop()
   })
@@ -189,15 +215,17 @@ describe('submitToolResults', () => {
     await runtime.stop()
   })
 
-  it.each<[string, unknown]>([['nothing', []], ['no list', { toolCallId: 'c1', output: 'Oslo' }], ['null', null], ['an item that is null', [null]]])(
-    'S208: %s as a submission is refused',
-    async (_name, results) => {
-      const { session, runtime } = await waiting()
-      await expect(session.submitToolResults(results as readonly SubmittedResult[])).rejects.toMatchObject({
-        code: 'invalid-input',
-        message: expect.stringContaining('results') as string,
-      })
-      await runtime.stop()
-    },
-  )
+  it.each<[string, unknown]>([
+    ['nothing', []],
+    ['no list', { toolCallId: 'c1', output: 'Oslo' }],
+    ['null', null],
+    ['an item that is null', [null]],
+  ])('S208: %s as a submission is refused', async (_name, results) => {
+    const { session, runtime } = await waiting()
+    await expect(session.submitToolResults(results as readonly SubmittedResult[])).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('results') as string,
+    })
+    await runtime.stop()
+  })
 })

@@ -45,9 +45,17 @@ describe('a history', () => {
   it('may be a conversation of useChat, with calls that ran, failed, were refused and never ended', async () => {
     const tool = { type: 'tool-look' as const, input: { at: 'pier' } }
     const pages: UIMessage[] = [
-      { id: '1', role: 'user', parts: [{ type: 'text', text: 'earlier' }, { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AQID' }] },
       {
-        ...{ id: '2', role: 'assistant' },
+        id: '1',
+        role: 'user',
+        parts: [
+          { type: 'text', text: 'earlier' },
+          { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AQID' },
+        ],
+      },
+      {
+        id: '2',
+        role: 'assistant',
         parts: [
           { type: 'step-start' },
           { ...tool, toolCallId: 'a', state: 'output-available', output: 'rain' },
@@ -62,9 +70,26 @@ describe('a history', () => {
     const { runtime, model } = await talk({ store: memoryStore() })
     const session = runtime.session('room:2', { history: fromModelMessages(await convertToModelMessages(pages)) })
     await (await session.send('now')).result()
-    const results = model.calls[0]?.prompt.flatMap((message) => (message.role === 'tool' ? message.content.map((part) => part.type === 'tool-result' && [part.toolCallId, part.output.type]) : []))
-    expect(results).toEqual([['a', 'text'], ['b', 'error-text'], ['c', 'error-text'], ['d', 'error-text']])
-    expect((await session.messages()).items.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'tool-result', 'tool-result', 'tool-result', 'assistant', 'user', 'assistant'])
+    const results = model.calls[0]?.prompt.flatMap((message) =>
+      message.role === 'tool' ? message.content.map((part) => part.type === 'tool-result' && [part.toolCallId, part.output.type]) : [],
+    )
+    expect(results).toEqual([
+      ['a', 'text'],
+      ['b', 'error-text'],
+      ['c', 'error-text'],
+      ['d', 'error-text'],
+    ])
+    expect((await session.messages()).items.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool-result',
+      'tool-result',
+      'tool-result',
+      'tool-result',
+      'assistant',
+      'user',
+      'assistant',
+    ])
     await checkLog(session)
   })
 

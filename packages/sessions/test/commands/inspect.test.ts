@@ -62,10 +62,25 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
   it('S214: for a run whose process was killed: who held it until when, and how a resume treats each of its calls', async () => {
     const names = ['quick', 'read', 'put', 'pay'] as const
     const started = names.slice(1).map(() => gate())
-    const tools = [tool('quick', 'once'), ...(['pure', 'idempotent', 'once'] as const).map((effect, place) => tool(names[place + 1] ?? '', effect, never(() => started[place]?.open())))]
+    const tools = [
+      tool('quick', 'once'),
+      ...(['pure', 'idempotent', 'once'] as const).map((effect, place) =>
+        tool(
+          names[place + 1] ?? '',
+          effect,
+          never(() => started[place]?.open()),
+        ),
+      ),
+    ]
     const [first] = names
-    const quickThenSlow = [{ toolCalls: [callTo('c-quick', first)] }, { toolCalls: names.slice(1).map((name) => callTo(`c-${name}`, name)) }]
-    const { clock, run, later, owner } = await killed({ steps: quickThenSlow, tools }, Promise.all(started.map(({ passed }) => passed)).then(() => undefined))
+    const quickThenSlow = [
+      { toolCalls: [callTo('c-quick', first)] },
+      { toolCalls: names.slice(1).map((name) => callTo(`c-${name}`, name)) },
+    ]
+    const { clock, run, later, owner } = await killed(
+      { steps: quickThenSlow, tools },
+      Promise.all(started.map(({ passed }) => passed)).then(() => undefined),
+    )
     const { at, session, committed, open } = await look(later, clock)
     expect(at).toBe(start + 10_001)
     expect(session).toMatchObject({ key: root, status: 'running', queued: 0 })
@@ -73,10 +88,21 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     expect(committed.branches).toMatchObject([{ leaf: session.leaf }])
     const [found] = open.runs
     expect(open.runs).toHaveLength(1)
-    expect(found).toMatchObject({ runId: run.runId, status: 'running', inputId: 'first', epoch: 1, turn: 1, step: 2, settledBefore: 1, children: [] })
+    expect(found).toMatchObject({
+      runId: run.runId,
+      status: 'running',
+      inputId: 'first',
+      epoch: 1,
+      turn: 1,
+      step: 2,
+      settledBefore: 1,
+      children: [],
+    })
     expect(found?.holder).toMatchObject({ owner: expect.stringContaining(owner) as string, leaseUntil: start + 10_000, isOver: true })
     expect(found?.next).toContain('Its process is gone')
-    expect(found?.next).toContain(kind === 'postgres' ? 'a process that has the agent takes it up' : 'the next process that opens the store takes it up')
+    expect(found?.next).toContain(
+      kind === 'postgres' ? 'a process that has the agent takes it up' : 'the next process that opens the store takes it up',
+    )
     const calls = found?.calls ?? []
     expect(calls.map(({ toolCallId, effect, state, resume }) => [toolCallId, effect, state, resume])).toEqual([
       ['c-read', 'pure', 'started', 'runs-again'],
@@ -126,17 +152,36 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     const clock = manualClock(start)
     const [store, later] = places(clock)
     const scout = helper('scout', [{ toolCalls: [callTo('s', 'send')] }, { text: 'sent' }], { tools: [guarded('send')] })
-    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], { store, clock, subagents: [scout] })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], {
+      store,
+      clock,
+      subagents: [scout],
+    })
     const { pendingApprovals } = await (await session.send('go')).result()
     const approvalId = pendingApprovals[0]?.approvalId ?? ''
     await runtime.stop()
     const { open } = await look(later, clock)
     const [run] = open.runs
-    expect(run).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId, toolCallId: 's', path: ['d'], agent: ['scout'] }] })
+    expect(run).toMatchObject({
+      status: 'waiting-for-user',
+      pendingApprovals: [{ approvalId, toolCallId: 's', path: ['d'], agent: ['scout'] }],
+    })
     const childSession = run?.children[0]?.session
-    expect(run?.calls).toMatchObject([{ toolCallId: 'd', resume: 'waits-for-subagent', childSession, next: `Its subagent in the session ${childSession} goes on: nothing starts anew.` }])
+    expect(run?.calls).toMatchObject([
+      {
+        toolCallId: 'd',
+        resume: 'waits-for-subagent',
+        childSession,
+        next: `Its subagent in the session ${childSession} goes on: nothing starts anew.`,
+      },
+    ])
     expect(run?.children).toMatchObject([
-      { kind: 'child', parent: run?.runId, status: 'waiting-for-user', calls: [{ toolCallId: 's', resume: 'waits-for-approval', approvalId, next: `It waits for approve or deny of ${approvalId}.` }] },
+      {
+        kind: 'child',
+        parent: run?.runId,
+        status: 'waiting-for-user',
+        calls: [{ toolCallId: 's', resume: 'waits-for-approval', approvalId, next: `It waits for approve or deny of ${approvalId}.` }],
+      },
     ])
   })
 
@@ -150,11 +195,15 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     await session.send('go')
     for await (const event of session.events()) if (event.type === 'retry-start') break
     const held = await runtime.inspect(root)
-    expect(held?.open.runs).toMatchObject([{ status: 'waiting-for-retry', notBefore: start + 8_000, holder: { isOver: false, leaseUntil: start + 10_000 } }])
+    expect(held?.open.runs).toMatchObject([
+      { status: 'waiting-for-retry', notBefore: start + 8_000, holder: { isOver: false, leaseUntil: start + 10_000 } },
+    ])
     expect(held?.open.runs[0]?.next).toContain(`The model is called again at ${isoStart}8.000Z.`)
     await runtime.stop()
     const { open } = await look(later, clock)
-    expect(open.runs).toMatchObject([{ status: 'waiting-for-retry', notBefore: start + 8_000, next: `A process continues its turn at ${isoStart}8.000Z.` }])
+    expect(open.runs).toMatchObject([
+      { status: 'waiting-for-retry', notBefore: start + 8_000, next: `A process continues its turn at ${isoStart}8.000Z.` },
+    ])
     expect(open.runs[0]).not.toHaveProperty('holder')
   })
 
@@ -168,22 +217,38 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     await session.schedule({ id: 'news', every: 60_000, input: 'What is new?' })
     await session.schedule({ id: 'check', every: 60_000, input: 'Is all well?' })
     await session.schedules.pause('check')
-    expect(await runtime.inspect(root)).toMatchObject({ session: { key: root }, committed: { turns: 0, runs: { accepted: 0, ended: [] }, branches: [] }, open: { runs: [], inbox: [], deadlines: [] } })
+    expect(await runtime.inspect(root)).toMatchObject({
+      session: { key: root },
+      committed: { turns: 0, runs: { accepted: 0, ended: [] }, branches: [] },
+      open: { runs: [], inbox: [], deadlines: [] },
+    })
     expect(await runtime.inspect('room:2')).toBeNull()
     const { runId } = await session.send('go')
     for await (const _ of session.events({ runId })) continue
     await runtime.stop()
     const { open } = await look(later, clock)
-    expect(open.schedules).toMatchObject([{ id: 'check', status: 'paused', nextAt: null }, { id: 'news', status: 'active', nextAt: start + 60_000 }])
+    expect(open.schedules).toMatchObject([
+      { id: 'check', status: 'paused', nextAt: null },
+      { id: 'news', status: 'active', nextAt: start + 60_000 },
+    ])
     expect(open.deadlines).toEqual([{ runId, dueAt: start + 5_000 }])
-    expect(open.runs[0]?.calls[0]).toMatchObject({ resume: 'waits-for-result', next: `It waits for submitToolResults with c until ${isoStart}5.000Z.` })
+    expect(open.runs[0]?.calls[0]).toMatchObject({
+      resume: 'waits-for-result',
+      next: `It waits for submitToolResults with c until ${isoStart}5.000Z.`,
+    })
     await clock.advance(5_000)
-    expect((await look(later, clock)).open.runs[0]?.calls[0]).toMatchObject({ resume: 'takes-answer', next: `No result came before ${isoStart}5.000Z: the model is told so.` })
+    expect((await look(later, clock)).open.runs[0]?.calls[0]).toMatchObject({
+      resume: 'takes-answer',
+      next: `No result came before ${isoStart}5.000Z: the model is told so.`,
+    })
   })
 
   it('S214: writes nothing and claims nothing', async () => {
     const started = gate()
-    const { clock, later } = await killed({ steps: [{ toolCalls: [callTo('c', 'pay')] }], tools: [tool('pay', 'once', never(started.open))] }, started.passed)
+    const { clock, later } = await killed(
+      { steps: [{ toolCalls: [callTo('c', 'pay')] }], tools: [tool('pay', 'once', never(started.open))] },
+      started.passed,
+    )
     const before = await look(later, clock)
     expect(await look(later, clock)).toEqual(before)
     const calls: string[] = []
@@ -192,7 +257,9 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
     const watched = new Proxy(store, { get: (target, name) => (calls.push(String(name)), Reflect.get(target, name) as unknown) })
     await inspectSession(watched, root, clock.now())
     await store.close()
-    expect(new Set(calls)).toEqual(new Set(['readSession', 'listRuns', 'readInbox', 'listTimers', 'listBranches', 'readCalls', 'listChildren', 'capabilities']))
+    expect(new Set(calls)).toEqual(
+      new Set(['readSession', 'listRuns', 'readInbox', 'listTimers', 'listBranches', 'readCalls', 'listChildren', 'capabilities']),
+    )
   })
 })
 

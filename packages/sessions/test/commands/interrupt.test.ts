@@ -29,8 +29,14 @@ describe('an interrupting input', () => {
     await session.followUp('behind')
     const run = await session.send('instead', { onBusy: 'interrupt' })
     expect(run.accepted).toBe('queued')
-    const accepted = store.commits.find(({ batch }) => batch.writes.some((write) => write.op === 'run.insert' && write.run.id === run.runId))
-    expect(accepted?.batch.writes).toContainEqual({ op: 'run.patch', runId: first.runId, patch: { stop: { at: expect.any(Number) as number, reason: 'interrupted' } } })
+    const accepted = store.commits.find(({ batch }) =>
+      batch.writes.some((write) => write.op === 'run.insert' && write.run.id === run.runId),
+    )
+    expect(accepted?.batch.writes).toContainEqual({
+      op: 'run.patch',
+      runId: first.runId,
+      patch: { stop: { at: expect.any(Number) as number, reason: 'interrupted' } },
+    })
     for (const index of [0, 1, 2, 3]) script.answer(index)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'second' })
     await queued.result()
@@ -84,7 +90,8 @@ describe('an interrupting input', () => {
     const memory = memoryStore()
     let interrupting: Promise<unknown> | undefined
     const store = recordingStore(memory, async (batch: Batch) => {
-      if (!interrupting && eventTypes(batch).includes('turn-end')) await (interrupting = other.session.send('instead', { onBusy: 'interrupt', id: 'x' }))
+      if (!interrupting && eventTypes(batch).includes('turn-end'))
+        await (interrupting = other.session.send('instead', { onBusy: 'interrupt', id: 'x' }))
     })
     const other = await started({ steps: [], store: memory, concurrency: 0 })
     const { runtime, session, faults } = await started({ steps: [{ text: 'first' }, { text: 'second' }], store })
@@ -116,7 +123,12 @@ describe('an interrupting input', () => {
   it('S20: two interrupting inputs are both executed, the later one first', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }, { text: 'third' }])
     const deaf = gate()
-    const stuck = defineTool({ name: 'stuck', description: 'Hears nothing.', inputSchema: z.object({}), execute: () => deaf.passed.then(() => 'x') })
+    const stuck = defineTool({
+      name: 'stuck',
+      description: 'Hears nothing.',
+      inputSchema: z.object({}),
+      execute: () => deaf.passed.then(() => 'x'),
+    })
     const { runtime, session, model } = await started({ steps: script.steps, tools: [stuck] })
     await session.send('go')
     await script.reached(0)
@@ -152,9 +164,21 @@ describe('an interrupting input', () => {
   })
 
   it('S26: a run that waits for an approval is aborted: its open calls are cancelled, its ended calls keep their outcome', async () => {
-    const danger = defineTool({ name: 'danger', description: 'Asks first.', inputSchema: z.object({}), needsApproval: true, execute: () => 'done' })
+    const danger = defineTool({
+      name: 'danger',
+      description: 'Asks first.',
+      inputSchema: z.object({}),
+      needsApproval: true,
+      execute: () => 'done',
+    })
     const quick = defineTool({ name: 'quick', description: 'Quick.', inputSchema: z.object({}), execute: () => 'ok' })
-    const step = { toolCalls: [{ id: 'c1', name: 'danger', input: {} }, { id: 'c2', name: 'quick', input: {} }, { id: 'c3', name: 'place', input: {} }] }
+    const step = {
+      toolCalls: [
+        { id: 'c1', name: 'danger', input: {} },
+        { id: 'c2', name: 'quick', input: {} },
+        { id: 'c3', name: 'place', input: {} },
+      ],
+    }
     const { runtime, session, model, faults } = await started({ steps: [step, { text: 'second' }], tools: [danger, quick, place] })
     const first = await session.send('go')
     const waiting = await first.result()
@@ -163,7 +187,11 @@ describe('an interrupting input', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'second' })
     expect(await first.stop()).toMatchObject({
       status: 'stopped',
-      calls: [{ toolCallId: 'c1', status: 'cancelled' }, { toolCallId: 'c2', status: 'result' }, { toolCallId: 'c3', status: 'cancelled' }],
+      calls: [
+        { toolCallId: 'c1', status: 'cancelled' },
+        { toolCallId: 'c2', status: 'result' },
+        { toolCallId: 'c3', status: 'cancelled' },
+      ],
     })
     const [asked] = waiting.pendingApprovals
     await expect(session.approve(asked?.approvalId ?? '')).rejects.toMatchObject({ code: 'approval-conflict' })
@@ -187,8 +215,19 @@ describe('an interrupting input', () => {
           begun.open()
         }),
     })
-    const danger = defineTool({ name: 'danger', description: 'Asks first.', inputSchema: z.object({}), needsApproval: true, execute: () => 'done' })
-    const step = { toolCalls: [{ id: 'c1', name: 'danger', input: {} }, { id: 'c2', name: 'slow', input: {} }] }
+    const danger = defineTool({
+      name: 'danger',
+      description: 'Asks first.',
+      inputSchema: z.object({}),
+      needsApproval: true,
+      execute: () => 'done',
+    })
+    const step = {
+      toolCalls: [
+        { id: 'c1', name: 'danger', input: {} },
+        { id: 'c2', name: 'slow', input: {} },
+      ],
+    }
     const { runtime, session, model } = await started({ steps: [step, { text: 'second' }], tools: [danger, slow] })
     const first = await session.send('go')
     await begun.passed
@@ -201,7 +240,10 @@ describe('an interrupting input', () => {
   })
 
   it('S26: queued inputs wait for the waiting run', async () => {
-    const { runtime, session, model } = await started({ steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'first' }, { text: 'second' }, { text: 'third' }], tools: [place] })
+    const { runtime, session, model } = await started({
+      steps: [{ toolCalls: [{ id: 'c1', name: 'place', input: {} }] }, { text: 'first' }, { text: 'second' }, { text: 'third' }],
+      tools: [place],
+    })
     await (await session.send('go')).result()
     const queued = await session.send('later')
     await session.followUp('behind')

@@ -15,11 +15,28 @@ it('S115, S22: if two processes find an input that an ended run did not take, it
     const batch = args[0] as Batch
     if (operation !== 'commit' || !batch.writes.some(({ op }) => op === 'inbox.take')) return go()
     await memory.commit({ ...batch, id: 'elsewhere' })
-    await memory.commit({ id: 'and more', key: 'room:1', expect: [], writes: [{ op: 'event.append', events: [{ event: { type: 'error', at: 1, error: { code: 'x', message: 'x' } } as never }] }] })
+    await memory.commit({
+      id: 'and more',
+      key: 'room:1',
+      expect: [],
+      writes: [{ op: 'event.append', events: [{ event: { type: 'error', at: 1, error: { code: 'x', message: 'x' } } as never }] }],
+    })
     return go()
   })
   const [began, held] = [gate(), gate()]
-  const { runtime } = setup({ store, clock, steps: async (call, index) => (index === 0 && (began.open(), await Promise.race([held.passed, new Promise((_resolve, reject) => call.abortSignal?.addEventListener('abort', () => reject(new Error('stopped'))))])), { text: 'done' }) })
+  const { runtime } = setup({
+    store,
+    clock,
+    steps: async (call, index) => (
+      index === 0 &&
+        (began.open(),
+        await Promise.race([
+          held.passed,
+          new Promise((_resolve, reject) => call.abortSignal?.addEventListener('abort', () => reject(new Error('stopped')))),
+        ])),
+      { text: 'done' }
+    ),
+  })
   await runtime.start()
   const session = runtime.session('room:1')
   await session.send('go')
@@ -31,7 +48,9 @@ it('S115, S22: if two processes find an input that an ended run did not take, it
   for (let turn = 0; turn < 30; turn++) await clock.advance(100)
   const log = await checkLog(session)
   reader.abort()
-  expect((await seen).filter((event) => 'seq' in event).map(({ cursor, type }) => `${cursor} ${type}`)).toEqual(log.map(({ cursor, type }) => `${cursor} ${type}`))
+  expect((await seen).filter((event) => 'seq' in event).map(({ cursor, type }) => `${cursor} ${type}`)).toEqual(
+    log.map(({ cursor, type }) => `${cursor} ${type}`),
+  )
   expect(log.filter(({ type }) => type === 'run-queued')).toHaveLength(2)
   await runtime.stop()
 })

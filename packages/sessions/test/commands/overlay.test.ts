@@ -37,7 +37,11 @@ describe('overlay', () => {
     await session.overlay(secret)
     await (await session.send('go')).result()
     await (await session.send('again')).result()
-    expect(model.calls.map(userTexts)).toEqual([[secret, 'go'], [secret, 'go'], ['go', 'again']])
+    expect(model.calls.map(userTexts)).toEqual([
+      [secret, 'go'],
+      [secret, 'go'],
+      ['go', 'again'],
+    ])
     await runtime.stop()
   })
 
@@ -60,7 +64,10 @@ describe('overlay', () => {
   })
 
   it('S27: for several turns is shown once in each of them', async () => {
-    const { runtime, session, model } = await started({ steps: [call('quick'), { text: 'a' }, { text: 'b' }, { text: 'c' }], tools: [quick] })
+    const { runtime, session, model } = await started({
+      steps: [call('quick'), { text: 'a' }, { text: 'b' }, { text: 'c' }],
+      tools: [quick],
+    })
     await session.overlay(secret, { turns: 2 })
     for (const text of ['one', 'two', 'three']) await (await session.send(text)).result()
     expect(model.calls.map(userTexts)).toEqual([
@@ -87,35 +94,46 @@ describe('overlay', () => {
     await (await session.send('go')).result()
     const event = (await checkLog(session)).find(({ type }) => type === 'runtime-input')
     expect(event).toEqual({
-      ...{ type: 'runtime-input', source: 'overlay', placement: 'turn-start', characters: secret.length, inputId: 'weather' },
-      ...{ at: expect.any(Number) as number, runId: expect.any(String) as string, turn: 1, seq: expect.any(Number) as number, cursor: expect.any(String) as string },
+      type: 'runtime-input',
+      source: 'overlay',
+      placement: 'turn-start',
+      characters: secret.length,
+      inputId: 'weather',
+      at: expect.any(Number) as number,
+      runId: expect.any(String) as string,
+      turn: 1,
+      seq: expect.any(Number) as number,
+      cursor: expect.any(String) as string,
     })
     expect(JSON.stringify(await session.messages())).not.toContain(secret)
     expect(await everything(runtime.store)).not.toContain(secret)
     await runtime.stop()
   })
 
-  it.each(['stopped while it waits', 'stopped while the model answers', 'killed', 'failed'])('S28: leaves nothing after a turn that is %s', async (how) => {
-    const script = heldScript([call('place'), how === 'failed' ? { error: new Error('no') } : { text: 'never' }])
-    const { runtime, session } = await started({ steps: script.steps, tools: [place], agent: { retry: false } })
-    await session.overlay(secret, { id: 'weather' })
-    const run = await session.send('go')
-    script.answer(0)
-    await run.result()
-    expect(await everything(runtime.store)).toContain(secret)
-    if (how === 'killed') await session.kill()
-    else if (how === 'stopped while it waits') await session.stop()
-    else {
-      const { run: resumed } = await session.submitToolResults([{ toolCallId: 'c1', output: 'here' }])
-      await script.reached(1)
-      if (how !== 'failed') await session.stop()
-      script.answer(1)
-      await resumed.result()
-    }
-    expect(await run.status()).toBe(how === 'failed' ? 'failed' : 'stopped')
-    expect(await everything(runtime.store)).not.toContain(secret)
-    await runtime.stop()
-  })
+  it.each(['stopped while it waits', 'stopped while the model answers', 'killed', 'failed'])(
+    'S28: leaves nothing after a turn that is %s',
+    async (how) => {
+      const script = heldScript([call('place'), how === 'failed' ? { error: new Error('no') } : { text: 'never' }])
+      const { runtime, session } = await started({ steps: script.steps, tools: [place], agent: { retry: false } })
+      await session.overlay(secret, { id: 'weather' })
+      const run = await session.send('go')
+      script.answer(0)
+      await run.result()
+      expect(await everything(runtime.store)).toContain(secret)
+      if (how === 'killed') await session.kill()
+      else if (how === 'stopped while it waits') await session.stop()
+      else {
+        const { run: resumed } = await session.submitToolResults([{ toolCallId: 'c1', output: 'here' }])
+        await script.reached(1)
+        if (how !== 'failed') await session.stop()
+        script.answer(1)
+        await resumed.result()
+      }
+      expect(await run.status()).toBe(how === 'failed' ? 'failed' : 'stopped')
+      expect(await everything(runtime.store)).not.toContain(secret)
+      await runtime.stop()
+    },
+  )
 
   it('S29: is shown by the process that takes the run over', async () => {
     const store = memoryStore()
@@ -130,7 +148,11 @@ describe('overlay', () => {
     expect(await store.readInbox('room:1', ['overlay'])).toMatchObject([{ body: { turns: 1, takenBy: runId } }])
     for await (const event of second.session.events({ runId })) void event
     for (const text of ['two', 'three']) await (await second.session.send(text)).result()
-    expect(second.model.calls.map(userTexts)).toEqual([[secret, 'go'], ['go', secret, 'two'], ['go', 'two', 'three']])
+    expect(second.model.calls.map(userTexts)).toEqual([
+      [secret, 'go'],
+      ['go', secret, 'two'],
+      ['go', 'two', 'three'],
+    ])
     expect(await everything(store)).not.toContain(secret)
     await checkLog(second.session)
     await second.runtime.stop()
@@ -179,7 +201,10 @@ describe('overlay', () => {
     await (await session.send('one')).result()
     await overlay()
     await (await session.send('two')).result()
-    expect(model.calls.map(userTexts)).toEqual([[secret, 'one'], ['one', 'two']])
+    expect(model.calls.map(userTexts)).toEqual([
+      [secret, 'one'],
+      ['one', 'two'],
+    ])
     await expect(session.overlay('it is sunny', { id: 'weather' })).rejects.toMatchObject({ code: 'id-reused' })
     // Overlays have ids of their own.
     expect(await runtime.store.readInbox('room:1', ['overlay'])).toEqual([])

@@ -29,7 +29,11 @@ interface Code {
 async function version({ store, steps, description = 'Pays.', below, runs = true }: Code) {
   const paid: unknown[] = []
   const pay = defineTool({
-    ...{ name: 'pay', description, inputSchema: z.object({ sum: z.number() }), needsApproval: true, recheck: true },
+    name: 'pay',
+    description,
+    inputSchema: z.object({ sum: z.number() }),
+    needsApproval: true,
+    recheck: true,
     execute: (input) => void paid.push(input),
   })
   const helper = below && defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(below), tools: [pay] })
@@ -53,29 +57,35 @@ function sqlite(): SessionStore {
 }
 
 describe('recheck', () => {
-  it.each([['memory', memoryStore], ['SQLite', sqlite]] as const)('A198: after a restart an approved call is asked about again if its code changed, and runs if not: %s', async (_name, open) => {
-    for (const description of ['Pays.', 'Pays twice.']) {
-      const store = open()
-      const first = await version({ store, steps: [asks] })
-      const run = await first.session.send('go')
-      const [question] = (await run.result()).pendingApprovals
-      const approvalId = question?.approvalId ?? ''
-      await first.runtime.stop()
-      const isSame = description === 'Pays.'
-      const second = await version({ store, steps: [{ text: 'done' }], description })
-      expect(await second.session.approve(approvalId)).toMatchObject({ decision: 'approve', repeated: false })
-      const rest = await restOf(second, run.runId)
-      expect([rest?.status, second.paid]).toEqual(isSame ? ['completed', [{ sum: 5 }]] : ['waiting-for-user', []])
-      if (!isSame) {
-        const [again] = rest?.pendingApprovals ?? []
-        expect(again).toMatchObject({ toolCallId: 'a', input: { sum: 5 }, replaces: approvalId })
-        await second.session.approve(again?.approvalId ?? '')
-        expect([(await restOf(second, run.runId))?.status, second.paid]).toEqual(['completed', [{ sum: 5 }]])
+  it.each([
+    ['memory', memoryStore],
+    ['SQLite', sqlite],
+  ] as const)(
+    'A198: after a restart an approved call is asked about again if its code changed, and runs if not: %s',
+    async (_name, open) => {
+      for (const description of ['Pays.', 'Pays twice.']) {
+        const store = open()
+        const first = await version({ store, steps: [asks] })
+        const run = await first.session.send('go')
+        const [question] = (await run.result()).pendingApprovals
+        const approvalId = question?.approvalId ?? ''
+        await first.runtime.stop()
+        const isSame = description === 'Pays.'
+        const second = await version({ store, steps: [{ text: 'done' }], description })
+        expect(await second.session.approve(approvalId)).toMatchObject({ decision: 'approve', repeated: false })
+        const rest = await restOf(second, run.runId)
+        expect([rest?.status, second.paid]).toEqual(isSame ? ['completed', [{ sum: 5 }]] : ['waiting-for-user', []])
+        if (!isSame) {
+          const [again] = rest?.pendingApprovals ?? []
+          expect(again).toMatchObject({ toolCallId: 'a', input: { sum: 5 }, replaces: approvalId })
+          await second.session.approve(again?.approvalId ?? '')
+          expect([(await restOf(second, run.runId))?.status, second.paid]).toEqual(['completed', [{ sum: 5 }]])
+        }
+        await checkLog(second.session)
+        await second.runtime.stop()
       }
-      await checkLog(second.session)
-      await second.runtime.stop()
-    }
-  })
+    },
+  )
 
   it('A198: a changed call is also asked about again if the process that took the decision died before the call started', async () => {
     const store = memoryStore()
@@ -110,7 +120,12 @@ describe('recheck', () => {
     await second.session.approve(again?.approvalId ?? '')
     expect([(await restOf(second, run.runId))?.status, second.paid]).toEqual(['completed', [{ sum: 5 }]])
     const log = await checkLog(second.session)
-    expect(types(log).filter((type) => type.startsWith('approval'))).toEqual(['approval-requested', 'approval-resolved', 'approval-requested', 'approval-resolved'])
+    expect(types(log).filter((type) => type.startsWith('approval'))).toEqual([
+      'approval-requested',
+      'approval-resolved',
+      'approval-requested',
+      'approval-resolved',
+    ])
     await second.runtime.stop()
   })
 })

@@ -20,7 +20,11 @@ describe('a run that waits for an answer and for the outcome of a doubtful call'
     const { atStart, started, session, runtime } = await inDoubt()
     const [run] = (await session.runs()).items
     expect(started).toEqual({ recovered: 1, runs: [run] })
-    expect(run).toMatchObject({ status: 'needs-recovery', outcome: 'needs-recovery', pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }] })
+    expect(run).toMatchObject({
+      status: 'needs-recovery',
+      outcome: 'needs-recovery',
+      pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }],
+    })
     expect(atStart).toMatchObject({ status: 'needs-recovery', openRun: run })
     await runtime.stop()
   })
@@ -43,15 +47,28 @@ describe('a run that waits for an answer and for the outcome of a doubtful call'
   it('S79, S115: may be decided while the hooks of its suspension run', async () => {
     const hook = gate()
     let hooked = 0
-    const watch = defineExtension({ name: 'watch', timeoutMs: 60_000, hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const watch = defineExtension({
+      name: 'watch',
+      timeoutMs: 60_000,
+      hooks: { onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) },
+    })
     const doubt = await inDoubt('stop', { agent: { extensions: [watch] }, until: 'save-point' })
     const { session } = doubt
     const info = await session.info()
-    expect(info).toMatchObject({ status: 'needs-recovery', openRun: { pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }] } })
+    expect(info).toMatchObject({
+      status: 'needs-recovery',
+      openRun: { pendingToolCalls: [{ toolCallId: 'c-pay', unknown: true }, { toolCallId: 'c-place' }] },
+    })
     const { runId = '' } = info?.openRun ?? {}
     expect((await doubt.runtime.inspect('room:1'))?.open.runs[0]?.calls).toMatchObject([{ resume: 'waits-for-recovery' }, {}])
-    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('resolveTool') as string })
-    const deciding = [session.resolveTool('c-pay', { runAgain: true }), session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])]
+    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('resolveTool') as string,
+    })
+    const deciding = [
+      session.resolveTool('c-pay', { runAgain: true }),
+      session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }]),
+    ]
     await new Promise(setImmediate)
     hook.open()
     await Promise.all(deciding)
@@ -76,13 +93,19 @@ describe('a run that waits for an answer and for the outcome of a doubtful call'
   it('S80: a caller that may only answer cannot settle a doubtful call: the whole submission is refused', async () => {
     const { session, runtime } = await inDoubt()
     const before = await session.info()
-    const answers = [{ toolCallId: 'c-place', output: 'Oslo' }, { toolCallId: 'c-pay', output: 'paid' }]
+    const answers = [
+      { toolCallId: 'c-place', output: 'Oslo' },
+      { toolCallId: 'c-pay', output: 'paid' },
+    ]
     await expect(session.submitToolResults(answers, { unknownOutcomes: false })).rejects.toMatchObject({
       code: 'unknown-tool-call',
       refused: [{ id: 'c-pay', code: 'unknown-tool-call' }],
     })
     expect(await session.info()).toEqual(before)
-    expect(await session.submitToolResults(answers.slice(0, 1), { unknownOutcomes: false })).toMatchObject({ accepted: ['c-place'], missing: ['c-pay'] })
+    expect(await session.submitToolResults(answers.slice(0, 1), { unknownOutcomes: false })).toMatchObject({
+      accepted: ['c-place'],
+      missing: ['c-pay'],
+    })
     await runtime.stop()
   })
 
@@ -90,7 +113,10 @@ describe('a run that waits for an answer and for the outcome of a doubtful call'
     const { session, runtime } = await inDoubt()
     const before = await session.info()
     const runId = before?.openRun?.runId ?? ''
-    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('resolveTool') as string })
+    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('resolveTool') as string,
+    })
     expect(await session.info()).toEqual(before)
     await runtime.stop()
   })

@@ -16,10 +16,18 @@ const wrong: readonly [string, object, string][] = [
   ['a channel that is a number', { channel: 5 }, 'channel must be a text with at least one character; received 5'],
   ['tools that are no list', { remoteTools: { place: tool } }, 'remoteTools must be a list; received an object'],
   ['a tool that is none', { remoteTools: [null] }, 'remoteTools[0] must be an object; received null'],
-  ['a tool without a name', { remoteTools: [{ ...tool, name: undefined }] }, 'remoteTools[0].name must be a text with at least one character; received undefined'],
+  [
+    'a tool without a name',
+    { remoteTools: [{ ...tool, name: undefined }] },
+    'remoteTools[0].name must be a text with at least one character; received undefined',
+  ],
   ['a name that no provider takes', { remoteTools: [{ ...tool, name: 'two words' }] }, 'remoteTools[0]: '],
   ['a tool with code', { remoteTools: [{ ...tool, execute: 'rm' }] }, 'remoteTools[0] has no option "execute"'],
-  ['a schema that is a text', { remoteTools: [{ ...tool, inputSchema: 'object' }] }, 'remoteTools[0].inputSchema must be a JSON Schema; received a text of 6 characters'],
+  [
+    'a schema that is a text',
+    { remoteTools: [{ ...tool, inputSchema: 'object' }] },
+    'remoteTools[0].inputSchema must be a JSON Schema; received a text of 6 characters',
+  ],
   ['two tools of one name', { remoteTools: [tool, tool] }, 'remoteTools[1].name is used twice'],
 ]
 
@@ -28,7 +36,12 @@ const others: readonly [string, object, string, string?][] = [
   ['metadata that is no JSON', { metadata: { at: new Date(0) } }, 'metadata.at is not a plain object'],
   ['an owner that is a number', { owner: 5 }, 'owner must be a text with at least one character; received 5'],
   ['an agent that is a number', { agent: 5 }, 'agent must be a text with at least one character; received 5'],
-  ['a misspelled agent', { agent: 'asistant' }, 'There is no agent "asistant"; did you mean assistant? There are: assistant.', 'unknown-agent'],
+  [
+    'a misspelled agent',
+    { agent: 'asistant' },
+    'There is no agent "asistant"; did you mean assistant? There are: assistant.',
+    'unknown-agent',
+  ],
   ['a life in words', { ttl: { idleMs: '5 minutes' } }, 'ttl.idleMs must be a whole number from 1', 'invalid-config'],
   ['a life that no store can add up', { ttl: { maxAgeMs: Number.MAX_SAFE_INTEGER } }, 'ttl.maxAgeMs', 'invalid-config'],
   ['a misspelled life', { ttl: { idle: 5 } }, 'ttl has no option "idle"', 'invalid-config'],
@@ -36,7 +49,11 @@ const others: readonly [string, object, string, string?][] = [
   ['a history that is a text', { history: 'hello' }, 'history must be a list; received a text of 5 characters'],
   ['a history of texts', { history: ['hello'] }, 'history[0] must be a message; received a text of 5 characters'],
   ['a system message', { history: [{ role: 'system', content: 'x' }] }, 'history[0].role must be user, assistant or tool-result'],
-  ['a message without content', { history: [{ role: 'user', content: 'x' }, { role: 'user' }] }, 'history[1] is not a valid message of a transcript: its role or its content is missing'],
+  [
+    'a message without content',
+    { history: [{ role: 'user', content: 'x' }, { role: 'user' }] },
+    'history[1] is not a valid message of a transcript: its role or its content is missing',
+  ],
 ]
 
 describe('a session', () => {
@@ -55,9 +72,20 @@ describe('a session', () => {
   it('S206: an option that is undefined counts as absent', async () => {
     const { runtime } = setup({ steps: [{ text: 'hi' }] })
     await runtime.start()
-    const none = { agent: undefined, owner: undefined, metadata: undefined, ttl: undefined, runtimeParams: { maxTokens: undefined }, channel: undefined, remoteTools: undefined, history: undefined }
+    const none = {
+      agent: undefined,
+      owner: undefined,
+      metadata: undefined,
+      ttl: undefined,
+      runtimeParams: { maxTokens: undefined },
+      channel: undefined,
+      remoteTools: undefined,
+      history: undefined,
+    }
     const session = runtime.session('room:1', none as unknown as SessionOptions)
-    expect(await (await session.send('go', { id: undefined, onBusy: undefined, notBefore: undefined, mode: undefined } as object)).result()).toMatchObject({ status: 'completed' })
+    expect(
+      await (await session.send('go', { id: undefined, onBusy: undefined, notBefore: undefined, mode: undefined } as object)).result(),
+    ).toMatchObject({ status: 'completed' })
     await runtime.stop()
   })
 
@@ -89,10 +117,22 @@ describe.each([
     await runtime.start()
     const given = JSON.parse(JSON.stringify(settings)) as SessionSettings
     const session = { id: 'old', agent: 'assistant', metadata: {}, settings: given, at: 1 }
-    await store.commit({ id: 'old', key: 'room:1', expect: [], writes: [{ op: 'session.ensure', session }, { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: 'room:1' } }] }] })
+    await store.commit({
+      id: 'old',
+      key: 'room:1',
+      expect: [],
+      writes: [
+        { op: 'session.ensure', session },
+        { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: 'room:1' } }] },
+      ],
+    })
     const run = await runtime.session('room:1').send('go')
     const { status, reason, error } = await run.result()
-    expect({ status, reason, code: error && 'code' in error ? error.code : '' }).toEqual({ status: 'error', reason: 'refused', code: 'invalid-input' })
+    expect({ status, reason, code: error && 'code' in error ? error.code : '' }).toEqual({
+      status: 'error',
+      reason: 'refused',
+      code: 'invalid-input',
+    })
     expect(error?.message).toContain(`the settings of the session.${message.replace('received undefined', '')}`)
     expect(model.calls).toEqual([])
     expect(faults).toHaveLength(1)
@@ -111,7 +151,16 @@ it('S208: a stored answer that its parser rejects ends the run with an error tha
   await run.result()
   const body = { toolCallId: 'c1', hash: 'h', answer: { toolCallId: 'c1', outcome: 'Oslo' } }
   const row = { id: `answer:${run.runId}:c1`, kind: 'answer', at: 1, body } as const
-  await store.commit({ id: 'old', key: 'room:1', expect: [], writes: [{ op: 'inbox.put', rows: [row] }, { op: 'run.patch', runId: run.runId, patch: { status: 'queued' } }], wake: true } as never)
+  await store.commit({
+    id: 'old',
+    key: 'room:1',
+    expect: [],
+    writes: [
+      { op: 'inbox.put', rows: [row] },
+      { op: 'run.patch', runId: run.runId, patch: { status: 'queued' } },
+    ],
+    wake: true,
+  } as never)
   const { status, error } = await run.result()
   expect(status).toBe('error')
   expect(error).toMatchObject({ code: 'invalid-input', message: expect.stringContaining('toolResults') as unknown })

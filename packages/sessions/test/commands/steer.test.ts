@@ -16,7 +16,6 @@ async function started(options: SetupOptions) {
   return { ...made, session: made.runtime.session('room:1') }
 }
 
-
 /** Returns all runs of the session once none is open. */
 async function settledRuns(session: Session) {
   for (;;) {
@@ -201,7 +200,12 @@ describe('steer', () => {
   it('S23: an input that comes while a run is being stopped becomes the next run, before the waiting inputs', async () => {
     const script = heldScript([{ text: 'never' }, { text: 'second' }, { text: 'third' }])
     const deaf = gate()
-    const stuck = defineTool({ name: 'stuck', description: 'Hears nothing.', inputSchema: z.object({}), execute: () => deaf.passed.then(() => 'x') })
+    const stuck = defineTool({
+      name: 'stuck',
+      description: 'Hears nothing.',
+      inputSchema: z.object({}),
+      execute: () => deaf.passed.then(() => 'x'),
+    })
     const { runtime, session, model } = await started({ steps: script.steps, tools: [stuck] })
     await session.send('go')
     await script.reached(0)
@@ -373,4 +377,3 @@ describe('the id of a steered input', () => {
     await runtime.stop()
   })
 })
-

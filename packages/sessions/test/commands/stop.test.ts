@@ -120,7 +120,14 @@ describe('stop', () => {
     await session.send('a')
     await session.send('b')
     await end(session)
-    expect(types(await checkLog(runtime.session('room:1')))).toEqual(['session-start', 'run-queued', 'run-queued', 'turn-end', 'turn-end', 'settled'])
+    expect(types(await checkLog(runtime.session('room:1')))).toEqual([
+      'session-start',
+      'run-queued',
+      'run-queued',
+      'turn-end',
+      'turn-end',
+      'settled',
+    ])
     await runtime.stop()
   })
 
@@ -206,7 +213,8 @@ describe('stop', () => {
       }
       const watcher = defineExtension({ name: 'watcher', hooks: { onAgentEnd: () => undefined } })
       const { runtime, faults } = setup({
-        ...{ steps, store },
+        steps,
+        store,
         ...(ending === 'by its runtime' && { aroundRun: failing }),
         ...(ending === 'with an extension' && { agent: { extensions: [watcher] } }),
       })

@@ -12,8 +12,15 @@ async function waitingRun(fault: Fault) {
   const clock = manualClock()
   let awayUntil = 0
   const ask = defineTool({ name: 'ask', description: 'Answered from outside.', inputSchema: z.object({}) })
-  const store = faultyStore(memoryStore(), [{ of: 'any', when: (operation) => operation !== 'claim' && operation !== 'renew' && clock.now() < awayUntil, fault }])
-  const { runtime, model } = setup({ steps: [{ toolCalls: [{ id: 'c1', name: 'ask', input: {} }] }, { text: 'done' }, { text: 'again' }], tools: [ask], store, clock })
+  const store = faultyStore(memoryStore(), [
+    { of: 'any', when: (operation) => operation !== 'claim' && operation !== 'renew' && clock.now() < awayUntil, fault },
+  ])
+  const { runtime, model } = setup({
+    steps: [{ toolCalls: [{ id: 'c1', name: 'ask', input: {} }] }, { text: 'done' }, { text: 'again' }],
+    tools: [ask],
+    store,
+    clock,
+  })
   await runtime.start()
   const session = runtime.session('room:1')
   const run = await session.send('go')
@@ -41,19 +48,21 @@ const commands: Readonly<Record<string, { readonly call: Command; readonly statu
 }
 
 describe('S35: a command while the store does not answer', () => {
-  it.each(Object.entries(commands).flatMap(([name, command]) => [{ name, ...command, fault: 'unavailable' as const }, { name, ...command, fault: 'answer-lost' as const }]))(
-    'S35: $name ($fault) waits for two seconds, and acts once',
-    async ({ call, status, fault }) => {
-      const { clock, run, runtime, session, breakFor } = await waitingRun(fault)
-      breakFor(2_000)
-      await overTime(clock, call(session, run))
-      expect(clock.now()).toBeGreaterThanOrEqual(2_000)
-      if (status !== 'waiting-for-user') await overTime(clock, run.result())
-      expect(await run.status()).toBe(status)
-      await checkLog(runtime.session('room:1'))
-      await runtime.stop()
-    },
-  )
+  it.each(
+    Object.entries(commands).flatMap(([name, command]) => [
+      { name, ...command, fault: 'unavailable' as const },
+      { name, ...command, fault: 'answer-lost' as const },
+    ]),
+  )('S35: $name ($fault) waits for two seconds, and acts once', async ({ call, status, fault }) => {
+    const { clock, run, runtime, session, breakFor } = await waitingRun(fault)
+    breakFor(2_000)
+    await overTime(clock, call(session, run))
+    expect(clock.now()).toBeGreaterThanOrEqual(2_000)
+    if (status !== 'waiting-for-user') await overTime(clock, run.result())
+    expect(await run.status()).toBe(status)
+    await checkLog(runtime.session('room:1'))
+    await runtime.stop()
+  })
 
   it('S35: an input whose answer is lost for a while is one run', async () => {
     const { clock, runtime, session, breakFor } = await waitingRun('answer-lost')

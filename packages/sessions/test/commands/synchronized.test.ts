@@ -41,30 +41,44 @@ describe('mode synchronized', () => {
     await runtime.stop()
   })
 
-  it.each(['session', 'run'] as const)('S27, S31: an overlay that the reader gives the %s at the last step-end causes one more model call in this turn', async (target) => {
-    const texts = { steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], tools: [] }
-    const { runtime, session, model } = await started(texts)
-    const run = await session.send('go', { mode: 'synchronized' })
-    let given = false
-    for await (const event of run) {
-      if (event.type !== 'step-end' || given) continue
-      given = true
-      await (target === 'session' ? session : run).overlay('it is raining')
-    }
-    expect((await run.result()).text).toBe('two')
-    await (await session.send('again')).result()
-    expect(model.calls.map(userTexts)).toEqual([['go'], ['go', 'it is raining'], ['go', 'again']])
-    expect((await checkLog(session)).filter(({ type }) => type === 'runtime-input')).toMatchObject([{ source: 'overlay', placement: 'step-end' }])
-    await runtime.stop()
-  })
+  it.each(['session', 'run'] as const)(
+    'S27, S31: an overlay that the reader gives the %s at the last step-end causes one more model call in this turn',
+    async (target) => {
+      const texts = { steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], tools: [] }
+      const { runtime, session, model } = await started(texts)
+      const run = await session.send('go', { mode: 'synchronized' })
+      let given = false
+      for await (const event of run) {
+        if (event.type !== 'step-end' || given) continue
+        given = true
+        await (target === 'session' ? session : run).overlay('it is raining')
+      }
+      expect((await run.result()).text).toBe('two')
+      await (await session.send('again')).result()
+      expect(model.calls.map(userTexts)).toEqual([['go'], ['go', 'it is raining'], ['go', 'again']])
+      expect((await checkLog(session)).filter(({ type }) => type === 'runtime-input')).toMatchObject([
+        { source: 'overlay', placement: 'step-end' },
+      ])
+      await runtime.stop()
+    },
+  )
 
   it('S27, S31: an overlay for two turns is shown once in each of them', async () => {
-    const { runtime, session, model } = await started({ steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }, { text: 'four' }], tools: [] })
+    const { runtime, session, model } = await started({
+      steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }, { text: 'four' }],
+      tools: [],
+    })
     const run = await session.send('go', { mode: 'synchronized' })
     let given = false
-    for await (const event of run) if (event.type === 'step-end' && !given) await ((given = true), run.overlay('it is raining', { turns: 2 }))
+    for await (const event of run)
+      if (event.type === 'step-end' && !given) await ((given = true), run.overlay('it is raining', { turns: 2 }))
     for (const text of ['again', 'once more']) await (await session.send(text)).result()
-    expect(model.calls.map(userTexts)).toEqual([['go'], ['go', 'it is raining'], ['go', 'it is raining', 'again'], ['go', 'again', 'once more']])
+    expect(model.calls.map(userTexts)).toEqual([
+      ['go'],
+      ['go', 'it is raining'],
+      ['go', 'it is raining', 'again'],
+      ['go', 'again', 'once more'],
+    ])
     await runtime.stop()
   })
 

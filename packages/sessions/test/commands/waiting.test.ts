@@ -45,11 +45,14 @@ const ways: readonly [name: string, perRun: number, wait: (run: RunHandle) => Pr
   ['events', 8, (run) => collect(run.events())],
 ]
 
-it.each(places.flatMap((place) => ways.map((way) => [place, ...way] as const)))('S182: the reads for each of many runs that are waited for do not grow with their number: %s, %s', async (place, _way, perRun, wait) => {
-  const count = 25
-  const alone = await readsDuring(place, count, async () => undefined)
-  expect((await readsDuring(place, count, wait)) - alone).toBeLessThanOrEqual(count * perRun)
-})
+it.each(places.flatMap((place) => ways.map((way) => [place, ...way] as const)))(
+  'S182: the reads for each of many runs that are waited for do not grow with their number: %s, %s',
+  async (place, _way, perRun, wait) => {
+    const count = 25
+    const alone = await readsDuring(place, count, async () => undefined)
+    expect((await readsDuring(place, count, wait)) - alone).toBeLessThanOrEqual(count * perRun)
+  },
+)
 
 it('S182: finds a run that another process has ended out of order with the next poll, in one read', async () => {
   const store = memoryStore()
@@ -85,14 +88,21 @@ it('a run that waits behind a decision says so: its handle, its result after a t
   onTestFinished(() => void process.off('warning', note))
   const pay = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' })
   const clock = manualClock()
-  const { runtime } = setup({ steps: [{ toolCalls: [{ name: 'pay', input: {} }] }, { text: 'paid' }, { text: 'second' }, { text: 'third' }], tools: [pay], clock })
+  const { runtime } = setup({
+    steps: [{ toolCalls: [{ name: 'pay', input: {} }] }, { text: 'paid' }, { text: 'second' }, { text: 'third' }],
+    tools: [pay],
+    clock,
+  })
   const session = runtime.session('room:1')
   const first = await session.send('pay')
-  const { pendingApprovals: [approval] } = await first.result()
+  const {
+    pendingApprovals: [approval],
+  } = await first.result()
   const second = await session.send('and then')
   const third = await session.send('and then')
   expect(await first.behind()).toBeNull()
-  for (const run of [second, third]) expect(await run.behind()).toMatchObject({ runId: first.runId, status: 'waiting-for-user', pendingApprovals: [approval] })
+  for (const run of [second, third])
+    expect(await run.behind()).toMatchObject({ runId: first.runId, status: 'waiting-for-user', pendingApprovals: [approval] })
   const results = [second.result(), third.result({ waitMs: 10_000 })]
   await clock.advance(9_999)
   const late = second.result({ waitMs: 0 })

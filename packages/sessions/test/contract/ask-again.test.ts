@@ -41,7 +41,12 @@ describe('S35: a store call without an answer is made again', () => {
     expect(told).toEqual([away()])
   })
 
-  it.each([[0, 3], [25, 4], [74, 4], [75, 5]])('S35: for at most %i ms', async (forMs, calls) => {
+  it.each([
+    [0, 3],
+    [25, 4],
+    [74, 4],
+    [75, 5],
+  ])('S35: for at most %i ms', async (forMs, calls) => {
     const { ask, at, clock } = failing(Infinity)
     const asked = expect(askAgain(ask, { clock, forMs })).rejects.toMatchObject({ code: 'store-unavailable' })
     await clock.advance(1_000)
@@ -60,10 +65,13 @@ describe('S35: a store call without an answer is made again', () => {
     expect(clock.pendingTimers).toBe(0)
   })
 
-  it.each(['store-unavailable', 'store-full', 'store-locked', 'store-corrupt', 'schema-too-new'] as const)('S35: %s may pass', async (code) => {
-    const { ask, clock } = failing(1, () => new SessionError(code, 'fails'))
-    expect(await askAgain(ask, { clock })).toBe('stored')
-  })
+  it.each(['store-unavailable', 'store-full', 'store-locked', 'store-corrupt', 'schema-too-new'] as const)(
+    'S35: %s may pass',
+    async (code) => {
+      const { ask, clock } = failing(1, () => new SessionError(code, 'fails'))
+      expect(await askAgain(ask, { clock })).toBe('stored')
+    },
+  )
 
   it.each([
     ['refuses for good', () => new SessionError('entry-too-large', 'too large')],

@@ -18,7 +18,11 @@ function stepwise(...steps: readonly Step[]): ScriptedModel {
 
 function tool(world: World, name: string, effect: ToolEffect, afterMs: number, rest: { readonly sequential?: true } = {}): Tool {
   return defineTool({
-    ...{ name, effect, inputSchema, description: `The tool ${name}.`, ...rest },
+    name,
+    effect,
+    inputSchema,
+    description: `The tool ${name}.`,
+    ...rest,
     async execute(_input, call) {
       await world.sleep(afterMs)
       await world.effect(call)
@@ -62,20 +66,28 @@ const failure = Object.assign(new Error('overloaded'), { statusCode: 503 })
 export const behaviours: Readonly<Record<string, CrashScenario>> = {
   'three inputs, queued': {
     agents: (world) => {
-      const model = scriptedModel(({ prompt }) => (prompt.some((message) => message.role !== 'user' && message.role !== 'system') ? done : calls('pay')))
+      const model = scriptedModel(({ prompt }) =>
+        prompt.some((message) => message.role !== 'user' && message.role !== 'system') ? done : calls('pay'),
+      )
       return [{ name: 'assistant', tools: [tool(world, 'pay', 'once', 0)], model }]
     },
     drive: sending('one', 'two', 'three'),
   },
   'calls that end one after the other, and one that waits for them': {
     agents: (world) => {
-      const tools = [tool(world, 'pay', 'once', 1_000), tool(world, 'index', 'idempotent', 13_000), tool(world, 'last', 'once', 0, { sequential: true })]
+      const tools = [
+        tool(world, 'pay', 'once', 1_000),
+        tool(world, 'index', 'idempotent', 13_000),
+        tool(world, 'last', 'once', 0, { sequential: true }),
+      ]
       return [{ name: 'assistant', tools, model: stepwise(calls('pay', 'index', 'last')) }]
     },
     drive: sending('go'),
   },
   'a model that is told what nobody knows': {
-    agents: (world) => [{ name: 'assistant', tools: [tool(world, 'pay', 'once', 0)], model: stepwise(calls('pay')), onUnknownOutcome: 'tell-model' }],
+    agents: (world) => [
+      { name: 'assistant', tools: [tool(world, 'pay', 'once', 0)], model: stepwise(calls('pay')), onUnknownOutcome: 'tell-model' },
+    ],
     drive: sending('go'),
   },
   'a model that fails twice': {
@@ -84,7 +96,9 @@ export const behaviours: Readonly<Record<string, CrashScenario>> = {
   },
   'a turn that is taken back': {
     agents: (world) => {
-      const model = scriptedModel(({ prompt }) => (prompt.some((message) => message.role === 'tool') ? { error: new Error('bad request') } : calls('look')))
+      const model = scriptedModel(({ prompt }) =>
+        prompt.some((message) => message.role === 'tool') ? { error: new Error('bad request') } : calls('look'),
+      )
       return [{ name: 'assistant', tools: [tool(world, 'look', 'pure', 0)], model, retry: false, onFailedTurn: 'rewind' }]
     },
     drive: sending('one', 'two'),
@@ -114,8 +128,14 @@ export const behaviours: Readonly<Record<string, CrashScenario>> = {
   },
   'a compaction between two turns': {
     agents: () => {
-      const model = scriptedModel(({ prompt }) => ({ text: JSON.stringify(prompt).includes('FIRST') ? 'a'.repeat(400) : 'SUMMARY', usage: { input: 9_100, output: 1 } }))
-      const models = createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:small': { contextWindow: 10_000 } } })
+      const model = scriptedModel(({ prompt }) => ({
+        text: JSON.stringify(prompt).includes('FIRST') ? 'a'.repeat(400) : 'SUMMARY',
+        usage: { input: 9_100, output: 1 },
+      }))
+      const models = createModels({
+        providers: { test: { languageModel: () => model } },
+        models: { 'test:small': { contextWindow: 10_000 } },
+      })
       const compaction = { reserveTokens: 1_000, keepRecentTokens: 50 }
       return [{ name: 'assistant', model: 'test:small', models, compaction, runtimeParams: { maxTokens: 500 } }]
     },

@@ -13,7 +13,8 @@ const look = defineTool({ name: 'look', description: 'x', inputSchema: { type: '
 const modes = ['json-schema', 'tool', 'prompt'] as const
 type Mode = (typeof modes)[number]
 
-const says = (mode: Mode, value: object) => (mode === 'tool' ? { toolCalls: [{ name: 'final_output', input: value as never }] } : { text: JSON.stringify(value) })
+const says = (mode: Mode, value: object) =>
+  mode === 'tool' ? { toolCalls: [{ name: 'final_output', input: value as never }] } : { text: JSON.stringify(value) }
 
 /** Creates an agent that calls `look`, then answers wrongly, then correctly. `own`: the agent itself has the schema. */
 function agentOf(mode: Mode, own = true) {
@@ -22,7 +23,11 @@ function agentOf(mode: Mode, own = true) {
     if (!said.includes('seen')) return { toolCalls: [{ name: 'look', input: {} }] }
     return says(mode, said.includes('city: ') || said.includes('not valid') ? good : {})
   })
-  const models = createModels({ providers: { test: { languageModel: () => model } }, default: 'test:m', models: { 'test:m': { structuredOutput: mode } } })
+  const models = createModels({
+    providers: { test: { languageModel: () => model } },
+    default: 'test:m',
+    models: { 'test:m': { structuredOutput: mode } },
+  })
   return { name: 'assistant', model: 'test:m' as const, models, ...(own && { output }), tools: [look] }
 }
 
@@ -71,7 +76,9 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
 
 describe('an output schema of one input', () => {
   const start = () => {
-    const model = scriptedModel(({ tools = [] }: LanguageModelV4CallOptions) => (tools.some(({ name }) => name === 'final_output') ? says('tool', good) : { text: 'Words.' }))
+    const model = scriptedModel(({ tools = [] }: LanguageModelV4CallOptions) =>
+      tools.some(({ name }) => name === 'final_output') ? says('tool', good) : { text: 'Words.' },
+    )
     return createRuntime({ agents: [defineAgent({ name: 'assistant', model })], store: memoryStore() })
   }
 
@@ -107,7 +114,10 @@ describe('an output schema of one input', () => {
     ['a schema without a type', {}, 'output.type'],
   ])('A191: %s is refused by its path, and nothing is stored', async (_name, given, path) => {
     const runtime = start()
-    await expect(runtime.session('room:1').send('go', { output: given as never })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining(path) as string })
+    await expect(runtime.session('room:1').send('go', { output: given as never })).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining(path) as string,
+    })
     expect(await runtime.session('room:1').info()).toBeNull()
     await runtime.stop()
   })

@@ -28,12 +28,16 @@ describe('planted faults', () => {
     )
   })
 
-  it.each(['steer', 'overlay', 'background'] as const)('S22, S29, S140, S179: an input or a task notification that is taken too early is found (%s)', async (name) => {
-    const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
-    expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
-    const invariant = name === 'background' ? 'a session is reminded once of its background tasks' : 'each accepted input is stored, and is accepted once'
-    expect(new Set(failures.map((failure) => failure.invariant))).toContain(invariant)
-  })
+  it.each(['steer', 'overlay', 'background'] as const)(
+    'S22, S29, S140, S179: an input or a task notification that is taken too early is found (%s)',
+    async (name) => {
+      const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: earlyTake }, planted)
+      expect(failures.map(({ point }) => point)).toContainEqual(expect.stringMatching(/after-commit inbox\.(take|patch)/))
+      const invariant =
+        name === 'background' ? 'a session is reminded once of its background tasks' : 'each accepted input is stored, and is accepted once'
+      expect(new Set(failures.map((failure) => failure.invariant))).toContain(invariant)
+    },
+  )
 
   it.each(['text', 'tools', 'remote'] as const)('S36, S179: a commit without its fence is found (%s)', async (name) => {
     const { failures } = await exploreCrashes({ ...crashScenarios[name], runtime: withoutFence }, { modes: ['zombie'] })

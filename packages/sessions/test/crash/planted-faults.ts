@@ -1,4 +1,12 @@
-import { createRuntime, type Batch, type CommitResult, type Runtime, type RuntimeOptions, type SessionStore, type Write } from '@bowline/sessions'
+import {
+  createRuntime,
+  type Batch,
+  type CommitResult,
+  type Runtime,
+  type RuntimeOptions,
+  type SessionStore,
+  type Write,
+} from '@bowline/sessions'
 
 type Commit = SessionStore['commit']
 

@@ -32,9 +32,12 @@ describe('shipped scenarios with a crash at each of their points', () => {
     expect((await exploreCrashes(answered)).failures).toEqual([])
   })
 
-  it.each(Object.entries(behaviours))('S34, S60, S62, S78, S84, S124: after a crash at any point nothing is wrong with %s', async (_name, scenario) => {
-    expect((await exploreCrashes(scenario, { modes: ['kill'] })).failures).toEqual([])
-  })
+  it.each(Object.entries(behaviours))(
+    'S34, S60, S62, S78, S84, S124: after a crash at any point nothing is wrong with %s',
+    async (_name, scenario) => {
+      expect((await exploreCrashes(scenario, { modes: ['kill'] })).failures).toEqual([])
+    },
+  )
 
   it('S62, S179: nothing is wrong after a second crash during the recovery', async () => {
     const report = await exploreCrashes(crashScenarios.remote, { depth: 2, modes: ['kill'] })
@@ -61,7 +64,9 @@ describe('shipped scenarios with a crash at each of their points', () => {
       expect(report.failures).toEqual([])
       expect(report.runs).toBeGreaterThan(2 * report.points)
       const ended = new Set<unknown>(cleared.mock.calls.map(([timer]) => timer))
-      expect(set.mock.calls.filter((_call, place) => !ended.has(set.mock.results[place]?.value)).map(([run, ms]) => `${ms} ms: ${String(run)}`)).toEqual([])
+      expect(
+        set.mock.calls.filter((_call, place) => !ended.has(set.mock.results[place]?.value)).map(([run, ms]) => `${ms} ms: ${String(run)}`),
+      ).toEqual([])
       const { user, system } = process.cpuUsage(before)
       expect((user + system) / 1e6).toBeLessThan(10)
     } finally {

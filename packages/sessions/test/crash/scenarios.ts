@@ -10,7 +10,10 @@ const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name) =>
 
 function tool(world: World, name: string, effect: ToolEffect): Tool {
   return defineTool({
-    ...{ name, effect, inputSchema, description: `The tool ${name}.` },
+    name,
+    effect,
+    inputSchema,
+    description: `The tool ${name}.`,
     async execute(_input, call) {
       await world.effect(call)
       return `${name} is done`
@@ -62,8 +65,14 @@ export const answered: CrashScenario = {
   drive: async (runtime, world) => void (await Promise.all([answer(runtime), follow(runtime, world)])),
   invariants: [
     ...standardInvariants,
-    comparing('the transcript is that of the run without a crash', ({ sessions }) => sessions.map(({ messages }) => messages.map(withoutNames))),
-    comparing('a reader who came back has seen the log', ({ sessions }) => sessions.map(({ log }) => fold(log)), ({ world }) => [fold(readBy(world))]),
+    comparing('the transcript is that of the run without a crash', ({ sessions }) =>
+      sessions.map(({ messages }) => messages.map(withoutNames)),
+    ),
+    comparing(
+      'a reader who came back has seen the log',
+      ({ sessions }) => sessions.map(({ log }) => fold(log)),
+      ({ world }) => [fold(readBy(world))],
+    ),
   ],
 }
 

@@ -1,10 +1,27 @@
 import { checkHistory } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { accepted } from './recorded-runs.ts'
-import { acceptAgain, acceptFirst, answered, begin, begun, claimed, claims, end, fence, idsOf, reads, rejected, seen, step, WrittenHistory } from './written-history.ts'
+import {
+  acceptAgain,
+  acceptFirst,
+  answered,
+  begin,
+  begun,
+  claimed,
+  claims,
+  end,
+  fence,
+  idsOf,
+  reads,
+  rejected,
+  seen,
+  step,
+  WrittenHistory,
+} from './written-history.ts'
 
 const key = 'room:1'
-const stop = (written: WrittenHistory) => written.batch([{ that: 'run', runId: 'run-1', status: ['running'] }], [{ op: 'run.patch', runId: 'run-1', stop: true }])
+const stop = (written: WrittenHistory) =>
+  written.batch([{ that: 'run', runId: 'run-1', status: ['running'] }], [{ op: 'run.patch', runId: 'run-1', stop: true }])
 
 describe('histories that contradict the model', () => {
   it('S197: histories without a mistake are accepted', () => {
@@ -35,14 +52,19 @@ describe('histories that contradict the model', () => {
 
   it('S197: a list of runs that does not follow the end of the turn is found', () => {
     const [expected, writes] = end(1)
-    const resting = writes.map((write) => (write.op === 'run.patch' ? { op: write.op, runId: write.runId, rest: 'completed' as const } : write))
+    const resting = writes.map((write) =>
+      write.op === 'run.patch' ? { op: write.op, runId: write.runId, rest: 'completed' as const } : write,
+    )
     const list = (status: 'running' | 'completed') => {
       const written = begun()
       written.commit('a', written.batch(expected, resting), [4, 7, 8])
       written.operation('b', { what: 'runs', key }, { runs: [{ id: 'run-1', status }], isWhole: true })
       return written
     }
-    expect(rejected(list('running'))).toMatchObject({ rule: 'read', message: 'b#1 returns status running of the run run-1, which is running and whose turn is completed' })
+    expect(rejected(list('running'))).toMatchObject({
+      rule: 'read',
+      message: 'b#1 returns status running of the run run-1, which is running and whose turn is completed',
+    })
     accepted(list('completed').history())
   })
 
@@ -57,15 +79,23 @@ describe('histories that contradict the model', () => {
 
   it('S197: an answer that is accepted twice is found', () => {
     const written = answered()
-    const again: Parameters<WrittenHistory['batch']>[1] = [{ op: 'event.append', events: [{ type: 'turn-end', runId: 'run-1', status: 'completed' }] }]
+    const again: Parameters<WrittenHistory['batch']>[1] = [
+      { op: 'event.append', events: [{ type: 'turn-end', runId: 'run-1', status: 'completed' }] },
+    ]
     written.commit('b', written.batch([{ that: 'session', id: 'session-1' }], again), [5, 9, 9])
-    expect(rejected(written)).toMatchObject({ rule: 'answered-once', message: 'b#1 ends the turn of the run run-1, which has already ended' })
+    expect(rejected(written)).toMatchObject({
+      rule: 'answered-once',
+      message: 'b#1 ends the turn of the run run-1, which has already ended',
+    })
   })
 
   it('S197: an input that becomes two runs is found', () => {
     const written = answered()
     written.commit('b', written.batch(...acceptAgain('run-2', 'input-1')), [5, 9, 9])
-    expect(rejected(written)).toMatchObject({ rule: 'answered-once', message: 'b#1 accepts the input input-1 as the run run-2, but the run run-1 already has it' })
+    expect(rejected(written)).toMatchObject({
+      rule: 'answered-once',
+      message: 'b#1 accepts the input input-1 as the run run-2, but the run run-1 already has it',
+    })
   })
 
   it('S197: two writers in one epoch are found', () => {
@@ -81,7 +111,10 @@ describe('histories that contradict the model', () => {
     const takeover = written.operation('b', claims, claimed(2, 4, 'running'))
     const late = written.commit('a', written.batch(...step(1)), [5, 7, 8])
     const problem = rejected(written)
-    expect(problem).toMatchObject({ rule: 'fence', message: 'a#5 writes under epoch 1 of the run run-1, but the run is running with epoch 2 of b' })
+    expect(problem).toMatchObject({
+      rule: 'fence',
+      message: 'a#5 writes under epoch 1 of the run run-1, but the run is running with epoch 2 of b',
+    })
     expect(idsOf(problem)).toEqual([takeover, late])
   })
 
@@ -89,7 +122,10 @@ describe('histories that contradict the model', () => {
     const written = begun()
     written.operation('b', claims, claimed(2, 4, 'running'))
     written.commit('a', written.batch([{ that: 'session', id: 'session-1' }], step(1)[1]), [5, 7, 8])
-    expect(rejected(written)).toMatchObject({ rule: 'one-writer', message: 'a#5 writes for the run run-1, but its epoch 2 belongs to the process b' })
+    expect(rejected(written)).toMatchObject({
+      rule: 'one-writer',
+      message: 'a#5 writes for the run run-1, but its epoch 2 belongs to the process b',
+    })
   })
 
   it('S197: a gap in the numbers of events is found', () => {
@@ -100,7 +136,12 @@ describe('histories that contradict the model', () => {
 
   it('S197: a log that a reader got with a gap is found', () => {
     const written = answered()
-    const page = (seqs: readonly number[]) => ({ firstSeq: 1, lastSeq: 8, sessionId: 'session-1', events: seqs.map((seq) => ({ seq, type: seq === 7 ? 'message-end' : 'turn-end', runId: 'run-1' })) })
+    const page = (seqs: readonly number[]) => ({
+      firstSeq: 1,
+      lastSeq: 8,
+      sessionId: 'session-1',
+      events: seqs.map((seq) => ({ seq, type: seq === 7 ? 'message-end' : 'turn-end', runId: 'run-1' })),
+    })
     written.operation('b', { what: 'readEvents', key, after: 6, limit: 10 }, page([7, 8]))
     accepted(written.history())
     written.operation('b', { what: 'readEvents', key, after: 6, limit: 10 }, page([8]))
@@ -121,7 +162,10 @@ describe('histories that contradict the model', () => {
     written.commit('b', written.batch(...acceptAgain('run-2', 'input-2')), [5, 9, 9])
     send.answer({ runId: 'run-2', accepted: 'queued' })
     accepted(written.history())
-    expect(rejected(written, { atRest: true })).toMatchObject({ rule: 'lost-input', message: 'the run run-2 was accepted, but is still queued at rest' })
+    expect(rejected(written, { atRest: true })).toMatchObject({
+      rule: 'lost-input',
+      message: 'the run run-2 was accepted, but is still queued at rest',
+    })
   })
 
   it('S197: a claim that does not raise the epoch is found', () => {
@@ -147,7 +191,10 @@ describe('histories that contradict the model', () => {
     request.answer({ runId: 'run-1', state: 'pending' })
     const ignoring = written.commit('a', written.batch(...step(1)), [5, 7, 8])
     const problem = rejected(written)
-    expect(problem).toMatchObject({ rule: 'stop', message: 'a#5 starts a model call, tool or subagent of the run run-1, which has a stop request' })
+    expect(problem).toMatchObject({
+      rule: 'stop',
+      message: 'a#5 starts a model call, tool or subagent of the run run-1, which has a stop request',
+    })
     expect(idsOf(problem)).toEqual(['b#2', ignoring])
   })
 
@@ -155,7 +202,10 @@ describe('histories that contradict the model', () => {
     const written = begun()
     written.commit('b', stop(written), [4, 7, 6])
     const [expected, writes] = step(1)
-    written.operation('a', written.batch([...expected, { that: 'run', runId: 'run-1', status: ['running'], notStopping: true }], writes), { ok: false, reason: 'stopping' })
+    written.operation('a', written.batch([...expected, { that: 'run', runId: 'run-1', status: ['running'], notStopping: true }], writes), {
+      ok: false,
+      reason: 'stopping',
+    })
     written.commit('a', written.batch(expected, writes), [5, 7, 8])
     accepted(written.history())
     written.commit('a', written.batch(expected, writes), [6, 9, 10])
@@ -165,7 +215,10 @@ describe('histories that contradict the model', () => {
   it('S197: an acknowledged stop that is not stored is found', () => {
     const written = begun()
     written.operation('b', { what: 'stop', key }, { runId: 'run-1', state: 'pending' })
-    expect(rejected(written)).toMatchObject({ rule: 'stop', message: 'b#1 returns pending for the run run-1, but no stop request is stored' })
+    expect(rejected(written)).toMatchObject({
+      rule: 'stop',
+      message: 'b#1 returns pending for the run run-1, but no stop request is stored',
+    })
   })
 
   it('S197: a commit without an answer that is partly visible is found', () => {

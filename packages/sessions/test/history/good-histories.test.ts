@@ -8,10 +8,18 @@ import { drawProgram } from '../../src/testing/programs/draw-program.ts'
 import { logOf } from '../support.ts'
 import { accepted, look, RecordedProcesses } from './recorded-runs.ts'
 
-const looking = { tools: [look], steps: ({ prompt }: { readonly prompt: readonly { readonly role: string }[] }) => (prompt.at(-1)?.role === 'tool' ? { text: 'done' } : { toolCalls: [{ name: 'look', input: {} }] }) }
+const looking = {
+  tools: [look],
+  steps: ({ prompt }: { readonly prompt: readonly { readonly role: string }[] }) =>
+    prompt.at(-1)?.role === 'tool' ? { text: 'done' } : { toolCalls: [{ name: 'look', input: {} }] },
+}
 
 /** Advances the clock until all runs have ended. Each runtime reads meanwhile what the others write. */
-async function readUntilEnded(clock: ManualClock, runtimes: readonly Runtime[], sends: readonly Promise<RunHandle>[]): Promise<readonly string[]> {
+async function readUntilEnded(
+  clock: ManualClock,
+  runtimes: readonly Runtime[],
+  sends: readonly Promise<RunHandle>[],
+): Promise<readonly string[]> {
   const runs = await Promise.all(sends)
   let done = false
   const results = Promise.all(runs.map((run) => run.result())).finally(() => (done = true))
@@ -24,13 +32,23 @@ async function readUntilEnded(clock: ManualClock, runtimes: readonly Runtime[], 
 
 /** Sends inputs, with each runtime and to each session in turn. */
 function sendTo(runtimes: readonly Runtime[], sessions: number, inputs: number): readonly Promise<RunHandle>[] {
-  return Array.from({ length: inputs }, (_, index) => runtimes[index % runtimes.length] as Runtime).map((runtime, index) => runtime.session(`room:${index % sessions}`).send(`input ${index}`, { id: `input-${index}` }))
+  return Array.from({ length: inputs }, (_, index) => runtimes[index % runtimes.length] as Runtime).map((runtime, index) =>
+    runtime.session(`room:${index % sessions}`).send(`input ${index}`, { id: `input-${index}` }),
+  )
 }
 
 /** Runs a program and records each of its processes. */
 async function recordedProgram(program: Program): Promise<History> {
   const processes = new RecordedProcesses()
-  await runProgram(program, { faults: [{ name: 'recorded', runtime: ({ store, ...options }) => processes.record(store ?? memoryStore(), (given) => createRuntime({ ...options, store: given })) }] })
+  await runProgram(program, {
+    faults: [
+      {
+        name: 'recorded',
+        runtime: ({ store, ...options }) =>
+          processes.record(store ?? memoryStore(), (given) => createRuntime({ ...options, store: given })),
+      },
+    ],
+  })
   return processes.history()
 }
 
@@ -66,7 +84,9 @@ describe('histories of real runs', () => {
         { of: 'claim', skip: 1, times: 1, fault: 'answer-lost' },
         { of: 'renew', times: 1, fault: 'answer-lost' },
       ])
-    const runtimes = [2, 5, 8].map((skip) => processes.start(store, { ...looking, clock, concurrency: 1, around: (given) => lossy(skip)(given as typeof store) }))
+    const runtimes = [2, 5, 8].map((skip) =>
+      processes.start(store, { ...looking, clock, concurrency: 1, around: (given) => lossy(skip)(given as typeof store) }),
+    )
     for (const runtime of runtimes) await runtime.start()
     const statuses = await readUntilEnded(clock, runtimes, sendTo(runtimes, 3, 12))
     expect(statuses).toEqual(statuses.map(() => 'completed'))
@@ -79,16 +99,31 @@ describe('histories of real runs', () => {
 
   it('S45, S137, S197: a background task that needs help twice sends two deliveries', async () => {
     const plan = [{ calls: [{ delegate: [{ calls: [{ delegate: [] }, { tool: 'pay' as const }] }], background: true as const }] }]
-    const history = await recordedProgram({ seed: 858, setup: { modelMs: 4_000 }, steps: [{ do: 'steer', to: 'b', name: 'in0', plan }], crashes: [{ at: 1, how: 'freeze-in-tool' }] })
-    const told = history.flatMap(({ call, answer }) => (call.what === 'commit' && answer && 'ok' in answer && answer.ok ? (call.batch.deliver ?? []) : []))
-    const helpless = told.filter(({ writes }) => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ id }) => id.startsWith('child-settled:') && id.endsWith(':needs-recovery'))))
+    const history = await recordedProgram({
+      seed: 858,
+      setup: { modelMs: 4_000 },
+      steps: [{ do: 'steer', to: 'b', name: 'in0', plan }],
+      crashes: [{ at: 1, how: 'freeze-in-tool' }],
+    })
+    const told = history.flatMap(({ call, answer }) =>
+      call.what === 'commit' && answer && 'ok' in answer && answer.ok ? (call.batch.deliver ?? []) : [],
+    )
+    const helpless = told.filter(({ writes }) =>
+      writes.some(
+        (write) =>
+          write.op === 'inbox.put' && write.rows.some(({ id }) => id.startsWith('child-settled:') && id.endsWith(':needs-recovery')),
+      ),
+    )
     expect(helpless.length).toBeGreaterThan(1)
     expect(new Set(helpless.map(({ id }) => id)).size).toBe(helpless.length)
     accepted(history)
   })
 
   const perTest = 20
-  it.each(Array.from({ length: rounds({ short: 2, long: 500 }) }, (_, index) => 1 + index * perTest + (testSeed - 1) * 10_000))('S197: random programs over all features are accepted, from seed %i', async (first) => {
-    for (let seed = first; seed < first + perTest; seed++) accepted(await recordedProgram(drawProgram(seed)))
-  })
+  it.each(Array.from({ length: rounds({ short: 2, long: 500 }) }, (_, index) => 1 + index * perTest + (testSeed - 1) * 10_000))(
+    'S197: random programs over all features are accepted, from seed %i',
+    async (first) => {
+      for (let seed = first; seed < first + perTest; seed++) accepted(await recordedProgram(drawProgram(seed)))
+    },
+  )
 })

@@ -11,13 +11,20 @@ export class RecordedProcesses {
   readonly #lines: string[][] = []
 
   /** Creates a runtime over the store and records it. `around` wraps the store below the recorder. */
-  start(store: SessionStore, { around = (given) => given, ...options }: Omit<SetupOptions, 'store'> & { readonly around?: (store: SessionStore) => SessionStore }): Runtime {
+  start(
+    store: SessionStore,
+    { around = (given) => given, ...options }: Omit<SetupOptions, 'store'> & { readonly around?: (store: SessionStore) => SessionStore },
+  ): Runtime {
     return this.record(around(store), (recorded) => setup({ ...options, store: recorded }).runtime)
   }
 
   record(store: SessionStore, make: (store: SessionStore) => Runtime): Runtime {
     const lines: string[] = []
-    const recorder = recordHistory({ process: `process-${this.#lines.push(lines)}`, write: (line) => void lines.push(line), now: () => ++this.#moment })
+    const recorder = recordHistory({
+      process: `process-${this.#lines.push(lines)}`,
+      write: (line) => void lines.push(line),
+      now: () => ++this.#moment,
+    })
     return recorder.runtime(make(recorder.store(store)))
   }
 
@@ -35,4 +42,10 @@ export function accepted(history: History, options: Parameters<typeof checkHisto
 }
 
 /** A tool that these runs call at each step. */
-export const look: Tool = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), effect: 'pure', execute: () => 'seen' })
+export const look: Tool = defineTool({
+  name: 'look',
+  description: 'Looks.',
+  inputSchema: z.object({}),
+  effect: 'pure',
+  execute: () => 'seen',
+})

@@ -15,8 +15,17 @@ describe('a recorded history', () => {
   it('S53, S197: holds no message, no input of a tool, no outcome and no state', async () => {
     const lines: string[] = []
     const recorder = recordHistory({ process: 'a', write: (text) => void lines.push(text) })
-    const tell = defineTool({ name: 'tell', description: 'Tells.', inputSchema: z.object({ what: z.string() }), execute: () => 'SECRET outcome' })
-    const { runtime: bare } = setup({ store: recorder.store(memoryStore()), tools: [tell], steps: [{ toolCalls: [{ name: 'tell', input: { what: 'SECRET argument' } }] }, { text: 'SECRET answer' }] })
+    const tell = defineTool({
+      name: 'tell',
+      description: 'Tells.',
+      inputSchema: z.object({ what: z.string() }),
+      execute: () => 'SECRET outcome',
+    })
+    const { runtime: bare } = setup({
+      store: recorder.store(memoryStore()),
+      tools: [tell],
+      steps: [{ toolCalls: [{ name: 'tell', input: { what: 'SECRET argument' } }] }, { text: 'SECRET answer' }],
+    })
     const runtime = recorder.runtime(bare)
     await runtime.start()
     const session = runtime.session('room:1', { metadata: { note: 'SECRET metadata' } })
@@ -50,8 +59,12 @@ describe('a recorded history', () => {
   })
 
   it('S197: is refused if a line is invalid, if two starts share a name, or if an answer has no call', () => {
-    expect(() => readHistory([`${line(1, reading)}\n{"process":\n${line(2, reading)}\n`])).toThrow('texts[0], line 2 is no line of a history')
-    expect(() => readHistory([line(1, reading), line(1, reading)])).toThrow('Two calls have the name a#1. Give each start of a process a name of its own.')
+    expect(() => readHistory([`${line(1, reading)}\n{"process":\n${line(2, reading)}\n`])).toThrow(
+      'texts[0], line 2 is no line of a history',
+    )
+    expect(() => readHistory([line(1, reading), line(1, reading)])).toThrow(
+      'Two calls have the name a#1. Give each start of a process a name of its own.',
+    )
     expect(() => readHistory([line(1, { answer: { status: 'missing' } })])).toThrow('a#1 has an answer and no call.')
   })
 

@@ -45,7 +45,11 @@ export class WrittenHistory {
     return { what: 'commit', batch: { id, key, expect: expected, writes } }
   }
 
-  commit(process: string, batch: Call, [version, firstSeq, lastSeq]: readonly [version: number, firstSeq: number, lastSeq: number]): string {
+  commit(
+    process: string,
+    batch: Call,
+    [version, firstSeq, lastSeq]: readonly [version: number, firstSeq: number, lastSeq: number],
+  ): string {
     return this.operation(process, batch, { ok: true, sessionId: session, version, firstSeq, lastSeq })
   }
 
@@ -56,15 +60,28 @@ export class WrittenHistory {
 
 export const acceptFirst: readonly [Batch['expect'], Writes] = [
   [{ that: 'session', id: null }],
-  [{ op: 'session.ensure', id: session }, { op: 'run.insert', id: 'run-1', kind: 'user', inputId: 'input-1' }, { op: 'event.append', events: [{ type: 'session-start' }, { type: 'run-queued', runId: 'run-1' }] }],
+  [
+    { op: 'session.ensure', id: session },
+    { op: 'run.insert', id: 'run-1', kind: 'user', inputId: 'input-1' },
+    { op: 'event.append', events: [{ type: 'session-start' }, { type: 'run-queued', runId: 'run-1' }] },
+  ],
 ]
 
 export const acceptAgain = (runId: string, inputId: string): readonly [Batch['expect'], Writes] => [
-  [{ that: 'session', id: session, alive: true }, { that: 'queue-below', max: 1000 }],
-  [{ op: 'run.insert', id: runId, kind: 'user', inputId }, { op: 'event.append', events: [{ type: 'run-queued', runId }] }],
+  [
+    { that: 'session', id: session, alive: true },
+    { that: 'queue-below', max: 1000 },
+  ],
+  [
+    { op: 'run.insert', id: runId, kind: 'user', inputId },
+    { op: 'event.append', events: [{ type: 'run-queued', runId }] },
+  ],
 ]
 
-export const fence = (epoch: number, runId = 'run-1'): Batch['expect'] => [{ that: 'session', id: session }, { that: 'fence', runId, epoch }]
+export const fence = (epoch: number, runId = 'run-1'): Batch['expect'] => [
+  { that: 'session', id: session },
+  { that: 'fence', runId, epoch },
+]
 
 export const begin = (epoch: number): readonly [Batch['expect'], Writes] => [
   fence(epoch),
@@ -75,19 +92,44 @@ export const begin = (epoch: number): readonly [Batch['expect'], Writes] => [
   ],
 ]
 
-export const step = (epoch: number): readonly [Batch['expect'], Writes] => [fence(epoch), [{ op: 'event.append', events: [{ type: 'message-end', runId: 'run-1' }, { type: 'message-start', runId: 'run-1' }] }]]
+export const step = (epoch: number): readonly [Batch['expect'], Writes] => [
+  fence(epoch),
+  [
+    {
+      op: 'event.append',
+      events: [
+        { type: 'message-end', runId: 'run-1' },
+        { type: 'message-start', runId: 'run-1' },
+      ],
+    },
+  ],
+]
 
 export const end = (epoch: number): readonly [Batch['expect'], Writes] => [
   fence(epoch),
   [
     { op: 'entry.append', entries: [{ id: 'message-2', parentId: 'message-1', isMessage: true }] },
-    { op: 'event.append', events: [{ type: 'message-end', runId: 'run-1' }, { type: 'turn-end', runId: 'run-1', status: 'completed' }] },
+    {
+      op: 'event.append',
+      events: [
+        { type: 'message-end', runId: 'run-1' },
+        { type: 'turn-end', runId: 'run-1', status: 'completed' },
+      ],
+    },
     { op: 'run.patch', runId: 'run-1', status: 'completed' },
   ],
 ]
 
-export const claimed = (epoch: number, version: number, previous: 'queued' | 'running' = 'queued'): Answer => ({ claims: [{ key, runId: 'run-1', epoch, version, previous, inbox: [] }] })
-export const seen = (version: number, nextSeq: number, leaf: string | null): Answer => ({ status: 'found', id: session, version, nextSeq, leaf })
+export const claimed = (epoch: number, version: number, previous: 'queued' | 'running' = 'queued'): Answer => ({
+  claims: [{ key, runId: 'run-1', epoch, version, previous, inbox: [] }],
+})
+export const seen = (version: number, nextSeq: number, leaf: string | null): Answer => ({
+  status: 'found',
+  id: session,
+  version,
+  nextSeq,
+  leaf,
+})
 export const reads: Call = { what: 'readSession', key }
 export const claims: Call = { what: 'claim' }
 

@@ -14,7 +14,11 @@ const stride = rounds({ short: 6, long: 1 })
  * Kills processes with one session at boundaries of their commits, one after the other, from the given boundary on. `prepare` is
  * called for each test, with the place of its store.
  */
-export function describeBoundaries(storeName: string, first: number, prepare: (store: string) => Promise<void> = async () => undefined): void {
+export function describeBoundaries(
+  storeName: string,
+  first: number,
+  prepare: (store: string) => Promise<void> = async () => undefined,
+): void {
   describe(`a process killed at the boundaries of its commits, over ${storeName}`, () => {
     let world: WorldProcess
     let place: PayingPlace

@@ -52,7 +52,10 @@ async function passUntil<T>(clock: ManualClock, happens: Promise<T>): Promise<T>
 function work(process: CrashProcess | undefined, effects: string[]) {
   const tool = (name: string, effect: ToolEffect) =>
     defineTool({
-      ...{ name, effect, description: `Does ${name}.`, inputSchema: { type: 'object', properties: {} } as const },
+      name,
+      effect,
+      description: `Does ${name}.`,
+      inputSchema: { type: 'object', properties: {} } as const,
       async execute(_input, { abortSignal }) {
         await process?.pass('code')
         abortSignal.throwIfAborted()

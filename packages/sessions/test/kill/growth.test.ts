@@ -36,9 +36,12 @@ describe(`a session that is suspended and resumed ${cycles} times`, () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   // Both find leaks of the runtime. The database takes twice as long, so only a long run uses it.
-  it.each(['memory', 'data.db'].slice(0, rounds({ short: 1, long: 2 })))('S88: leaves nothing in the memory of its process, over %s', async (name) => {
-    const measured = await measure(name === 'memory' ? name : join(folder, name))
-    expect(measured.map((each) => each.cycles)).toEqual(Array.from({ length: 10 }, (_, index) => ((index + 1) * cycles) / 10))
-    expect(growthPerCycle(measured)).toBeLessThan(mostBytesPerCycle)
-  })
+  it.each(['memory', 'data.db'].slice(0, rounds({ short: 1, long: 2 })))(
+    'S88: leaves nothing in the memory of its process, over %s',
+    async (name) => {
+      const measured = await measure(name === 'memory' ? name : join(folder, name))
+      expect(measured.map((each) => each.cycles)).toEqual(Array.from({ length: 10 }, (_, index) => ((index + 1) * cycles) / 10))
+      expect(growthPerCycle(measured)).toBeLessThan(mostBytesPerCycle)
+    },
+  )
 })

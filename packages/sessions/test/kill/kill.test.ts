@@ -90,9 +90,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     const before = await session.info()
     await session.resolveTool('call-slow', resolution)
     expect(await session.info()).toEqual(before)
-    const outcome = (await session.messages()).items.find(
-      (message) => message.role === 'tool-result' && message.toolCallId === 'call-slow',
-    )
+    const outcome = (await session.messages()).items.find((message) => message.role === 'tool-result' && message.toolCallId === 'call-slow')
     expect(outcome).toMatchObject({ status })
     expect(JSON.stringify(outcome)).toContain(text)
     await runtime.stop()

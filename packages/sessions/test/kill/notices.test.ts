@@ -41,27 +41,33 @@ describe('a process that is killed while it sends a notice', () => {
     expect(two?.text).toBe(one?.text)
   })
 
-  it(`S212: ${many} notices over three kills: none is lost, and each repeated one was being sent at a kill`, async () => {
-    const place = workplace('data.db')
-    const hook = await receiver()
-    const url = `http://hooks.example:${hook.port}/`
-    const first = place.startProgram('notifying', [place.store, 'https://hooks.example:1/', '0', String(many)])
-    await first.readUntil((message) => message.type === 'moment' && message.what === 'ran')
-    await first.kill()
-    const begun = performance.now()
-    const received = (): number => hook.received.length
-    for (const [minute, share] of [1, 2, 3].entries()) {
-      const dying = place.startProgram('notifying', [place.store, url, String(minute * 100 + 100)])
-      await hook.count(Math.max(received() + 1, Math.floor((many * share) / 4)))
-      await dying.kill()
-    }
-    place.startProgram('notifying', [place.store, url, '400'])
-    const ids = (): Set<unknown> => new Set(hook.received.map(({ headers }) => headers['bowline-event-id']))
-    while (ids().size < many) await hook.count(received() + 1)
-    const doubled = received() - many
-    console.info(`${many} notices, three kills: ${many - ids().size} lost, ${doubled} doubled, ${Math.round(performance.now() - begun)} ms`)
-    expect(new Set(hook.received.map(({ body }) => body.session)).size).toBe(many)
-    // At most as many as one process sends at once, for each kill.
-    expect(doubled).toBeLessThanOrEqual(3 * 8)
-  }, rounds({ short: 60_000, long: 600_000 }))
+  it(
+    `S212: ${many} notices over three kills: none is lost, and each repeated one was being sent at a kill`,
+    async () => {
+      const place = workplace('data.db')
+      const hook = await receiver()
+      const url = `http://hooks.example:${hook.port}/`
+      const first = place.startProgram('notifying', [place.store, 'https://hooks.example:1/', '0', String(many)])
+      await first.readUntil((message) => message.type === 'moment' && message.what === 'ran')
+      await first.kill()
+      const begun = performance.now()
+      const received = (): number => hook.received.length
+      for (const [minute, share] of [1, 2, 3].entries()) {
+        const dying = place.startProgram('notifying', [place.store, url, String(minute * 100 + 100)])
+        await hook.count(Math.max(received() + 1, Math.floor((many * share) / 4)))
+        await dying.kill()
+      }
+      place.startProgram('notifying', [place.store, url, '400'])
+      const ids = (): Set<unknown> => new Set(hook.received.map(({ headers }) => headers['bowline-event-id']))
+      while (ids().size < many) await hook.count(received() + 1)
+      const doubled = received() - many
+      console.info(
+        `${many} notices, three kills: ${many - ids().size} lost, ${doubled} doubled, ${Math.round(performance.now() - begun)} ms`,
+      )
+      expect(new Set(hook.received.map(({ body }) => body.session)).size).toBe(many)
+      // At most as many as one process sends at once, for each kill.
+      expect(doubled).toBeLessThanOrEqual(3 * 8)
+    },
+    rounds({ short: 60_000, long: 600_000 }),
+  )
 })

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createRuntime, type Runtime } from '@bowline/sessions'
-import { historyFile, readHistory, recordHistory, standardInvariants, type AcknowledgedInput, type CrashEnd } from '@bowline/sessions/testing'
+import {
+  historyFile,
+  readHistory,
+  recordHistory,
+  standardInvariants,
+  type AcknowledgedInput,
+  type CrashEnd,
+} from '@bowline/sessions/testing'
 import { expect } from 'vitest'
 import { isAtRest, readSessions } from '../../src/testing/crash-kit/read-end.ts'
 import { terminalStatuses, type RunRecord } from '../../src/contract/records.ts'
@@ -31,7 +38,10 @@ export class PayingPlace extends Workplace {
   /** Starts a process. With boundary 0 it works until it is killed. */
   startPaying(boundary = 0): WorkerProcess {
     this.#starts += 1
-    return this.startProgram('paying-worker', [this.store, this.#world.port, this.#starts, this.#sessions, boundary, this.#historyOf(this.#starts)].map(String))
+    return this.startProgram(
+      'paying-worker',
+      [this.store, this.#world.port, this.#starts, this.#sessions, boundary, this.#historyOf(this.#starts)].map(String),
+    )
   }
 
   /** Reads the rest of what a dead process printed, and waits until its effects have reached the outside world. */
@@ -87,7 +97,12 @@ export class PayingPlace extends Workplace {
     const sessions = await readSessions(store)
     const runIds = new Set(sessions.flatMap(({ runs }) => runs.map((run) => run.id)))
     const effects = (await this.#world.quietEffects()).filter((effect) => runIds.has(effect.runId))
-    return { sessions, world: { effects, notes: new Map() }, acknowledged: { runs: this.accepted, answers: new Map(), inputs: this.#inputs }, staleWrites: [] }
+    return {
+      sessions,
+      world: { effects, notes: new Map() },
+      acknowledged: { runs: this.accepted, answers: new Map(), inputs: this.#inputs },
+      staleWrites: [],
+    }
   }
 }
 

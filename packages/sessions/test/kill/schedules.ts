@@ -18,7 +18,11 @@ const hourMs = 3_600_000
 vi.setConfig({ testTimeout: rounds({ short: 60_000, long: 1_200_000 }) })
 
 /** Kills processes one after the other while `processes` of them work. `prepare` creates the place of the store. */
-export function killSchedules(storeName: string, processes: number, prepare: (place: Workplace) => Promise<void> = async () => undefined): void {
+export function killSchedules(
+  storeName: string,
+  processes: number,
+  prepare: (place: Workplace) => Promise<void> = async () => undefined,
+): void {
   let place: Workplace
   beforeEach(async () => {
     place = new Workplace(storeName)

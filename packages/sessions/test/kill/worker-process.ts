@@ -108,7 +108,8 @@ export class WorkerProcess {
   /** Returns all further messages until the process has ended in any way. */
   async readToEnd(): Promise<WorkerMessage[]> {
     const seen: WorkerMessage[] = []
-    for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next()) seen.push(JSON.parse(line.value) as WorkerMessage)
+    for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next())
+      seen.push(JSON.parse(line.value) as WorkerMessage)
     return seen
   }
 

@@ -11,7 +11,9 @@ export interface WorldProcess extends WorldClient {
 
 /** Starts the outside world in a process that lives as long as the tests. */
 export async function startWorld(): Promise<WorldProcess> {
-  const child = spawn(process.execPath, [...nodeFlags, program('sessions/test/fixtures/outside-world')], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...nodeFlags, program('sessions/test/fixtures/outside-world')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   const { port } = JSON.parse(line) as { port: number }
   return {

@@ -98,7 +98,9 @@ describe('delete', () => {
 
   it('S106: if the store fails in the middle, a second delete completes it', async () => {
     let broken = true
-    const store = faultyStore(memoryStore(), [{ of: 'commit', when: (batch) => broken && deletes(batch), fault: { error: new Error('disk on fire') } }])
+    const store = faultyStore(memoryStore(), [
+      { of: 'commit', when: (batch) => broken && deletes(batch), fault: { error: new Error('disk on fire') } },
+    ])
     const { runtime, session } = await started({ steps: [], concurrency: 0, store })
     await session.send('go')
     await expect(session.delete()).rejects.toThrow('disk on fire')
@@ -129,7 +131,9 @@ describe('delete', () => {
   it('S106: readers in another process end too, even without a hint and with a new session under the key', async () => {
     const clock = manualClock()
     const memory = memoryStore()
-    const store = new Proxy(memory, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
+    const store = new Proxy(memory, {
+      get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)),
+    })
     const { runtime, session } = await started({ steps: [], concurrency: 0, store: memory, clock })
     const other = await started({ steps: [], concurrency: 0, store, clock })
     await session.open()

@@ -87,33 +87,43 @@ async function outcomeOf(work: Promise<unknown>): Promise<string> {
 describe('a handle of a missing session', () => {
   it('S106: the table names every method of a handle', async () => {
     const { session, end } = await sessionThatIs('missing')
-    expect([...new Set(table.map((row) => row.method))].sort()).toEqual(Object.keys(session).filter((name) => name !== 'key').sort())
+    expect([...new Set(table.map((row) => row.method))].sort()).toEqual(
+      Object.keys(session)
+        .filter((name) => name !== 'key')
+        .sort(),
+    )
     await end()
   })
 
-  it.each(table)('S40, S106, S161: $method returns different errors for missing, expired, deleted and closed sessions', async ({ call, says }) => {
-    const said: string[] = []
-    for (const state of states) {
-      const { session, end } = await sessionThatIs(state)
-      said.push(await outcomeOf(call(session)))
-      await end()
-    }
-    expect(said).toEqual(says)
-  })
+  it.each(table)(
+    'S40, S106, S161: $method returns different errors for missing, expired, deleted and closed sessions',
+    async ({ call, says }) => {
+      const said: string[] = []
+      for (const state of states) {
+        const { session, end } = await sessionThatIs(state)
+        said.push(await outcomeOf(call(session)))
+        await end()
+      }
+      expect(said).toEqual(says)
+    },
+  )
 
-  it.each(table)('S39, S106: $method of a handle from before a deletion never acts on the session that was created after it', async ({ method, call }) => {
-    const { runtime } = setup({ steps: [], concurrency: 0 })
-    await runtime.start()
-    const old = runtime.session('room:1')
-    await old.open()
-    await runtime.session('room:1').delete()
-    const fresh = runtime.session('room:1')
-    await fresh.open()
-    const before = await fresh.info()
-    expect(await outcomeOf(call(old))).toBe(method === 'delete' ? 'ok' : 'session-deleted')
-    expect(await fresh.info()).toEqual(before)
-    await runtime.stop()
-  })
+  it.each(table)(
+    'S39, S106: $method of a handle from before a deletion never acts on the session that was created after it',
+    async ({ method, call }) => {
+      const { runtime } = setup({ steps: [], concurrency: 0 })
+      await runtime.start()
+      const old = runtime.session('room:1')
+      await old.open()
+      await runtime.session('room:1').delete()
+      const fresh = runtime.session('room:1')
+      await fresh.open()
+      const before = await fresh.info()
+      expect(await outcomeOf(call(old))).toBe(method === 'delete' ? 'ok' : 'session-deleted')
+      expect(await fresh.info()).toEqual(before)
+      await runtime.stop()
+    },
+  )
 
   it.each(table)('S5: $method of a handle with another owner finds no session, and changes nothing', async ({ method, call }) => {
     const { runtime } = setup({ steps: [], concurrency: 0 })

@@ -13,7 +13,10 @@ function deafTools(effects: readonly ToolEffect[] = ['pure', 'idempotent', 'once
   let running = 0
   const deaf = effects.map((effect): Tool =>
     defineTool({
-      ...{ name: effect, description: 'Never ends.', inputSchema: z.object({}), effect },
+      name: effect,
+      description: 'Never ends.',
+      inputSchema: z.object({}),
+      effect,
       execute: () => {
         if (++running === effects.length) started.open()
         return new Promise<string>(() => undefined)
@@ -52,7 +55,9 @@ describe('kill', () => {
     ])
     const next = runtime.session('room:1')
     const results = (await next.messages()).items.filter((message) => message.role === 'tool-result')
-    expect(results.map(({ toolCallId, status }) => ({ toolCallId, status }))).toEqual(receipt.calls.map(({ toolCallId, status }) => ({ toolCallId, status })))
+    expect(results.map(({ toolCallId, status }) => ({ toolCallId, status }))).toEqual(
+      receipt.calls.map(({ toolCallId, status }) => ({ toolCallId, status })),
+    )
     expect(await runtime.store.readRun(run.runId)).toMatchObject({ value: { stop: { reason: 'enough' } } })
     expect(types(await checkLog(next)).slice(-3)).toEqual(['turn-end', 'save-point', 'settled'])
     await runtime.stop({ graceMs: 0 })
@@ -62,8 +67,14 @@ describe('kill', () => {
 
   it('S104: results in the transcript stay there once, however many inputs came after them', async () => {
     const [running, go, asked] = [gate(), gate(), gate()]
-    const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: async () => (running.open(), await go.passed, 'seen') })
-    const steps: SetupOptions['steps'] = (_call, index) => (index === 0 ? Promise.resolve({ toolCalls: [call('look')] }) : new Promise<never>(() => asked.open()))
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks.',
+      inputSchema: z.object({}),
+      execute: async () => (running.open(), await go.passed, 'seen'),
+    })
+    const steps: SetupOptions['steps'] = (_call, index) =>
+      index === 0 ? Promise.resolve({ toolCalls: [call('look')] }) : new Promise<never>(() => asked.open())
     const { runtime, session } = await started({ steps, tools: [look], agent: { steering: 'all' } })
     await session.send('go')
     await running.passed
@@ -86,7 +97,8 @@ describe('kill', () => {
         await answer.passed
         return { text: 'too late' }
       },
-      ...{ store, clock },
+      store,
+      clock,
     })
     const run = await owner.session.send('go')
     for await (const event of owner.session.events()) if (event.type === 'message-start') break
@@ -103,7 +115,10 @@ describe('kill', () => {
   })
 
   it('S104: ends the queue, waiting inputs and overlays too, and none of them reaches the model later', async () => {
-    const { runtime, session, model } = await started({ steps: [{ toolCalls: [call('place')] }, { text: 'fresh' }], tools: deafTools().tools })
+    const { runtime, session, model } = await started({
+      steps: [{ toolCalls: [call('place')] }, { text: 'fresh' }],
+      tools: deafTools().tools,
+    })
     const first = await session.send('one')
     await first.result()
     const queued = [await session.send('two'), await session.followUp('three')]

@@ -10,17 +10,29 @@ const [leaseMs, heartbeatMs] = [10_000, 3_000]
 /** Creates running runs, and a store that answers each renewal as the test says. */
 function world(runIds: readonly string[], answer: (leases: readonly Lease[]) => Promise<readonly LeaseState[]>) {
   const clock = manualClock(100_000)
-  const runs = new Map(runIds.map((id) => [id, { claim: { run: { id, epoch: 7 } }, heldUntil: clock.now() + leaseMs, unheardBeats: 0 } as unknown as ActiveRun]))
+  const runs = new Map(
+    runIds.map((id) => [
+      id,
+      { claim: { run: { id, epoch: 7 } }, heldUntil: clock.now() + leaseMs, unheardBeats: 0 } as unknown as ActiveRun,
+    ]),
+  )
   const aborted: unknown[] = []
   const faults: unknown[] = []
   const asked: unknown[] = []
-  const active = { all: () => [...runs.values()], get: (id: string) => runs.get(id), abort: (id: string, cause: unknown) => void aborted.push([id, cause]) }
+  const active = {
+    all: () => [...runs.values()],
+    get: (id: string) => runs.get(id),
+    abort: (id: string, cause: unknown) => void aborted.push([id, cause]),
+  }
   const renew = (leases: readonly Lease[], forMs: number): Promise<readonly LeaseState[]> => {
     asked.push([leases, forMs])
     return answer(leases)
   }
   const store = { renew } as unknown as SessionStore
-  const leases = new Leases({ store, clock, leaseMs, heartbeatMs, onError: (error, where) => faults.push([error, where]) }, active as unknown as ActiveRuns)
+  const leases = new Leases(
+    { store, clock, leaseMs, heartbeatMs, onError: (error, where) => faults.push([error, where]) },
+    active as unknown as ActiveRuns,
+  )
   const beat = async (): Promise<void> => {
     leases.beat()
     await new Promise((resolve) => setImmediate(resolve))
@@ -28,7 +40,8 @@ function world(runIds: readonly string[], answer: (leases: readonly Lease[]) => 
   return { clock, runs, aborted, faults, asked, beat }
 }
 
-const held = (leases: readonly Lease[]): Promise<readonly LeaseState[]> => Promise.resolve(leases.map(({ runId }) => ({ runId, held: true })))
+const held = (leases: readonly Lease[]): Promise<readonly LeaseState[]> =>
+  Promise.resolve(leases.map(({ runId }) => ({ runId, held: true })))
 const fenced = { kind: 'fenced' }
 
 describe('S58: heartbeats', () => {
@@ -36,8 +49,19 @@ describe('S58: heartbeats', () => {
     const { clock, runs, aborted, asked, beat } = world(['r1', 'r2'], held)
     await clock.advance(3000)
     await beat()
-    expect(asked).toEqual([[[{ runId: 'r1', epoch: 7 }, { runId: 'r2', epoch: 7 }], leaseMs]])
-    expect([...runs.values()].map(({ heldUntil, unheardBeats }) => [heldUntil, unheardBeats])).toEqual([[113_000, 0], [113_000, 0]])
+    expect(asked).toEqual([
+      [
+        [
+          { runId: 'r1', epoch: 7 },
+          { runId: 'r2', epoch: 7 },
+        ],
+        leaseMs,
+      ],
+    ])
+    expect([...runs.values()].map(({ heldUntil, unheardBeats }) => [heldUntil, unheardBeats])).toEqual([
+      [113_000, 0],
+      [113_000, 0],
+    ])
     expect(aborted).toEqual([])
   })
 
@@ -49,12 +73,24 @@ describe('S58: heartbeats', () => {
 
   it('S58: a run that the store gave to another owner is fenced; a run with a stop is stopped and keeps its lease', async () => {
     const { clock, runs, aborted, beat } = world(['r1', 'r2', 'r3'], () =>
-      Promise.resolve([{ runId: 'r1', held: false }, { runId: 'r2', held: true, stopping: { at: 1, reason: 'enough' } }, { runId: 'r3', held: true, stopping: { at: 1 } }] as unknown as LeaseState[]),
+      Promise.resolve([
+        { runId: 'r1', held: false },
+        { runId: 'r2', held: true, stopping: { at: 1, reason: 'enough' } },
+        { runId: 'r3', held: true, stopping: { at: 1 } },
+      ] as unknown as LeaseState[]),
     )
     await clock.advance(3000)
     await beat()
-    expect(aborted).toEqual([['r1', fenced], ['r2', { kind: 'stop', reason: 'enough' }], ['r3', { kind: 'stop' }]])
-    expect([...runs.values()].map(({ heldUntil, unheardBeats }) => [heldUntil, unheardBeats])).toEqual([[110_000, 1], [113_000, 0], [113_000, 0]])
+    expect(aborted).toEqual([
+      ['r1', fenced],
+      ['r2', { kind: 'stop', reason: 'enough' }],
+      ['r3', { kind: 'stop' }],
+    ])
+    expect([...runs.values()].map(({ heldUntil, unheardBeats }) => [heldUntil, unheardBeats])).toEqual([
+      [110_000, 1],
+      [113_000, 0],
+      [113_000, 0],
+    ])
   })
 
   it('S58: an answer about an earlier claim of the run, or about a run that has left, changes nothing', async () => {
@@ -63,7 +99,10 @@ describe('S58: heartbeats', () => {
     await beat()
     runs.set('r1', { ...(runs.get('r1') as ActiveRun), claim: { run: { id: 'r1', epoch: 8 } } as never })
     runs.delete('r2')
-    answers.resolve([{ runId: 'r1', held: false }, { runId: 'r2', held: false }])
+    answers.resolve([
+      { runId: 'r1', held: false },
+      { runId: 'r2', held: false },
+    ])
     await new Promise((resolve) => setImmediate(resolve))
     expect(aborted).toEqual([])
   })
@@ -74,7 +113,10 @@ describe('S58: heartbeats', () => {
       await clock.advance(heartbeatMs)
       await beat()
     }
-    expect(faults).toMatchObject([[{ message: 'away' }, { during: 'heartbeat' }], [{ message: 'away' }, { during: 'heartbeat' }]])
+    expect(faults).toMatchObject([
+      [{ message: 'away' }, { during: 'heartbeat' }],
+      [{ message: 'away' }, { during: 'heartbeat' }],
+    ])
     expect(aborted).toEqual([])
     await clock.advance(heartbeatMs)
     await beat()
@@ -83,7 +125,9 @@ describe('S58: heartbeats', () => {
 
   it('S59: a renewal that fails is made again before the next heartbeat, as long as the lease holds', async () => {
     let awayUntil = 103_500
-    const { clock, runs, aborted, faults, asked, beat } = world(['r1'], (leases) => (clock.now() < awayUntil ? Promise.reject(new SessionError('store-unavailable', 'away')) : held(leases)))
+    const { clock, runs, aborted, faults, asked, beat } = world(['r1'], (leases) =>
+      clock.now() < awayUntil ? Promise.reject(new SessionError('store-unavailable', 'away')) : held(leases),
+    )
     await clock.advance(heartbeatMs)
     await beat()
     await clock.advance(heartbeatMs - 1)

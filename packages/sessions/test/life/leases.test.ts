@@ -57,7 +57,8 @@ describe('leases', () => {
     const claimedAt: number[] = []
     for (let ms = 0; ms < 20_000; ms += 500) {
       // The leases of these owners end at once, so only the backoff delays the run.
-      if ((await store.claim({ owner: `dead ${ms}`, max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).length > 0) claimedAt.push(clock.now())
+      if ((await store.claim({ owner: `dead ${ms}`, max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).length > 0)
+        claimedAt.push(clock.now())
       await clock.advance(500)
     }
     const waits = claimedAt.slice(1).map((at, place) => at - (claimedAt[place] ?? 0))
@@ -73,7 +74,13 @@ describe('leases', () => {
     await runtime.start()
     broken = true
     const session = runtime.session('room:1')
-    for (const work of [() => session.open(), () => session.send('go'), () => session.info(), () => session.delete(), () => session.kill()]) {
+    for (const work of [
+      () => session.open(),
+      () => session.send('go'),
+      () => session.info(),
+      () => session.delete(),
+      () => session.kill(),
+    ]) {
       await expect(work()).rejects.toThrow('no connection')
     }
     broken = false

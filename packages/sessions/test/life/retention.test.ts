@@ -14,11 +14,20 @@ const lifeMs = 4 * hourMs
 /** Creates an expired session with a background task, a conversation with a subagent, and states. */
 async function livedWithChildren(store: SessionStore) {
   const clock = manualClock()
-  const notes = helper('notes', [{ toolCalls: [handOver('deep', 'scout')] }, { text: 'noted' }], { subagents: [helper('scout', [{ text: 'deep' }])] })
-  const made = await team([{ toolCalls: [launch('a', 'scout'), handOver('b', 'notes', { sessionKey: 'notes' })] }, { text: 'done' }, { text: 'seen' }], {
-    ...{ store, clock, timers: false, onWake: () => undefined, ttl: { maxAgeMs: lifeMs } },
-    subagents: [helper('scout', [{ text: 'found' }]), notes],
+  const notes = helper('notes', [{ toolCalls: [handOver('deep', 'scout')] }, { text: 'noted' }], {
+    subagents: [helper('scout', [{ text: 'deep' }])],
   })
+  const made = await team(
+    [{ toolCalls: [launch('a', 'scout'), handOver('b', 'notes', { sessionKey: 'notes' })] }, { text: 'done' }, { text: 'seen' }],
+    {
+      store,
+      clock,
+      timers: false,
+      onWake: () => undefined,
+      ttl: { maxAgeMs: lifeMs },
+      subagents: [helper('scout', [{ text: 'found' }]), notes],
+    },
+  )
   const { runtime, session } = made
   await session.open()
   // The children are younger, so they would expire later.
@@ -56,7 +65,8 @@ describe.each(namesOfPlaces)('an expired session with children, over %s', (name)
 it('S164: a part that cannot be deleted is reported, blocks nothing else, and is deleted the next time', async () => {
   const [memory] = placeOf('memory')
   let isBroken = false
-  const fails = ({ key, writes }: Batch): boolean => isBroken && key.startsWith(`${root}~scout`) && writes.some(({ op }) => op === 'session.delete')
+  const fails = ({ key, writes }: Batch): boolean =>
+    isBroken && key.startsWith(`${root}~scout`) && writes.some(({ op }) => op === 'session.delete')
   const store = faultyStore(memory, [{ of: 'commit', when: fails, fault: { error: new Error('disk on fire') } }])
   const { runtime, clock, faults } = await livedWithChildren(store)
   isBroken = true

@@ -23,7 +23,9 @@ function sleepingClock() {
 }
 
 /** Returns a store, and a function that ends all leases by the clock of the store. */
-async function storeOf(name: (typeof namesOfPlaces)[number] | 'postgres'): Promise<{ readonly store: SessionStore; readonly endLeases: () => Promise<unknown> }> {
+async function storeOf(
+  name: (typeof namesOfPlaces)[number] | 'postgres',
+): Promise<{ readonly store: SessionStore; readonly endLeases: () => Promise<unknown> }> {
   if (name !== 'postgres') return { store: placeOf(name)[0], endLeases: () => Promise.resolve() }
   const admin = new pg.Client({ connectionString: database.url })
   await admin.connect()

@@ -35,19 +35,22 @@ describe('deadlines', () => {
     { tool: 'place', waits: 'awaiting-tools', becomes: 'error' },
   ] as const
 
-  it.each(kinds)('S95, S160: of $tool: at its time, not before, the call is $becomes, once, and the turn goes on', async ({ tool, waits, becomes }) => {
-    const { runtime, session, clock, faults } = await started({ steps: [call(tool), { text: 'without it' }] })
-    const run = await session.send('go')
-    await run.result()
-    await clock.advance(59_999)
-    expect((await runtime.run(run.runId))?.outcome).toBe(waits)
-    await clock.advance(1)
-    expect(await run.result()).toMatchObject({ status: 'completed', text: 'without it' })
-    await clock.advance(600_000)
-    expect(await outcomes(session)).toEqual([becomes])
-    expect(faults).toEqual([])
-    await runtime.stop()
-  })
+  it.each(kinds)(
+    'S95, S160: of $tool: at its time, not before, the call is $becomes, once, and the turn goes on',
+    async ({ tool, waits, becomes }) => {
+      const { runtime, session, clock, faults } = await started({ steps: [call(tool), { text: 'without it' }] })
+      const run = await session.send('go')
+      await run.result()
+      await clock.advance(59_999)
+      expect((await runtime.run(run.runId))?.outcome).toBe(waits)
+      await clock.advance(1)
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'without it' })
+      await clock.advance(600_000)
+      expect(await outcomes(session)).toEqual([becomes])
+      expect(faults).toEqual([])
+      await runtime.stop()
+    },
+  )
 
   it.each(kinds)('S95, S160: of $tool: also if no process was running at its time', async ({ tool, becomes }) => {
     const first = await started({ steps: [call(tool)] })
@@ -287,10 +290,17 @@ describe('the lifetime of a session', () => {
 
   it('S160: two sessions that end one after the other each end at their own time', async () => {
     const { runtime, clock, store } = await started({ steps: [] })
-    for (const [room, maxAgeMs] of [['room:1', 5_000], ['room:2', 6_000]] as const) await runtime.session(room, { ttl: { maxAgeMs } }).open()
+    for (const [room, maxAgeMs] of [
+      ['room:1', 5_000],
+      ['room:2', 6_000],
+    ] as const)
+      await runtime.session(room, { ttl: { maxAgeMs } }).open()
     await clock.advance(6_000)
     const last = async (key: string) => (await store.readEvents(key, 1, 1)).events[0]
-    expect([await last('room:1'), await last('room:2')]).toMatchObject([{ type: 'session-end', at: 5_000 }, { type: 'session-end', at: 6_000 }])
+    expect([await last('room:1'), await last('room:2')]).toMatchObject([
+      { type: 'session-end', at: 5_000 },
+      { type: 'session-end', at: 6_000 },
+    ])
     await runtime.stop()
   })
 
@@ -376,4 +386,3 @@ describe('retention', () => {
     await runtime.stop()
   })
 })
-

@@ -12,7 +12,10 @@ const handOn = (to: string, inBackground = false): Step => ({
 /** Creates a tool that ends when it is aborted. */
 function slowTool(onStart: () => void) {
   return defineTool({
-    ...{ name: 'slow', description: 'Waits.', inputSchema: z.object({}), effect: 'pure' },
+    name: 'slow',
+    description: 'Waits.',
+    inputSchema: z.object({}),
+    effect: 'pure',
     execute: (_input, { abortSignal }) =>
       new Promise<string>((_resolve, reject) => {
         abortSignal.addEventListener('abort', () => reject(abortSignal.reason as Error))
@@ -28,7 +31,10 @@ function tree(midSteps: readonly Step[], options: Partial<SetupOptions> = {}) {
     defineAgent({ name, description: `The ${name}.`, model: scriptedModel(steps), abortGraceMs: 10, ...more })
   const leaf = agent('leaf', [{ toolCalls: [{ id: 'c1', name: 'slow', input: {} }] }], { tools: [slowTool(started.open)] })
   const mid = agent('mid', midSteps, { subagents: [leaf] })
-  return { started, options: { steps: [handOn('mid'), { text: 'all done' }], ...options, agent: { subagents: [mid] } } satisfies SetupOptions }
+  return {
+    started,
+    options: { steps: [handOn('mid'), { text: 'all done' }], ...options, agent: { subagents: [mid] } } satisfies SetupOptions,
+  }
 }
 
 describe('a tree of runs', () => {
@@ -49,13 +55,27 @@ describe('a tree of runs', () => {
           {
             state: 'settled',
             status: 'stopped',
-            children: [{ state: 'settled', status: 'stopped', calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }] }],
+            children: [
+              {
+                state: 'settled',
+                status: 'stopped',
+                calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }],
+              },
+            ],
           },
         ],
       })
     }
     const { items } = await runtime.sessions()
-    expect(items.map(({ key, status }) => [key.split('~').length, status]).sort()).toEqual(how === 'delete' ? [] : [[1, 'stopped'], [3, 'stopped'], [5, 'stopped']])
+    expect(items.map(({ key, status }) => [key.split('~').length, status]).sort()).toEqual(
+      how === 'delete'
+        ? []
+        : [
+            [1, 'stopped'],
+            [3, 'stopped'],
+            [5, 'stopped'],
+          ],
+    )
     await runtime.stop()
     expect(faults).toEqual([])
   })
@@ -63,7 +83,12 @@ describe('a tree of runs', () => {
   it.each(['stop', 'kill'] as const)('S98, S100: %s reaches background work of a child that has ended', async (how) => {
     const { started, options } = tree([handOn('leaf', true), { text: 'it is under way' }])
     const toolEnd = gate()
-    const wait = defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({}), execute: () => toolEnd.passed.then(() => 'over') })
+    const wait = defineTool({
+      name: 'wait',
+      description: 'Waits.',
+      inputSchema: z.object({}),
+      execute: () => toolEnd.passed.then(() => 'over'),
+    })
     const { runtime } = setup({
       ...options,
       steps: [handOn('mid'), { toolCalls: [{ id: 'w', name: 'wait', input: {} }] }, { text: 'never' }],
@@ -79,7 +104,18 @@ describe('a tree of runs', () => {
     expect(receipt).toMatchObject({
       runId: run.runId,
       state: 'settled',
-      children: [{ status: 'completed', children: [{ state: 'settled', status: 'stopped', calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }] }] }],
+      children: [
+        {
+          status: 'completed',
+          children: [
+            {
+              state: 'settled',
+              status: 'stopped',
+              calls: [{ toolName: 'slow', status: expect.stringMatching(/cancelled|error/) as string }],
+            },
+          ],
+        },
+      ],
     })
     expect((await runtime.sessions({ status: statuses.filter((status) => !isEnded(status)) })).items).toEqual([])
     await runtime.stop()

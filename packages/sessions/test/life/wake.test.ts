@@ -24,7 +24,9 @@ describe('onWake', () => {
     let broken = true
     let tries = 0
     const isEnd = (batch: Batch): boolean => batch.writes.some((write) => write.op === 'session.expire')
-    const store = faultyStore(memoryStore(), [{ of: 'commit', when: (batch) => isEnd(batch) && ++tries > 0 && broken, fault: { error: new Error('disk on fire') } }])
+    const store = faultyStore(memoryStore(), [
+      { of: 'commit', when: (batch) => isEnd(batch) && ++tries > 0 && broken, fault: { error: new Error('disk on fire') } },
+    ])
     const { runtime, clock, heard, faults } = await told({ steps: [{ text: 'done' }], store })
     await runtime.session('room:1', { ttl: { maxAgeMs: 1_000 } }).open()
     await clock.advance(1_000)
@@ -143,7 +145,9 @@ describe('onWake', () => {
 describe('lost hints', () => {
   /** Wraps a store whose subscribers are never notified. */
   function deaf(store: SessionStore): SessionStore {
-    return new Proxy(store, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
+    return new Proxy(store, {
+      get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)),
+    })
   }
 
   async function apart(steps: SetupOptions['steps'], tools: SetupOptions['tools'] = []) {
@@ -214,7 +218,10 @@ describe('lost hints', () => {
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
     const started = gate()
     const pay = defineTool({
-      ...{ name: 'pay', description: 'Pays.', inputSchema: z.object({}), effect: 'once' },
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: z.object({}),
+      effect: 'once',
       execute: () => new Promise<string>(() => started.open()),
     })
     const firstClock = manualClock()
@@ -275,7 +282,8 @@ describe('resume', () => {
     const { runtime, session } = await told({
       steps: [toHelper, { text: 'under way' }, { text: 'followed' }, { text: 'heard of it' }],
       agent: { subagents: [helper] },
-      ...{ store, clock },
+      store,
+      clock,
     })
     const kinds: string[] = []
     const resume = async (key: string): Promise<void> => {
@@ -303,7 +311,9 @@ describe('faults in the background', () => {
   it('S12, S160: a session that cannot be swept holds back no other session', async () => {
     const clock = manualClock()
     const memory = memoryStore()
-    const store = faultyStore(memory, [{ of: 'commit', when: ({ key }) => broken && key === 'room:1', fault: { error: new Error('row is damaged') } }])
+    const store = faultyStore(memory, [
+      { of: 'commit', when: ({ key }) => broken && key === 'room:1', fault: { error: new Error('row is damaged') } },
+    ])
     let broken = false
     const { runtime, faults } = setup({ steps: [], store, clock, concurrency: 0 })
     await runtime.start()

@@ -23,7 +23,9 @@ type Recorded = ReturnType<typeof recordingStore>
 
 /** Returns the ranges of the log that were stored together, by the answers of the store. */
 function stored(store: Recorded, key: string): readonly (readonly [first: number, last: number])[] {
-  return store.commits.flatMap(({ batch, result }) => (result.ok && batch.key === key && result.lastSeq >= result.firstSeq ? [[result.firstSeq, result.lastSeq] as const] : []))
+  return store.commits.flatMap(({ batch, result }) =>
+    result.ok && batch.key === key && result.lastSeq >= result.firstSeq ? [[result.firstSeq, result.lastSeq] as const] : [],
+  )
 }
 
 const rangesOf = (log: readonly AgentEvent[]) => commitsOf(log).map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])
@@ -56,7 +58,8 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('the log of a session ove
     const [begun, resumed] = log.filter((event) => event.type === 'turn-start')
     const owners = commits.flatMap(({ runId, epoch, owner, firstSeq }) => (epoch === undefined ? [] : [{ runId, epoch, owner, firstSeq }]))
     const isOfFirst = (seq: number) => seq < (resumed?.seq ?? 0)
-    for (const { firstSeq, ...claim } of owners) expect(claim).toEqual({ runId: run.runId, ...(isOfFirst(firstSeq) ? { epoch: 1, owner: one } : { epoch: 2, owner: two }) })
+    for (const { firstSeq, ...claim } of owners)
+      expect(claim).toEqual({ runId: run.runId, ...(isOfFirst(firstSeq) ? { epoch: 1, owner: one } : { epoch: 2, owner: two }) })
     expect(owners.length).toBe(commits.length - 1)
     expect([begun?.seq, resumed?.resumed]).toEqual([4, true])
     const exported: AgentEvent[] = []
@@ -67,16 +70,18 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('the log of a session ove
     expect(commitsOf(exported)).toEqual(commits)
     await stop()
     // The live events equal the stored ones.
-    expect((await reader).filter((event) => 'seq' in event)).toEqual(log.map((event) => expect.objectContaining({ seq: event.seq, ...('commit' in event && { commit: event.commit }) }) as unknown))
+    expect((await reader).filter((event) => 'seq' in event)).toEqual(
+      log.map((event) => expect.objectContaining({ seq: event.seq, ...('commit' in event && { commit: event.commit }) }) as unknown),
+    )
   })
 })
 
 it('D55: events that subagents write into the log of their parent carry the claim of the subagent', async () => {
   const store = recordingStore(memoryStore())
-  const { runtime, session } = await team(
-    [{ toolCalls: [handOver('a', 'scout'), handOver('b', 'maker')] }, { text: 'done' }],
-    { store, subagents: [helper('scout', [{ text: 'found' }]), helper('maker', [{ text: 'made' }])] },
-  )
+  const { runtime, session } = await team([{ toolCalls: [handOver('a', 'scout'), handOver('b', 'maker')] }, { text: 'done' }], {
+    store,
+    subagents: [helper('scout', [{ text: 'found' }]), helper('maker', [{ text: 'made' }])],
+  })
   const run = await session.send('go')
   await run.result()
   const log = await logOf(session)
@@ -86,7 +91,12 @@ it('D55: events that subagents write into the log of their parent carry the clai
   expect(commits.filter((each) => !delivered.includes(each)).map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])).toEqual(own)
   for (const { firstSeq, epoch, owner, runId } of delivered) {
     const event = log[firstSeq - 1] as Extract<AgentEvent, { type: 'child-update' }>
-    expect({ type: event.type, runId, epoch, owner }).toEqual({ type: expect.stringMatching(/^child-(update|end)$/) as string, runId: event.childRunId, epoch: 1, owner: runtime.id })
+    expect({ type: event.type, runId, epoch, owner }).toEqual({
+      type: expect.stringMatching(/^child-(update|end)$/) as string,
+      runId: event.childRunId,
+      epoch: 1,
+      owner: runtime.id,
+    })
     expect(event.runId).toBe(run.runId)
   }
   expect(new Set(delivered.map(({ runId }) => runId)).size).toBe(2)

@@ -26,7 +26,15 @@ describe('S106: a session that is deleted while it has readers', () => {
     await log.clock.advance(1000)
     for (const reader of readers) {
       expect(reader.over).toBe('done')
-      expect(reader.last).toEqual({ type: 'session-end', at: left === 'leaves' && then === 'alone' ? 1500 : 2000, sessionKey: key, reason: 'deleted', seq: 2, commit: {}, cursor: '2' })
+      expect(reader.last).toEqual({
+        type: 'session-end',
+        at: left === 'leaves' && then === 'alone' ? 1500 : 2000,
+        sessionKey: key,
+        reason: 'deleted',
+        seq: 2,
+        commit: {},
+        cursor: '2',
+      })
     }
     expect(readers.map(({ cursors }) => cursors.length)).toEqual([2, 2, 1])
   })

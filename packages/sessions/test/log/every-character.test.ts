@@ -25,7 +25,11 @@ const mixed: Step = {
     ...[piece('text', 'a', 'A2'), end('text', 'a')],
   ],
 }
-const withdrawn: Step = { text: 'This is not the answer.', chunk: 4, failAfter: { parts: 3, error: new Error('the line broke'), as: 'throw' } }
+const withdrawn: Step = {
+  text: 'This is not the answer.',
+  chunk: 4,
+  failAfter: { parts: 3, error: new Error('the line broke'), as: 'throw' },
+}
 
 /** Expects that no position is that of an earlier event: a client drops what it has had. */
 function expectForward(events: readonly LoggedEvent[]): void {
@@ -46,7 +50,8 @@ function added(events: readonly LoggedEvent[]): Blocks {
       const place = `${event.messageId}/${event.index}`
       blocks[place] = (blocks[place] ?? '') + event.delta
     }
-    if (event.type === 'message-discarded') for (const place of Object.keys(blocks)) if (place.startsWith(`${event.messageId}/`)) delete blocks[place]
+    if (event.type === 'message-discarded')
+      for (const place of Object.keys(blocks)) if (place.startsWith(`${event.messageId}/`)) delete blocks[place]
   }
   return blocks
 }
@@ -56,7 +61,9 @@ async function stored(session: Session): Promise<Blocks> {
   const { items } = await session.messages()
   const texts = items.flatMap((message) => {
     if (message.role !== 'assistant') return []
-    return message.content.flatMap((part, index) => (part.type === 'text' || part.type === 'reasoning' ? [[`${message.id}/${index}`, part.text] as const] : []))
+    return message.content.flatMap((part, index) =>
+      part.type === 'text' || part.type === 'reasoning' ? [[`${message.id}/${index}`, part.text] as const] : [],
+    )
   })
   return Object.fromEntries(texts)
 }
@@ -93,7 +100,10 @@ async function run(steps: readonly Step[], atPart?: (seen: readonly LoggedEvent[
     }
   })()
   let isOver = false
-  const result = session.send('go').then((handle) => handle.result()).finally(() => (isOver = true))
+  const result = session
+    .send('go')
+    .then((handle) => handle.result())
+    .finally(() => (isOver = true))
   for (const next of gates.flat()) {
     // Deltas reach the other process after 30 ms.
     for (let passed = 0; passed < 60; passed += 5) await clock.advance(5)
@@ -136,7 +146,8 @@ describe('S115: a reader that only adds deltas gets each character once', () => 
     const readers: { readonly before: readonly LoggedEvent[]; readonly rest: Promise<LoggedEvent[]> }[] = []
     const { seen, sessions, final, stop } = await run([mixed], (soFar, all) => {
       for (const session of all) {
-        for (const [place, { cursor }] of soFar.entries()) readers.push({ before: soFar.slice(0, place + 1), rest: untilRest(session, cursor) })
+        for (const [place, { cursor }] of soFar.entries())
+          readers.push({ before: soFar.slice(0, place + 1), rest: untilRest(session, cursor) })
       }
     })
     expect(Object.values(final)).toEqual(['first second', 'B1 B2', 'A1 A2'])

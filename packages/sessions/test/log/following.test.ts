@@ -31,21 +31,25 @@ describe('S116: a reader that is aborted or ends', () => {
     expect(log.live.session(key)).not.toBe(session)
   })
 
-  it.each(['before it has begun', 'at its end', 'after a failure', 'returned from in the middle'])('S116: removes the listener of its signal %s', async (moment) => {
-    const log = await writtenLog()
-    await log.publish(event('turn-start'), event('step-start'))
-    const { signal } = new AbortController()
-    const events = readLog(log.reading({ abortSignal: signal, live: false, ...(moment === 'after a failure' && at(9)) }))
-    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
-    if (moment === 'at its end') while (!(await events.next()).done);
-    if (moment === 'after a failure') await expect(events.next()).rejects.toMatchObject({ code: 'cursor-ahead' })
-    if (moment === 'returned from in the middle') await events.next()
-    if (moment === 'before it has begun' || moment === 'returned from in the middle') expect(await events.return?.()).toEqual({ done: true, value: undefined })
-    expect(getEventListeners(signal, 'abort')).toEqual([])
-    log.endRun()
-    expect(log.live.session(key).idle).toBe(true)
-    expect([await events.next(), events.take()]).toEqual([{ done: true, value: undefined }, undefined])
-  })
+  it.each(['before it has begun', 'at its end', 'after a failure', 'returned from in the middle'])(
+    'S116: removes the listener of its signal %s',
+    async (moment) => {
+      const log = await writtenLog()
+      await log.publish(event('turn-start'), event('step-start'))
+      const { signal } = new AbortController()
+      const events = readLog(log.reading({ abortSignal: signal, live: false, ...(moment === 'after a failure' && at(9)) }))
+      expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+      if (moment === 'at its end') while (!(await events.next()).done);
+      if (moment === 'after a failure') await expect(events.next()).rejects.toMatchObject({ code: 'cursor-ahead' })
+      if (moment === 'returned from in the middle') await events.next()
+      if (moment === 'before it has begun' || moment === 'returned from in the middle')
+        expect(await events.return?.()).toEqual({ done: true, value: undefined })
+      expect(getEventListeners(signal, 'abort')).toEqual([])
+      log.endRun()
+      expect(log.live.session(key).idle).toBe(true)
+      expect([await events.next(), events.take()]).toEqual([{ done: true, value: undefined }, undefined])
+    },
+  )
 
   it('S116: a delta that a reader waits for sets no timer and reads no signal', async () => {
     const log = await writtenLog()
@@ -257,20 +261,23 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['2.3'])
   })
 
-  it.each(['approval-requested', 'approval-resolved', 'awaiting-tools', 'error', 'child-update', 'child-end', 'tool-execution-end'])('S119: %s of the run itself resets the count, also for a reader that comes back', async (type) => {
-    const log = await writtenLog()
-    await log.publish(event('message-start'))
-    for (const text of ['a', 'b']) log.say(text)
-    await log.publish(event(type))
-    const late = log.follow(at(1, 2))
-    await log.settle()
-    log.say('c')
-    await log.settle()
-    expect(late.cursors).toEqual(['2', '2.1'])
-    const again = log.follow(at(2))
-    await log.settle()
-    expect(again.cursors).toEqual(['2.1'])
-  })
+  it.each(['approval-requested', 'approval-resolved', 'awaiting-tools', 'error', 'child-update', 'child-end', 'tool-execution-end'])(
+    'S119: %s of the run itself resets the count, also for a reader that comes back',
+    async (type) => {
+      const log = await writtenLog()
+      await log.publish(event('message-start'))
+      for (const text of ['a', 'b']) log.say(text)
+      await log.publish(event(type))
+      const late = log.follow(at(1, 2))
+      await log.settle()
+      log.say('c')
+      await log.settle()
+      expect(late.cursors).toEqual(['2', '2.1'])
+      const again = log.follow(at(2))
+      await log.settle()
+      expect(again.cursors).toEqual(['2.1'])
+    },
+  )
 
   it('S115: an input that is read after the end of the answer is known changes nothing of what a reader has had', async () => {
     const log = await writtenLog()
@@ -286,45 +293,51 @@ describe('S118, S119: a log with several writers', () => {
     expect(reader.deltas).toEqual(['a', 'b', 'c'])
   })
 
-  it.each(['message-end', 'child-update'])('S119: after %s of the run, received live, the count is reset for what the reader reads from the store', async (type) => {
-    const log = await writtenLog()
-    await log.publish(event('message-start'))
-    const reader = log.follow()
-    await log.settle()
-    for (const text of ['a', 'b']) log.say(text)
-    await log.publish(event(type))
-    await log.settle()
-    await log.write(...others(1))
-    await log.clock.advance(2000)
-    log.say('c')
-    await log.settle()
-    expect(reader.cursors).toEqual(['1', '1.1', '1.2', '2', '3', '3.1'])
-    const again = log.follow(at(3))
-    await log.settle()
-    expect(again.cursors).toEqual(['3.1'])
-  })
+  it.each(['message-end', 'child-update'])(
+    'S119: after %s of the run, received live, the count is reset for what the reader reads from the store',
+    async (type) => {
+      const log = await writtenLog()
+      await log.publish(event('message-start'))
+      const reader = log.follow()
+      await log.settle()
+      for (const text of ['a', 'b']) log.say(text)
+      await log.publish(event(type))
+      await log.settle()
+      await log.write(...others(1))
+      await log.clock.advance(2000)
+      log.say('c')
+      await log.settle()
+      expect(reader.cursors).toEqual(['1', '1.1', '1.2', '2', '3', '3.1'])
+      const again = log.follow(at(3))
+      await log.settle()
+      expect(again.cursors).toEqual(['3.1'])
+    },
+  )
 
-  it.each([true, 'so-far'] as const)('S119, S188: a reader that attaches after another process has completed a message gets no delta of it (live: %s)', async (live) => {
-    const log = await writtenLog()
-    await log.publish(event('message-start'))
-    for (const text of ['a', 'b']) log.say(text)
-    const open = log.follow({ ...at(1), live })
-    await log.settle()
-    expect(open.cursors).toEqual(['1.1', '1.2'])
-    await log.write(event('message-end'), ...others(1))
-    const taken: unknown[] = []
-    const events = readLog(log.reading({ ...at(3), live }))
-    // One read, one look back, and one search for the newest event of a run.
-    log.duringReads(...Array.from({ length: 4 }, () => () => taken.push(events.take())))
-    const next = events.next()
-    await log.settle()
-    expect(taken.filter((each) => each !== undefined)).toEqual([])
-    if (live === 'so-far') return expect(await next).toMatchObject({ done: true })
-    await log.write(event('message-start'))
-    await log.clock.advance(1000)
-    expect((await next).value).toMatchObject({ seq: 4 })
-    await events.return?.()
-  })
+  it.each([true, 'so-far'] as const)(
+    'S119, S188: a reader that attaches after another process has completed a message gets no delta of it (live: %s)',
+    async (live) => {
+      const log = await writtenLog()
+      await log.publish(event('message-start'))
+      for (const text of ['a', 'b']) log.say(text)
+      const open = log.follow({ ...at(1), live })
+      await log.settle()
+      expect(open.cursors).toEqual(['1.1', '1.2'])
+      await log.write(event('message-end'), ...others(1))
+      const taken: unknown[] = []
+      const events = readLog(log.reading({ ...at(3), live }))
+      // One read, one look back, and one search for the newest event of a run.
+      log.duringReads(...Array.from({ length: 4 }, () => () => taken.push(events.take())))
+      const next = events.next()
+      await log.settle()
+      expect(taken.filter((each) => each !== undefined)).toEqual([])
+      if (live === 'so-far') return expect(await next).toMatchObject({ done: true })
+      await log.write(event('message-start'))
+      await log.clock.advance(1000)
+      expect((await next).value).toMatchObject({ seq: 4 })
+      await events.return?.()
+    },
+  )
 
   it('S116: a slow reader of a run gets the event of a subagent that is stored when the reader meets the end of the run', async () => {
     const log = await writtenLog()
@@ -365,7 +378,10 @@ describe('S118, S119: a log with several writers', () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
     const reader = log.follow(at(1))
-    log.duringReads(() => undefined, () => log.publish(event('step-start')))
+    log.duringReads(
+      () => undefined,
+      () => log.publish(event('step-start')),
+    )
     await log.settle()
     expect(reader.cursors).toEqual(['2'])
   })

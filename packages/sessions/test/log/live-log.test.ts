@@ -6,7 +6,14 @@ import type { StoredEvent } from '../../src/contract/records.ts'
 import { placeIn } from './written-log.ts'
 
 const delta = (text: string): DeltaEvent => ({
-  type: 'text-delta', at: 0, runId: 'run_1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text,
+  type: 'text-delta',
+  at: 0,
+  runId: 'run_1',
+  turn: 1,
+  step: 1,
+  messageId: 'm',
+  index: 0,
+  delta: text,
 })
 const durable = (seq: number): StoredEvent => ({ type: 'save-point', at: 0, runId: 'run_1', turn: 1, seq })
 
@@ -90,7 +97,14 @@ describe('LiveSession', () => {
   })
 
   describe('S188: deltas of another process', () => {
-    const batch = (base: number, n: number, ...texts: readonly string[]) => ({ key: 'k', runId: 'run_1', epoch: 1, base, n, events: texts.map((each) => delta(each)) })
+    const batch = (base: number, n: number, ...texts: readonly string[]) => ({
+      key: 'k',
+      runId: 'run_1',
+      epoch: 1,
+      base,
+      n,
+      events: texts.map((each) => delta(each)),
+    })
 
     it('S188: come in their order, each once, and stop at a gap', () => {
       const session = new LiveLog().session('k')

@@ -32,7 +32,12 @@ async function readTurns(session: Session, count: number): Promise<readonly Logg
 }
 
 /** Runs turns of a session in `writer`, while readers of `reader` follow it. Returns the calls of the reader's store. */
-async function callsOf(writer: Session, reader: Session, calls: Map<string, number>, readers: number): Promise<Readonly<Record<string, number>>> {
+async function callsOf(
+  writer: Session,
+  reader: Session,
+  calls: Map<string, number>,
+  readers: number,
+): Promise<Readonly<Record<string, number>>> {
   await writer.open()
   const reading = Array.from({ length: readers }, () => readTurns(reader, turns))
   for (let turn = 0; turn < turns; turn++) await (await writer.send(`go ${turn}`)).result()
@@ -74,7 +79,9 @@ it.each(['one', 'many'] as const)('S103: readers that wait poll together, whenev
     const clock = manualClock()
     const { store, calls } = counted(placeOf('sqlite')[0])
     const capabilities = { ...store.capabilities, processes }
-    const ofMany = new Proxy(store, { get: (target, name) => (name === 'capabilities' ? capabilities : (Reflect.get(target, name) as unknown)) })
+    const ofMany = new Proxy(store, {
+      get: (target, name) => (name === 'capabilities' ? capabilities : (Reflect.get(target, name) as unknown)),
+    })
     const { runtime } = setup({ steps: () => ({ text: 'Hello there' }), store: ofMany, clock })
     const session = runtime.session('room:1')
     await session.open()

@@ -8,10 +8,20 @@ import { readLog, type LogReading } from '../../src/log/read-log.ts'
 function reading(seq: number): LogReading {
   const events = [5, 6, 7, 8, 9].map((each) => ({ type: 'save-point', at: 1, runId: 'r1', turn: 1, seq: each }) as LoggedEvent)
   const readEvents = async (_key: string, after: number, limit: number) => ({
-    ...{ sessionId: 's1', firstSeq: 5, lastSeq: 9 },
+    sessionId: 's1',
+    firstSeq: 5,
+    lastSeq: 9,
     events: events.filter((event) => 'seq' in event && (event.seq ?? 0) > after).slice(0, limit),
   })
-  return { store: { readEvents }, liveLog: new LiveLog(), clock: manualClock(), key: 'room:1', from: () => ({ seq, n: 0 }), live: false, isResting: async () => false } as unknown as LogReading
+  return {
+    store: { readEvents },
+    liveLog: new LiveLog(),
+    clock: manualClock(),
+    key: 'room:1',
+    from: () => ({ seq, n: 0 }),
+    live: false,
+    isResting: async () => false,
+  } as unknown as LogReading
 }
 
 async function seqsFrom(seq: number): Promise<readonly unknown[]> {

@@ -13,13 +13,7 @@ function story(passed: Promise<void>): { readonly text: string; readonly step: S
   const words = Array.from({ length: 10 }, (_, index) => `word${index} `)
   const deltas = words.map((delta) => ({ type: 'text-delta', id: 't', delta }) as const)
   const [head, tail] = [deltas.slice(0, 5), deltas.slice(5)]
-  const parts: Step['parts'] = [
-    { type: 'text-start', id: 't' },
-    ...head,
-    { wait: passed },
-    ...tail,
-    { type: 'text-end', id: 't' },
-  ]
+  const parts: Step['parts'] = [{ type: 'text-start', id: 't' }, ...head, { wait: passed }, ...tail, { type: 'text-end', id: 't' }]
   return { text: words.join(''), step: { parts } }
 }
 
@@ -99,38 +93,41 @@ describe('readLog', () => {
     await runtime.stop()
   })
 
-  it.each(['send', 'send and a stop of it'])('S116, S119: a %s in the middle of an answer disturbs neither the deltas nor their positions, for any reader', async (what) => {
-    const go = gate()
-    const { step, text } = story(go.passed)
-    const stops = what !== 'send'
-    const { runtime } = setup({ steps: stops ? [step] : [step, { text: 'second' }] })
-    await runtime.start()
-    const session = runtime.session('room:1')
-    await session.open()
-    const undisturbed = readUntil(session.events(), isSettled)
-    await session.send('one')
-    const half = await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
-    const queued = await session.send('two')
-    if (stops) await queued.stop()
-    const isOther = (event: LoggedEvent): boolean => event.type === (stops ? 'turn-end' : 'run-queued') && event.runId === queued.runId
-    // Cut exactly at the event of the other writer, live and later. Also cut before it.
-    const late = await readUntil(session.events(), isOther)
-    const seen = late.at(-1)
-    const after = readUntil(session.events(seen?.cursor), isSettled)
-    const sinceHalf = readUntil(session.events(half.at(-1)?.cursor), isSettled)
-    const fresh = readUntil(session.events(), isSettled)
-    go.open()
-    const whole = await undisturbed
-    const other = whole.findIndex(isOther)
-    const resumed = readUntil(session.events(whole[other]?.cursor), isSettled)
-    for (const stream of [whole, [...late, ...(await after)], [...half, ...(await sinceHalf)], await fresh]) {
-      const texts = stream.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))
-      expect(texts.join('')).toBe(stops ? text : `${text}second`)
-      expect(inOrder(stream.map((event) => event.cursor))).toBe(true)
-    }
-    expect(fold([...whole.slice(0, other + 1), ...(await resumed)])).toEqual(fold(whole))
-    await runtime.stop()
-  })
+  it.each(['send', 'send and a stop of it'])(
+    'S116, S119: a %s in the middle of an answer disturbs neither the deltas nor their positions, for any reader',
+    async (what) => {
+      const go = gate()
+      const { step, text } = story(go.passed)
+      const stops = what !== 'send'
+      const { runtime } = setup({ steps: stops ? [step] : [step, { text: 'second' }] })
+      await runtime.start()
+      const session = runtime.session('room:1')
+      await session.open()
+      const undisturbed = readUntil(session.events(), isSettled)
+      await session.send('one')
+      const half = await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
+      const queued = await session.send('two')
+      if (stops) await queued.stop()
+      const isOther = (event: LoggedEvent): boolean => event.type === (stops ? 'turn-end' : 'run-queued') && event.runId === queued.runId
+      // Cut exactly at the event of the other writer, live and later. Also cut before it.
+      const late = await readUntil(session.events(), isOther)
+      const seen = late.at(-1)
+      const after = readUntil(session.events(seen?.cursor), isSettled)
+      const sinceHalf = readUntil(session.events(half.at(-1)?.cursor), isSettled)
+      const fresh = readUntil(session.events(), isSettled)
+      go.open()
+      const whole = await undisturbed
+      const other = whole.findIndex(isOther)
+      const resumed = readUntil(session.events(whole[other]?.cursor), isSettled)
+      for (const stream of [whole, [...late, ...(await after)], [...half, ...(await sinceHalf)], await fresh]) {
+        const texts = stream.flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))
+        expect(texts.join('')).toBe(stops ? text : `${text}second`)
+        expect(inOrder(stream.map((event) => event.cursor))).toBe(true)
+      }
+      expect(fold([...whole.slice(0, other + 1), ...(await resumed)])).toEqual(fold(whole))
+      await runtime.stop()
+    },
+  )
 
   it('S119: a reader that attaches first gets the deltas since the last durable event', async () => {
     const [said, go] = [gate(), gate()]

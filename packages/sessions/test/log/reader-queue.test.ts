@@ -22,7 +22,11 @@ describe('S117: the queue of one reader', () => {
     queue.pushDelta(event(1), { seq: 1, base: 1, n: 1, had: '' }, 10)
     queue.pushDurable(event(2), 2, 10)
     expect(queue.head).toMatchObject({ kind: 'durable', seq: 1 })
-    expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([{ kind: 'durable', seq: 1 }, { kind: 'delta', base: 1, n: 1 }, { kind: 'durable', seq: 2 }])
+    expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([
+      { kind: 'durable', seq: 1 },
+      { kind: 'delta', base: 1, n: 1 },
+      { kind: 'durable', seq: 2 },
+    ])
     expect([queue.head, queue.shift()]).toEqual([undefined, undefined])
     for (let seq = 3; seq < 20; seq++) {
       queue.pushDurable(event(seq), seq, 1)
@@ -183,7 +187,12 @@ describe('S117: the queue of one reader', () => {
 })
 
 describe('S120: cursors', () => {
-  it.each([['0', 0, 0], ['7', 7, 0], ['7.3', 7, 3], ['999999999999999.999999999999999', 999_999_999_999_999, 999_999_999_999_999]])('S120: %s is event %i, delta %i', (cursor, seq, n) => {
+  it.each([
+    ['0', 0, 0],
+    ['7', 7, 0],
+    ['7.3', 7, 3],
+    ['999999999999999.999999999999999', 999_999_999_999_999, 999_999_999_999_999],
+  ])('S120: %s is event %i, delta %i', (cursor, seq, n) => {
     expect(parseCursor(cursor)).toEqual({ seq, n })
     expect(printCursor(seq, n)).toBe(cursor)
   })
@@ -201,7 +210,27 @@ describe('S120: cursors', () => {
     expect(parseCursor(printCursor(7, 0, had))).toEqual({ seq: 7, n: 0, ...(had && { had }) })
   })
 
-  it.each(['', '01', '-1', '1.0', '1.', '.1', '1.2.3', '1.2.3-', '1.2.-3', '1.0-3', ' 1', '1 ', '1e3', 'x', '1000000000000000', '1.1000000000000000', 5, null, undefined])('S120: %j is refused', (cursor) => {
+  it.each([
+    '',
+    '01',
+    '-1',
+    '1.0',
+    '1.',
+    '.1',
+    '1.2.3',
+    '1.2.3-',
+    '1.2.-3',
+    '1.0-3',
+    ' 1',
+    '1 ',
+    '1e3',
+    'x',
+    '1000000000000000',
+    '1.1000000000000000',
+    5,
+    null,
+    undefined,
+  ])('S120: %j is refused', (cursor) => {
     expect(() => parseCursor(cursor as string)).toThrowError(expect.objectContaining({ code: 'invalid-cursor' }))
   })
 })

@@ -5,7 +5,11 @@ import { RemoteDeltas } from '../../src/log/remote-deltas.ts'
 import { gate } from '../support.ts'
 
 const batch = (n: number, text: string): DeltaBatch => ({
-  ...{ key: 'k', runId: 'run-1', epoch: 1, base: 3, n },
+  key: 'k',
+  runId: 'run-1',
+  epoch: 1,
+  base: 3,
+  n,
   events: [{ type: 'text-delta', at: 0, runId: 'run-1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text }],
 })
 
@@ -13,7 +17,12 @@ const batch = (n: number, text: string): DeltaBatch => ({
 function reading(read: (key: string, after: DeltaPlace) => Promise<readonly DeltaBatch[]>) {
   const live = new LiveLog()
   const faults: unknown[] = []
-  const remote = new RemoteDeltas({ deltas: { push: () => Promise.resolve(), read }, live, isExecutedHere: () => false, onError: (error, session) => faults.push([error, session]) })
+  const remote = new RemoteDeltas({
+    deltas: { push: () => Promise.resolve(), read },
+    live,
+    isExecutedHere: () => false,
+    onError: (error, session) => faults.push([error, session]),
+  })
   const queue = live.session('k').subscribe(0)
   return { remote, queue, faults }
 }
@@ -45,6 +54,9 @@ it('S188: hints that come during a read cause one more read', async () => {
   const fetches = [remote.fetch('k'), remote.fetch('k'), remote.fetch('k')]
   held.open()
   await Promise.all(fetches)
-  expect(asked).toEqual([{ base: 0, n: 0 }, { base: 3, n: 1 }])
+  expect(asked).toEqual([
+    { base: 0, n: 0 },
+    { base: 3, n: 1 },
+  ])
   expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([{ n: 1 }, { n: 2 }, undefined])
 })

@@ -5,7 +5,16 @@ import type { Claim, DeltaBatch } from '../../src/contract/session-store.ts'
 import { DeltaSharer } from '../../src/log/share-deltas.ts'
 import { gate } from '../support.ts'
 
-const delta = (text: string): DeltaEvent => ({ type: 'text-delta', at: 0, runId: 'run-1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text })
+const delta = (text: string): DeltaEvent => ({
+  type: 'text-delta',
+  at: 0,
+  runId: 'run-1',
+  turn: 1,
+  step: 1,
+  messageId: 'm',
+  index: 0,
+  delta: text,
+})
 
 /** Creates a sharer with a list of its pushes: base, first place and texts of each. */
 function sharing() {

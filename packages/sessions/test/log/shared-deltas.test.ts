@@ -10,7 +10,13 @@ const text = Array.from({ length: 40 }, (_, index) => `word ${index}, `)
 /** Returns a message of forty words, one every 10 ms. Its second half waits for `go`. */
 function story(go: Promise<void>): SetupOptions['steps'] {
   const words = text.flatMap((delta) => [{ sleep: 10 }, { type: 'text-delta', id: 't', delta } as const])
-  const parts = [{ type: 'text-start', id: 't' } as const, ...words.slice(0, 40), { wait: go }, ...words.slice(40), { type: 'text-end', id: 't' } as const]
+  const parts = [
+    { type: 'text-start', id: 't' } as const,
+    ...words.slice(0, 40),
+    { wait: go },
+    ...words.slice(40),
+    { type: 'text-end', id: 't' } as const,
+  ]
   return [{ parts }, { parts }]
 }
 
@@ -137,7 +143,10 @@ describe('S188: deltas that another process makes', () => {
     shared.tellsCommits = false
     await here.send('go')
     await pass(300)
-    expect(types(far.seen)).toEqual([...['session-start', 'run-queued', 'user-message', 'turn-start', 'step-start', 'message-start', 'text-start'], ...Array.from({ length: 20 }, () => 'text-delta')])
+    expect(types(far.seen)).toEqual([
+      ...['session-start', 'run-queued', 'user-message', 'turn-start', 'step-start', 'message-start', 'text-start'],
+      ...Array.from({ length: 20 }, () => 'text-delta'),
+    ])
     shared.tellsCommits = true
     go()
     await pass(300)
@@ -162,7 +171,9 @@ describe('S188: deltas that another process makes', () => {
     leaving.abort()
     await Promise.all([read, late.done])
     const start = late.seen.findLastIndex(({ type }) => type === 'message-start')
-    const deltas = late.seen.flatMap((event, index) => (event.type === 'text-delta' && !isCatchUp(event) ? [[event.runId === next.runId, index > start]] : []))
+    const deltas = late.seen.flatMap((event, index) =>
+      event.type === 'text-delta' && !isCatchUp(event) ? [[event.runId === next.runId, index > start]] : [],
+    )
     expect(deltas).toEqual(Array.from({ length: deltas.length }, () => [true, true]))
     await stop()
   })

@@ -67,7 +67,7 @@ export function sharedDeltas(): SharedDeltas {
         }
       },
     }
-    return new Proxy(store, { get: (target, name) => (Reflect.get(name in own ? own : target, name) as unknown) })
+    return new Proxy(store, { get: (target, name) => Reflect.get(name in own ? own : target, name) as unknown })
   }
   return shared
 }

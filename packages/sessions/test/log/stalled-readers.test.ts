@@ -24,7 +24,7 @@ it('S117: late readers that stall keep nothing of a large message that they rece
   for (let index = 0; index < readers; index++) {
     const iterator = session.events()[Symbol.asyncIterator]()
     // The event after the message is requested, as by a stream that is one event ahead of its reader.
-    for (let given = false; !given; ) given = (await iterator.next()).value?.type === 'turn-end'
+    for (let given = false; !given;) given = (await iterator.next()).value?.type === 'turn-end'
     reading.push(iterator)
   }
   expect(heapBytes() - before).toBeLessThan(4 * messageBytes)

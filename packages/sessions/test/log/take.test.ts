@@ -19,7 +19,10 @@ async function nextOf(reading: LogIterator): Promise<LoggedEvent> {
 }
 
 /** Returns a message that waits after its first delta. */
-function held(passed: Promise<void>, deltas: readonly { readonly type: 'text-delta'; readonly id: string; readonly delta: string }[]): NonNullable<Step['parts']> {
+function held(
+  passed: Promise<void>,
+  deltas: readonly { readonly type: 'text-delta'; readonly id: string; readonly delta: string }[],
+): NonNullable<Step['parts']> {
   const first = { type: 'text-delta', id: 't', delta: 'x'.repeat(100) } as const
   return [{ type: 'text-start', id: 't' }, first, { wait: passed }, ...deltas, { type: 'text-end', id: 't' }]
 }

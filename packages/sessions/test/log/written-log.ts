@@ -74,7 +74,8 @@ export async function writtenLog() {
     publish: async (...events: readonly object[]) => live.publish(key, await write(...events), true),
     /** Stores and publishes events like a caller in this process. */
     publishOther: async (...events: readonly object[]) => live.publish(key, await write(...events), false),
-    say: (text: string, more: object = {}) => live.session(key).publishDelta(event('text-delta', { step: 1, messageId: 'm', index: 0, delta: text, ...more }) as never),
+    say: (text: string, more: object = {}) =>
+      live.session(key).publishDelta(event('text-delta', { step: 1, messageId: 'm', index: 0, delta: text, ...more }) as never),
     /** Ends the active run of this process. From then on, only readers keep its deltas. */
     endRun: () => {
       live.endRun(key, 'r1')
@@ -85,7 +86,11 @@ export async function writtenLog() {
     /** Lets everything happen that needs no time. */
     settle: () => clock.advance(0),
     reading: (options: Partial<LogReading> = {}): LogReading => ({
-      ...{ store, liveLog: live, clock, key, live: true },
+      store,
+      liveLog: live,
+      clock,
+      key,
+      live: true,
       from: () => ({ seq: 0, n: 0 }),
       isResting: () => Promise.resolve(false),
       ...options,

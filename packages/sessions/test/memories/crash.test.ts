@@ -71,7 +71,8 @@ async function runCrash(...points: readonly DeathPoint[]): Promise<Outcome> {
   const records = (await inner.state.list('memory', {})).items
   const log = (await inner.readEvents(key, 0, 1_000)).events
   const outcome = {
-    ...{ writes: [...last.writes], processes },
+    writes: [...last.writes],
+    processes,
     notes: notes.map(({ key: noteKey, text, origin }) => ({ key: noteKey, text, origin })),
     versions: Object.fromEntries(records.map(({ version, value }) => [String((value as { key?: string }).key), version])),
     outputs: log.flatMap((event) => (event.type === 'tool-execution-end' ? [[event.toolCallId, event.message.output]] : [])),
@@ -95,7 +96,9 @@ describe('a turn that changes notes', () => {
     const { notes, versions, outputs, processes } = await runCrash(point)
     expect(processes).toBe(2)
     expect({ notes, versions }).toEqual({ notes: undisturbed.notes, versions: undisturbed.versions })
-    expect(outputs.map((output) => JSON.stringify(output)).toSorted()).toEqual(undisturbed.outputs.map((output) => JSON.stringify(output)).toSorted())
+    expect(outputs.map((output) => JSON.stringify(output)).toSorted()).toEqual(
+      undisturbed.outputs.map((output) => JSON.stringify(output)).toSorted(),
+    )
   })
 
   it('A194: a second crash of the resuming process changes nothing twice either', async () => {

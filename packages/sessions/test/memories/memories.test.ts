@@ -22,19 +22,49 @@ describe.each(kinds)('memories in %s', (kind) => {
     const { clock, memories } = await setup(kind)
     const origin = { sessionKey: 'room:1', runId: 'run-1', toolCallId: 'call-1' }
     const saved = await memories.save(alice, { key: 'colour', text: 'Likes blue.', tags: ['taste'] }, { origin })
-    expect(saved).toEqual({ scope: alice, key: 'colour', text: 'Likes blue.', tags: ['taste'], createdAt: startMs, updatedAt: startMs, origin })
+    expect(saved).toEqual({
+      scope: alice,
+      key: 'colour',
+      text: 'Likes blue.',
+      tags: ['taste'],
+      createdAt: startMs,
+      updatedAt: startMs,
+      origin,
+    })
     expect(await memories.get(alice, 'colour')).toEqual(saved)
     await clock.advance(5)
     await memories.save(alice, { key: 'colour', text: 'Likes green.' })
-    expect(await memories.get(alice, 'colour')).toEqual({ scope: alice, key: 'colour', text: 'Likes green.', tags: [], createdAt: startMs, updatedAt: startMs + 5, origin: {} })
+    expect(await memories.get(alice, 'colour')).toEqual({
+      scope: alice,
+      key: 'colour',
+      text: 'Likes green.',
+      tags: [],
+      createdAt: startMs,
+      updatedAt: startMs + 5,
+      origin: {},
+    })
     expect(await memories.list(alice)).toEqual({ items: [await memories.get(alice, 'colour')] })
   })
 
   it('A193: scopes never see each other, whatever their values contain', async () => {
     const { memories } = await setup(kind)
     const scopes: readonly MemoryScope[] = [
-      ...[{ tenant: 'a' }, { user: 'a' }, { agent: 'a' }, { tenant: 'a', user: 'a' }, { tenant: 'a', agent: 'a' }, { user: 'a', agent: 'a' }],
-      ...[{ tenant: 'a', user: 'b:c' }, { tenant: 'a:b', user: 'c' }, { tenant: 'a.ub' }, { tenant: 'a', user: 'b.ac' }, { tenant: 'a', user: 'b', agent: 'c' }, { tenant: 'A' }],
+      ...[
+        { tenant: 'a' },
+        { user: 'a' },
+        { agent: 'a' },
+        { tenant: 'a', user: 'a' },
+        { tenant: 'a', agent: 'a' },
+        { user: 'a', agent: 'a' },
+      ],
+      ...[
+        { tenant: 'a', user: 'b:c' },
+        { tenant: 'a:b', user: 'c' },
+        { tenant: 'a.ub' },
+        { tenant: 'a', user: 'b.ac' },
+        { tenant: 'a', user: 'b', agent: 'c' },
+        { tenant: 'A' },
+      ],
     ]
     for (const [place, scope] of scopes.entries()) await memories.save(scope, { key: 'mine', text: `Note of number${place}.` })
     for (const [place, scope] of scopes.entries()) {
@@ -81,7 +111,11 @@ describe.each(kinds)('memories in %s', (kind) => {
     const { store, memories } = await setup(kind)
     for (const key of ['a', 'b', 'c']) await memories.save(alice, { key, text: `Secret ${key}.` })
     await memories.save(bob, { key: 'a', text: 'Of bob.' })
-    expect([await memories.remove(alice, 'a'), await memories.remove(alice, 'a'), await memories.remove(alice, 'none')]).toEqual([true, false, false])
+    expect([await memories.remove(alice, 'a'), await memories.remove(alice, 'a'), await memories.remove(alice, 'none')]).toEqual([
+      true,
+      false,
+      false,
+    ])
     expect(await memories.get(alice, 'a')).toBeNull()
     expect(await memories.search(alice, 'secret a')).toHaveLength(2)
     expect(await contents(store)).not.toMatch(/Secret a/)
@@ -97,7 +131,8 @@ describe.each(kinds)('memories in %s', (kind) => {
     const { memories } = await setup(kind)
     const scopes = [{ tenant: 'acme' }, alice, { ...alice, agent: 'cook' }, bob, { tenant: 'acme2' }, { user: 'alice' }]
     for (const scope of scopes) await memories.save(scope, { key: 'a', text: 'x' })
-    const exported = async (scope: MemoryScope, below?: boolean) => (await collect(memories.export(scope, below === undefined ? {} : { below }))).map((note) => note.scope)
+    const exported = async (scope: MemoryScope, below?: boolean) =>
+      (await collect(memories.export(scope, below === undefined ? {} : { below }))).map((note) => note.scope)
     expect(await exported(alice)).toEqual([alice])
     expect(await exported(alice, true)).toEqual(expect.arrayContaining([alice, { ...alice, agent: 'cook' }]))
     expect(await exported({ tenant: 'acme' }, true)).toHaveLength(4)
@@ -131,7 +166,11 @@ describe.each(kinds)('memories in %s', (kind) => {
     await clock.advance(999)
     expect(await memories.search(alice, 'short')).toHaveLength(1)
     await clock.advance(1)
-    expect([await memories.get(alice, 'a'), await memories.search(alice, 'short'), (await memories.list(alice)).items]).toEqual([null, [], []])
+    expect([await memories.get(alice, 'a'), await memories.search(alice, 'short'), (await memories.list(alice)).items]).toEqual([
+      null,
+      [],
+      [],
+    ])
   })
 })
 
@@ -178,7 +217,9 @@ describe('a repeated change', () => {
   it('A194: if many writers change one note at the same time, each write is made, and the last one stays', async () => {
     const { store, memories } = await setup()
     const others = [memories, createMemories({ store }), createMemories({ store })]
-    await Promise.all(others.flatMap((each, place) => Array.from({ length: 16 }, (_, n) => each.save(alice, { key: 'a', text: `text ${place}-${n}` }))))
+    await Promise.all(
+      others.flatMap((each, place) => Array.from({ length: 16 }, (_, n) => each.save(alice, { key: 'a', text: `text ${place}-${n}` }))),
+    )
     const [record] = (await store.list('memory', {})).items
     expect(record?.version).toBe(48)
   })
@@ -188,28 +229,42 @@ describe('limits of memories', () => {
   it('A194: a note of 10 MB is refused with its size, and the note under its key stays', async () => {
     const { memories } = await setup()
     await memories.save(alice, { key: 'a', text: 'small' })
-    await expect(memories.save(alice, { key: 'a', text: 'x'.repeat(10 * 1024 * 1024) })).rejects.toMatchObject({ code: 'entry-too-large', message: expect.stringMatching(/at most 4096 bytes; this one has 10485760/) as string })
+    await expect(memories.save(alice, { key: 'a', text: 'x'.repeat(10 * 1024 * 1024) })).rejects.toMatchObject({
+      code: 'entry-too-large',
+      message: expect.stringMatching(/at most 4096 bytes; this one has 10485760/) as string,
+    })
     await expect(memories.save(alice, { text: 'ä'.repeat(2_049) })).rejects.toMatchObject({ code: 'entry-too-large' })
     await memories.save(alice, { key: 'b', text: 'ä'.repeat(2_048) })
     expect(await memories.get(alice, 'a')).toMatchObject({ text: 'small' })
   })
 
-  it.each(kinds)('A194: a note beyond the limit is refused in %s, removed notes do not count, and existing notes can be changed', async (kind) => {
-    const { store } = await setup(kind)
-    const memories = createMemories({ store, maxNotes: 3 })
-    for (const key of ['a', 'b', 'c']) await memories.save(alice, { key, text: key })
-    await expect(memories.save(alice, { key: 'd', text: 'd' })).rejects.toMatchObject({ code: 'store-full', message: 'There are 3 notes in the scope of this tenant, user already, which is the limit. Nothing was saved: remove notes, or save under the key of one.' })
-    await memories.save(alice, { key: 'a', text: 'changed' })
-    await memories.remove(alice, 'b')
-    await memories.save(alice, { key: 'd', text: 'd' })
-    await memories.save(bob, { key: 'a', text: 'a' })
-    expect((await memories.list(alice)).items).toHaveLength(3)
-  })
+  it.each(kinds)(
+    'A194: a note beyond the limit is refused in %s, removed notes do not count, and existing notes can be changed',
+    async (kind) => {
+      const { store } = await setup(kind)
+      const memories = createMemories({ store, maxNotes: 3 })
+      for (const key of ['a', 'b', 'c']) await memories.save(alice, { key, text: key })
+      await expect(memories.save(alice, { key: 'd', text: 'd' })).rejects.toMatchObject({
+        code: 'store-full',
+        message:
+          'There are 3 notes in the scope of this tenant, user already, which is the limit. Nothing was saved: remove notes, or save under the key of one.',
+      })
+      await memories.save(alice, { key: 'a', text: 'changed' })
+      await memories.remove(alice, 'b')
+      await memories.save(alice, { key: 'd', text: 'd' })
+      await memories.save(bob, { key: 'a', text: 'a' })
+      expect((await memories.list(alice)).items).toHaveLength(3)
+    },
+  )
 
   it('A194: if the store has an index, the cost of a save does not grow with the notes of its scope', async () => {
     const { store } = await setup('sqlite')
     const calls: string[] = []
-    const counted = { ...store, get: async (...given: Parameters<StateStore['get']>) => (calls.push('get'), store.get(...given)), list: async (...given: Parameters<StateStore['list']>) => (calls.push('list'), store.list(...given)) }
+    const counted = {
+      ...store,
+      get: async (...given: Parameters<StateStore['get']>) => (calls.push('get'), store.get(...given)),
+      list: async (...given: Parameters<StateStore['list']>) => (calls.push('list'), store.list(...given)),
+    }
     const memories = createMemories({ store: counted })
     for (let n = 0; n < 30; n++) await memories.save(alice, { key: `key-${n}`, text: 'x' })
     await memories.search(alice, 'x')
@@ -240,7 +295,13 @@ describe('limits of memories', () => {
     const { store, memories } = await setup()
     await memories.save(alice, { key: 'a', text: 'x' })
     const [record] = (await store.list('memory', {})).items
-    await store.compareAndSet('memory', String(record?.id), 1, { format: 1, changes: [], text: 'y', scope: bob, key: 'a', tags: [] }, { ttlMs: 'never' })
+    await store.compareAndSet(
+      'memory',
+      String(record?.id),
+      1,
+      { format: 1, changes: [], text: 'y', scope: bob, key: 'a', tags: [] },
+      { ttlMs: 'never' },
+    )
     await expect(memories.get(alice, 'a')).rejects.toMatchObject({ code: 'store-corrupt' })
     await store.compareAndSet('memory', String(record?.id), 2, { format: 2, changes: [] }, { ttlMs: 'never' })
     await expect(memories.get(alice, 'a')).rejects.toMatchObject({ code: 'schema-too-new' })
@@ -251,13 +312,19 @@ describe('limits of memories', () => {
 
 describe('memories with an embedder', () => {
   const axes: Readonly<Record<string, readonly number[]>> = { cat: [1, 0.1, 0], kitten: [0.9, 0.2, 0], car: [0, 0.1, 1] }
-  const embed = async (texts: readonly string[]) => texts.map((text) => Object.entries(axes).find(([name]) => text.includes(name))?.[1] ?? [0, 1, 0])
+  const embed = async (texts: readonly string[]) =>
+    texts.map((text) => Object.entries(axes).find(([name]) => text.includes(name))?.[1] ?? [0, 1, 0])
 
   it('A195: finds notes with a near meaning beside notes with the words, and its capabilities say how', async () => {
     const { store } = await setup('sqlite')
     const memories = createMemories({ store, embed })
     expect(memories.capabilities).toEqual({ text: 'scan', vectors: 'scan' })
-    for (const [key, text] of [['a', 'Has a cat.'], ['b', 'Drives a car.'], ['c', 'Drives home.']] as const) await memories.save(alice, { key, text })
+    for (const [key, text] of [
+      ['a', 'Has a cat.'],
+      ['b', 'Drives a car.'],
+      ['c', 'Drives home.'],
+    ] as const)
+      await memories.save(alice, { key, text })
     expect(keysOf(await memories.search(alice, 'kitten', { limit: 1 }))).toEqual(['a'])
     expect(keysOf(await memories.search(alice, 'home', { limit: 1 }))).toEqual(['c'])
     await memories.save(alice, { key: 'a', text: 'Sold it: car.' })
@@ -270,9 +337,14 @@ describe('memories with an embedder', () => {
     const answers: readonly unknown[] = [[], [[]], [[Number.NaN]], 'x', [[1], [2]], undefined]
     for (const answer of answers) {
       const memories = createMemories({ store, embed: async () => answer as never })
-      await expect(memories.save(alice, { text: 'x' })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(/^embed\(\)/) as string })
+      await expect(memories.save(alice, { text: 'x' })).rejects.toMatchObject({
+        code: 'invalid-input',
+        message: expect.stringMatching(/^embed\(\)/) as string,
+      })
     }
-    await expect(createMemories({ store, embed: () => Promise.reject(new Error('away')) }).save(alice, { text: 'x' })).rejects.toThrow('away')
+    await expect(createMemories({ store, embed: () => Promise.reject(new Error('away')) }).save(alice, { text: 'x' })).rejects.toThrow(
+      'away',
+    )
     expect((await store.list('memory', {})).items).toEqual([])
   })
 
@@ -286,5 +358,9 @@ describe('memories with an embedder', () => {
 
 it('A195: capabilities say how a store finds words', async () => {
   const said = await Promise.all(kinds.map(async (kind) => createMemories({ store: await open(kind) }).capabilities))
-  expect(said).toEqual([{ text: 'scan', vectors: 'none' }, { text: 'fts5', vectors: 'none' }, { text: 'scan', vectors: 'none' }])
+  expect(said).toEqual([
+    { text: 'scan', vectors: 'none' },
+    { text: 'fts5', vectors: 'none' },
+    { text: 'scan', vectors: 'none' },
+  ])
 })

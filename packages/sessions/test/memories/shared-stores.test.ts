@@ -24,7 +24,16 @@ async function everyNote(memories: Memories, user: string): Promise<Readonly<Rec
 /** Three processes save notes of one scope at once: some of their own, and some that all of them save. */
 async function saveAtOnce(place: StatePlace, store: StateStore, user: string): Promise<void> {
   const child = async (name: string): Promise<string> =>
-    (await run(process.execPath, [...nodeFlags, program('sessions/test/memories/fixtures/memory-process'), JSON.stringify(place), user, name, String(times)])).stdout
+    (
+      await run(process.execPath, [
+        ...nodeFlags,
+        program('sessions/test/memories/fixtures/memory-process'),
+        JSON.stringify(place),
+        user,
+        name,
+        String(times),
+      ])
+    ).stdout
   const memories = createMemories({ store })
   const [first, second] = await Promise.all([child('a'), child('b'), saveNotes(memories, user, 'c', times)])
   expect([first, second]).toEqual(['saved\n', 'saved\n'])

@@ -30,7 +30,9 @@ export function openStores(): (kind: (typeof kinds)[number], clock?: Clock) => P
   }
   return async (kind, clock = systemClock) => {
     if (kind === 'memory') return memoryStateStore({ clock })
-    return stateOf(clock, (folder) => (kind === 'sqlite' ? sqliteStore({ file: join(folder, 'data.db'), synchronous: 'normal' }) : fileStore({ dir: folder, fsync: false })))
+    return stateOf(clock, (folder) =>
+      kind === 'sqlite' ? sqliteStore({ file: join(folder, 'data.db'), synchronous: 'normal' }) : fileStore({ dir: folder, fsync: false }),
+    )
   }
 }
 

@@ -49,13 +49,17 @@ function settledStore(store = memoryStore()) {
   }
 }
 
-const all = (state: NoticeRecord['state'], count: number) => (notices: readonly NoticeRecord[]) => notices.filter((notice) => notice.state === state).length === count
+const all = (state: NoticeRecord['state'], count: number) => (notices: readonly NoticeRecord[]) =>
+  notices.filter((notice) => notice.state === state).length === count
 
 describe('a delivery', () => {
   it('S212: is not repeated because the store fails for a moment after it', async () => {
     const hook = await receiver()
     const { store, until } = settledStore()
-    const { runtime, faults } = talkative({ store: faultyStore(store, [{ of: 'settleNotice', times: 4, fault: 'unavailable' }]), notify: to(hook.url) })
+    const { runtime, faults } = talkative({
+      store: faultyStore(store, [{ of: 'settleNotice', times: 4, fault: 'unavailable' }]),
+      notify: to(hook.url),
+    })
     await turns(runtime, 'room:1')
     await hook.count(1)
     expect(await until(all('delivered', 1))).toMatchObject([{ attempts: 1 }])
@@ -113,7 +117,11 @@ describe('a delivery', () => {
     const { runtime } = talkative({ store, clock, notify: to(hook.url) })
     for (const key of ['room:1', 'room:2']) await turns(runtime, key, 5)
     while (!(await store.listNotices({ state: 'pending' })).items.every(() => false)) {
-      await until((notices) => notices.every(({ state, dueAt }) => state === 'delivered' || dueAt === undefined || (dueAt > clock.now() && dueAt < clock.now() + 20_000) ))
+      await until((notices) =>
+        notices.every(
+          ({ state, dueAt }) => state === 'delivered' || dueAt === undefined || (dueAt > clock.now() && dueAt < clock.now() + 20_000),
+        ),
+      )
       await clock.advance(2_000)
     }
     for (const key of ['room:1', 'room:2']) {
@@ -133,7 +141,9 @@ describe('a delivery', () => {
     await runtime.drain()
     const waits: number[] = []
     while (clock.now() < startMs + 3_600_000) {
-      const { items: [notice] } = await runtime.notices()
+      const {
+        items: [notice],
+      } = await runtime.notices()
       expect(notice).toMatchObject({ state: 'pending', attempts: waits.length + 1, error: 'the receiver answered 500' })
       waits.push((notice?.dueAt ?? 0) - clock.now())
       await clock.advance(waits.at(-1) ?? 0)

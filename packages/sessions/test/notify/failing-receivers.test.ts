@@ -20,7 +20,8 @@ function world(given: SessionStore, options: Partial<Parameters<typeof setup>[0]
     if (operation === 'claimNotices') state.claims.push(args[0] as NoticeClaimRequest)
     return go()
   })
-  const resolve = (name: string): Promise<readonly string[]> => Promise.resolve(state.isWell || !name.startsWith('dead') ? ['127.0.0.1'] : [])
+  const resolve = (name: string): Promise<readonly string[]> =>
+    Promise.resolve(state.isWell || !name.startsWith('dead') ? ['127.0.0.1'] : [])
   const webhooks = { http: true, allow: ['127.0.0.1'], resolve, random: () => 1 - Number.EPSILON }
   const { runtime } = setup({ steps: () => ({ text: 'hi' }), store, clock, timers: false, webhooks, ...options })
   /** Lets the host look once a second. Returns the calls of the store meanwhile. */
@@ -39,26 +40,31 @@ const at = (name: string, { port }: Receiver): string => `http://${name}.example
 
 async function endRuns(runtime: ReturnType<typeof world>['runtime'], count: number, urlOf: (place: number) => string): Promise<void> {
   for (let place = 0; place < count; place++) {
-    await runtime.session(`room:${String(place).padStart(3, '0')}`, { notify: { url: urlOf(place), events: ['settled'], secret } }).send('go')
+    await runtime
+      .session(`room:${String(place).padStart(3, '0')}`, { notify: { url: urlOf(place), events: ['settled'], secret } })
+      .send('go')
   }
   await runtime.drain()
 }
 
-it.each(namesOfPlaces)('S213: a receiver that cannot be reached costs the same calls of the store, however many notices wait for it: %s', async (name) => {
-  const hook = await receiver()
-  const callsFor = async (count: number): Promise<number> => {
-    const { runtime, pass } = world(placeOf(name)[0])
-    await endRuns(runtime, count, (place) => `${at('dead', hook)}/${place}`)
-    const calls = await pass(120)
-    await runtime.stop()
-    return calls
-  }
-  const few = await callsFor(40)
-  // Each look claims once. Seven probes claim, read the webhook of the session and store the outcome.
-  expect(few).toBeLessThan(120 + 40)
-  expect(await callsFor(90)).toBe(few)
-  expect(hook.received).toEqual([])
-})
+it.each(namesOfPlaces)(
+  'S213: a receiver that cannot be reached costs the same calls of the store, however many notices wait for it: %s',
+  async (name) => {
+    const hook = await receiver()
+    const callsFor = async (count: number): Promise<number> => {
+      const { runtime, pass } = world(placeOf(name)[0])
+      await endRuns(runtime, count, (place) => `${at('dead', hook)}/${place}`)
+      const calls = await pass(120)
+      await runtime.stop()
+      return calls
+    }
+    const few = await callsFor(40)
+    // Each look claims once. Seven probes claim, read the webhook of the session and store the outcome.
+    expect(few).toBeLessThan(120 + 40)
+    expect(await callsFor(90)).toBe(few)
+    expect(hook.received).toEqual([])
+  },
+)
 
 it('S213: when a receiver is back, what waits goes out in order with the next probe, and others never wait for it', async () => {
   const hook = await receiver()
@@ -100,7 +106,9 @@ it('S213: what waits for a paused receiver fails after its retention without bei
   await runtime.drain()
   await pass(80)
   const { items } = await runtime.notices({ limit: 1000 })
-  expect(new Set(items.map(({ state, error }) => `${state}: ${error}`))).toEqual(new Set(['failed: the address is refused: it is not a public address']))
+  expect(new Set(items.map(({ state, error }) => `${state}: ${error}`))).toEqual(
+    new Set(['failed: the address is refused: it is not a public address']),
+  )
   expect(items).toHaveLength(50)
   await runtime.stop()
 })

@@ -44,8 +44,13 @@ describe('bad input', () => {
   })
 
   it('S212: an error repeats neither address nor secret', () => {
-    for (const bad of [{ ...good, secret: 'hunter2' }, { ...good, url: 'http://hunter2.example/' }]) {
-      expect(() => runtimeWith({ notify: bad })).toThrow(expect.objectContaining({ message: expect.not.stringContaining('hunter2') as string }))
+    for (const bad of [
+      { ...good, secret: 'hunter2' },
+      { ...good, url: 'http://hunter2.example/' },
+    ]) {
+      expect(() => runtimeWith({ notify: bad })).toThrow(
+        expect.objectContaining({ message: expect.not.stringContaining('hunter2') as string }),
+      )
     }
   })
 
@@ -60,7 +65,9 @@ describe('bad input', () => {
     expect(() => runtimeWith({ webhooks: { allow: ['10/8'] } })).toThrow(/webhooks\.allow\[0\]/)
     expect(() => runtimeWith({ webhooks: { https: true } })).toThrow(/https/)
     expect(() => runtimeWith({ webhooks: { http: true }, notify: { ...good, url: 'http://example.com/' } })).not.toThrow()
-    expect(() => runtimeWith({ webhooks: { http: true } }).session('room:1', { notify: { ...good, url: 'http://example.com/' } })).not.toThrow()
+    expect(() =>
+      runtimeWith({ webhooks: { http: true } }).session('room:1', { notify: { ...good, url: 'http://example.com/' } }),
+    ).not.toThrow()
   })
 
   it('S213: a list of notices is refused with unknown fields or values', async () => {
@@ -82,7 +89,11 @@ describe('the signature', () => {
   it('S212: is an HMAC-SHA-256 over time and body', () => {
     expect(header).toMatch(/^t=1750000000,v1=[0-9a-f]{64}$/)
     expect(verifyWebhook({ 'bowline-signature': header }, body, secret, { clock })).toBe(true)
-    expect(verifyWebhook(new Headers({ 'Bowline-Signature': header }), new TextEncoder().encode(body), [secret, 'the next secret to be'], { clock })).toBe(true)
+    expect(
+      verifyWebhook(new Headers({ 'Bowline-Signature': header }), new TextEncoder().encode(body), [secret, 'the next secret to be'], {
+        clock,
+      }),
+    ).toBe(true)
   })
 
   it('S212: another body, secret, time or form is refused', () => {
@@ -94,7 +105,9 @@ describe('the signature', () => {
     }
     expect(verifyWebhook({}, body, secret, { clock })).toBe(false)
     const late = (byMs: number) => manualClock(1_750_000_000_000 + byMs)
-    expect([300_000, 300_001, -300_001].map((byMs) => verifyWebhook({ 'bowline-signature': header }, body, secret, { clock: late(byMs) }))).toEqual([true, false, false])
+    expect(
+      [300_000, 300_001, -300_001].map((byMs) => verifyWebhook({ 'bowline-signature': header }, body, secret, { clock: late(byMs) })),
+    ).toEqual([true, false, false])
   })
 
   it('S212: each of several secrets signs', () => {

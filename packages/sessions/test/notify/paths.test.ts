@@ -15,7 +15,9 @@ async function noticesOf(runtime: Runtime, key = root): Promise<readonly NoticeR
 }
 
 async function told(runtime: Runtime, key = root): Promise<readonly string[]> {
-  return (await noticesOf(runtime, key)).map(({ type, body }) => (typeof body['outcome'] === 'string' ? `${type} ${body['outcome']}` : type))
+  return (await noticesOf(runtime, key)).map(({ type, body }) =>
+    typeof body['outcome'] === 'string' ? `${type} ${body['outcome']}` : type,
+  )
 }
 
 describe('the notices of a run', () => {
@@ -26,16 +28,36 @@ describe('the notices of a run', () => {
     await (await session.send('again')).result()
     expect(await told(runtime)).toEqual(['settled completed', 'settled error'])
     expect(JSON.stringify(await noticesOf(runtime))).not.toContain('secret')
-    expect((await noticesOf(runtime))[0]?.body).toEqual({ session: root, agent: 'assistant', runId: expect.any(String) as string, status: 'completed', outcome: 'completed', reason: 'stop' })
+    expect((await noticesOf(runtime))[0]?.body).toEqual({
+      session: root,
+      agent: 'assistant',
+      runId: expect.any(String) as string,
+      status: 'completed',
+      outcome: 'completed',
+      reason: 'stop',
+    })
     await runtime.stop()
   })
 
   it('S212: that waits for an answer and a decision, resumes, and ends', async () => {
-    const { runtime, session } = await team([{ toolCalls: [callTo('a', 'ask'), callTo('b', 'pay')] }, { text: 'done' }], { subagents: [], tools: [remote('ask'), guarded('pay')], ...nowhere })
+    const { runtime, session } = await team([{ toolCalls: [callTo('a', 'ask'), callTo('b', 'pay')] }, { text: 'done' }], {
+      subagents: [],
+      tools: [remote('ask'), guarded('pay')],
+      ...nowhere,
+    })
     const run = await session.send('go')
-    const { pendingApprovals: [approval] } = await run.result()
+    const {
+      pendingApprovals: [approval],
+    } = await run.result()
     const [asks] = await noticesOf(runtime)
-    expect(asks).toMatchObject({ type: 'awaiting-answer', body: { status: 'waiting-for-user', pendingToolCalls: [{ toolCallId: 'a', toolName: 'ask' }], pendingApprovals: [{ approvalId: approval?.approvalId, toolName: 'pay' }] } })
+    expect(asks).toMatchObject({
+      type: 'awaiting-answer',
+      body: {
+        status: 'waiting-for-user',
+        pendingToolCalls: [{ toolCallId: 'a', toolName: 'ask' }],
+        pendingApprovals: [{ approvalId: approval?.approvalId, toolName: 'pay' }],
+      },
+    })
     await session.submitToolResults([{ toolCallId: 'a', output: { type: 'text', value: 'yes' } }])
     await session.approve(approval?.approvalId ?? '')
     await endOf(runtime.store, run.runId)
@@ -62,7 +84,8 @@ describe('the notices of a run', () => {
 
   it('S212: whose agent was changed, and which a decision stops', async () => {
     const store = memoryStore()
-    const agentWith = (instructions: string) => defineAgent({ name: 'assistant', instructions, model: scriptedModel([{ toolCalls: [callTo('a', 'ask')] }]), tools: [remote('ask')] })
+    const agentWith = (instructions: string) =>
+      defineAgent({ name: 'assistant', instructions, model: scriptedModel([{ toolCalls: [callTo('a', 'ask')] }]), tools: [remote('ask')] })
     const before = createRuntime({ agents: [agentWith('one')], store, ...nowhere })
     const run = await before.session(root).send('go')
     await run.result()
@@ -81,12 +104,26 @@ describe('the notices of a run', () => {
     const store = memoryStore()
     const clock = manualClock(1_750_000_000_000)
     const started = gate()
-    const pay = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), effect: 'once', execute: () => (started.open(), new Promise<string>(() => undefined)) })
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: z.object({}),
+      effect: 'once',
+      execute: () => (started.open(), new Promise<string>(() => undefined)),
+    })
     const dying = setup({ steps: [{ toolCalls: [callTo('a', 'pay')] }], tools: [pay], store, clock, ...nowhere })
     const run = await dying.runtime.session(root).send('go')
     await started.passed
     const second = store.second()
-    const { runtime } = setup({ steps: [], tools: [pay], store: second, clock, onUnknownOutcomeOfAgent: 'stop', attempts: { withoutProgress: 10 }, ...nowhere })
+    const { runtime } = setup({
+      steps: [],
+      tools: [pay],
+      store: second,
+      clock,
+      onUnknownOutcomeOfAgent: 'stop',
+      attempts: { withoutProgress: 10 },
+      ...nowhere,
+    })
     // The lease of the first process ends, since it cannot renew it.
     await store.close()
     await runtime.start()
@@ -99,8 +136,14 @@ describe('the notices of a run', () => {
 
   it('S212: with a limit on cost: only that limit has its own notice', async () => {
     const scripted = scriptedModel([])
-    const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 100 } } })
-    for (const [limits, expected] of [[{ maxCost: '0.000001' }, ['budget limit', 'settled limit']], [{ maxTotalTokens: 10 }, ['settled limit']]] as const) {
+    const models = createModels({
+      providers: { test: { languageModel: () => scripted } },
+      models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 100 } },
+    })
+    for (const [limits, expected] of [
+      [{ maxCost: '0.000001' }, ['budget limit', 'settled limit']],
+      [{ maxTotalTokens: 10 }, ['settled limit']],
+    ] as const) {
       const { runtime } = setup({ steps: [], agent: { model: 'test:m', models, retry: false, limits }, ...nowhere })
       await (await runtime.session(root).send('go')).result()
       expect(await told(runtime)).toEqual(expected)
@@ -115,7 +158,10 @@ describe('subagents', () => {
     const { runtime, session } = await team([{ toolCalls: [handOver('h', 'scout')] }, { text: 'done' }], { subagents: [scout], ...nowhere })
     const run = await session.send('go')
     await run.result()
-    expect((await noticesOf(runtime)).at(-1)).toMatchObject({ type: 'awaiting-answer', body: { pendingToolCalls: [{ toolCallId: 'q', path: ['h'], agent: ['scout'] }] } })
+    expect((await noticesOf(runtime)).at(-1)).toMatchObject({
+      type: 'awaiting-answer',
+      body: { pendingToolCalls: [{ toolCallId: 'q', path: ['h'], agent: ['scout'] }] },
+    })
     await session.submitToolResults([{ toolCallId: 'q', path: ['h'], output: { type: 'text', value: 'yes' } }])
     await endOf(runtime.store, run.runId)
     expect((await told(runtime)).at(-1)).toBe('settled completed')
@@ -125,14 +171,22 @@ describe('subagents', () => {
 
   it('S212: the question of a background subagent has a notice at the root, although the run there has ended', async () => {
     const scout = helper('scout', [{ toolCalls: [callTo('q', 'pay')] }, { text: 'found' }], { tools: [guarded('pay')] })
-    const { runtime, session } = await team([{ toolCalls: [launch('b', 'scout')] }, { text: 'launched' }, { text: 'I see' }], { subagents: [scout], ...nowhere })
+    const { runtime, session } = await team([{ toolCalls: [launch('b', 'scout')] }, { text: 'launched' }, { text: 'I see' }], {
+      subagents: [scout],
+      ...nowhere,
+    })
     const run = await session.send('go')
     await run.result()
-    const { items: [task] } = await runtime.store.listChildren({ parent: { runId: run.runId } })
+    const {
+      items: [task],
+    } = await runtime.store.listChildren({ parent: { runId: run.runId } })
     await endOf(runtime.store, task?.id ?? '', 'awaiting-approval')
     const all = await noticesOf(runtime)
     const asks = all.find(({ type }) => type === 'awaiting-answer')
-    expect(asks).toMatchObject({ session: root, body: { runId: task?.id, status: 'waiting-for-user', pendingApprovals: [{ toolCallId: 'q', toolName: 'pay' }] } })
+    expect(asks).toMatchObject({
+      session: root,
+      body: { runId: task?.id, status: 'waiting-for-user', pendingApprovals: [{ toolCallId: 'q', toolName: 'pay' }] },
+    })
     const [approval] = (asks?.body['pendingApprovals'] ?? []) as unknown as readonly { approvalId: string }[]
     await session.approve(approval?.approvalId ?? '')
     await nthRun(runtime.store, 2)
@@ -169,7 +223,15 @@ describe('sessions', () => {
     const shown = JSON.stringify([lines, await session.info(), (await runtime.sessions()).items, await runtime.notices()])
     expect(shown).not.toContain('session.example')
     expect(shown).not.toContain(notify.secret)
-    await expect(runtime.importSession((async function* () { yield JSON.stringify({ ...JSON.parse(lines[0] ?? '{}') as object, settings: { notify } }); yield* lines.slice(1) })(), { key: 'room:9' })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('settings.notify') as string })
+    await expect(
+      runtime.importSession(
+        (async function* () {
+          yield JSON.stringify({ ...(JSON.parse(lines[0] ?? '{}') as object), settings: { notify } })
+          yield* lines.slice(1)
+        })(),
+        { key: 'room:9' },
+      ),
+    ).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('settings.notify') as string })
     await runtime.stop()
   })
 
@@ -179,7 +241,7 @@ describe('sessions', () => {
     await (await runtime.session(root).send('go')).result()
     await runtime.stop()
     expect(calls.filter((name) => name.includes('Notice'))).toEqual([])
-    expect((calls.filter((name) => name === 'commit')).length).toBe(3)
+    expect(calls.filter((name) => name === 'commit').length).toBe(3)
   })
 })
 

@@ -10,7 +10,13 @@ const everyEvent: readonly NoticeType[] = ['settled', 'awaiting-answer', 'needs-
 export interface Received {
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  readonly body: { readonly id: string; readonly type: string; readonly n: number; readonly session: string; readonly runId?: string } & Readonly<Record<string, unknown>>
+  readonly body: {
+    readonly id: string
+    readonly type: string
+    readonly n: number
+    readonly session: string
+    readonly runId?: string
+  } & Readonly<Record<string, unknown>>
 }
 
 export interface Receiver {
@@ -23,7 +29,10 @@ export interface Receiver {
 }
 
 /** Starts a real server on loopback that receives webhooks. It ends with the test. */
-export async function receiver(answer: (response: ServerResponse, received: Received) => void = (response) => void response.writeHead(204).end(), address = '127.0.0.1'): Promise<Receiver> {
+export async function receiver(
+  answer: (response: ServerResponse, received: Received) => void = (response) => void response.writeHead(204).end(),
+  address = '127.0.0.1',
+): Promise<Receiver> {
   const received: Received[] = []
   let news = Promise.withResolvers<void>()
   const listener: RequestListener = (request, response) => {
@@ -49,7 +58,10 @@ export async function receiver(answer: (response: ServerResponse, received: Rece
   onTestFinished(close)
   const { port } = server.address() as AddressInfo
   return {
-    ...{ url: `http://${address}:${port}/hook`, port, received, close },
+    url: `http://${address}:${port}/hook`,
+    port,
+    received,
+    close,
     async count(number) {
       while (received.length < number) await news.promise
       return received

@@ -17,7 +17,8 @@ describe.each(kinds)('several managers over one store in %s', (kind) => {
     const uses = managers.flatMap((manager, index) => Array.from({ length: 10 }, (_, n) => manager.addUsedTool(id, `t${index}-${n}`)))
     await throughWaits(clock, Promise.all(uses))
     expect((await managers[1]?.getState(id))?.toolHistory).toHaveLength(40)
-    const advance = (times: number) => Promise.all(managers.flatMap((manager) => Array.from({ length: times }, () => manager.advanceSequence(id))))
+    const advance = (times: number) =>
+      Promise.all(managers.flatMap((manager) => Array.from({ length: times }, () => manager.advanceSequence(id))))
     await throughWaits(clock, advance(2))
     expect(await managers[2]?.getState(id)).toMatchObject({ sequenceIndex: 8 })
     await throughWaits(clock, advance(2))
@@ -48,7 +49,10 @@ describe.each(kinds)('several managers over one store in %s', (kind) => {
     await late.getOrCreateState(id)
     await late.addUsedTool(id, 'old')
     interfere = () => other.resetState(id)
-    expect(await late.updateState(id, ({ toolHistory }) => ({ data: { seen: toolHistory.length } }))).toMatchObject({ data: { seen: 0 }, toolHistory: [] })
+    expect(await late.updateState(id, ({ toolHistory }) => ({ data: { seen: toolHistory.length } }))).toMatchObject({
+      data: { seen: 0 },
+      toolHistory: [],
+    })
     interfere = () => other.removeState(id)
     expect(await late.addUsedTool(id, 'late')).toBeNull()
     expect(await other.getState(id)).toBeNull()
@@ -79,7 +83,11 @@ describe('a conflict', () => {
     const before = await orchestration.getState(id)
     expect(before?.data).toEqual({ uses: 1 })
     const failure = new Error('mine')
-    await expect(orchestration.updateState(id, () => { throw failure })).rejects.toBe(failure)
+    await expect(
+      orchestration.updateState(id, () => {
+        throw failure
+      }),
+    ).rejects.toBe(failure)
     expect(await orchestration.getState(id)).toEqual(before)
     expect(await orchestration.addUsedTool(id, 'goes on')).toMatchObject({ version: Number(before?.version) + 1 })
   })
@@ -94,7 +102,10 @@ describe('a conflict', () => {
       await another().addUsedTool(id, `other ${tries}`)
     })
     const waits: number[] = []
-    const timed = { now: () => clock.now(), setTimer: (atMs: number, run: () => void) => (waits.push(atMs - clock.now()), clock.setTimer(atMs, run)) }
+    const timed = {
+      now: () => clock.now(),
+      setTimer: (atMs: number, run: () => void) => (waits.push(atMs - clock.now()), clock.setTimer(atMs, run)),
+    }
     const late = bench({ store: contested, clock: timed, random: () => 0.999 }).orchestration
     await expect(throughWaits(clock, late.addUsedTool(id, 'late'))).rejects.toMatchObject({ code: 'conflict' })
     expect(tries).toBe(21)
@@ -168,7 +179,10 @@ describe('the number of store calls', () => {
       await work()
       return store.calls.slice(before)
     }
-    expect(await callsOf(() => orchestration.recordToolUse(id, 's0', { key: 'k', usage: { inputTokens: 1 } }))).toEqual(['get', 'compareAndSet'])
+    expect(await callsOf(() => orchestration.recordToolUse(id, 's0', { key: 'k', usage: { inputTokens: 1 } }))).toEqual([
+      'get',
+      'compareAndSet',
+    ])
     expect(await callsOf(() => orchestration.recordToolUse(id, 's0', { key: 'k' }))).toEqual(['get'])
     expect(await callsOf(() => orchestration.getState(id))).toEqual(['get'])
     expect(await callsOf(() => orchestration.allowedTools(id, ['s0', 's1']))).toEqual(['get'])
@@ -179,10 +193,20 @@ describe('the number of store calls', () => {
     const steps = [...config.steps, { name: 'next', conditions: [{ type: 'tool_used', value: 's1' } as const] }]
     const { orchestration, store } = bench({ config: { steps } })
     await orchestration.getOrCreateState(id)
-    expect(await orchestration.recordToolUse(id, 's0')).toMatchObject({ version: 2, activeStep: 'plan', sequenceIndex: 1, recentlyUsedTools: ['s0'] })
+    expect(await orchestration.recordToolUse(id, 's0')).toMatchObject({
+      version: 2,
+      activeStep: 'plan',
+      sequenceIndex: 1,
+      recentlyUsedTools: ['s0'],
+    })
     expect(await orchestration.recordToolUse(id, 's0')).toMatchObject({ version: 3, activeStep: 'plan', sequenceIndex: 1 })
     expect(await orchestration.recordToolUse(id, 's1')).toMatchObject({ version: 4, activeStep: 'next', sequenceIndex: 0 })
-    const { orchestration: broken } = bench({ config: { steps }, store: watchedStore(store, (call, when) => { if (call === 'compareAndSet' && when === 'before') throw away() }) })
+    const { orchestration: broken } = bench({
+      config: { steps },
+      store: watchedStore(store, (call, when) => {
+        if (call === 'compareAndSet' && when === 'before') throw away()
+      }),
+    })
     await expect(broken.recordToolUse(id, 's2')).rejects.toMatchObject({ code: 'store-unavailable' })
     expect(await orchestration.getState(id)).toMatchObject({ version: 4 })
   })

@@ -1,7 +1,15 @@
 import { defineAgent, defineTool, type Agent } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
-import { createOrchestration, createRuntime, type Orchestration, type OrchestrationConfig, type OrchestrationState, type Runtime, type ToolCallRecord } from '@bowline/sessions'
+import {
+  createOrchestration,
+  createRuntime,
+  type Orchestration,
+  type OrchestrationConfig,
+  type OrchestrationState,
+  type Runtime,
+  type ToolCallRecord,
+} from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { z } from 'zod'
 import { dyingWorld, ProcessDied, type DeathPoint, type DyingWorld } from './dying-world.ts'
@@ -23,8 +31,18 @@ const look: OrchestrationConfig = { steps: [{ name: 'look', isDefault: true, seq
 const byMessage: OrchestrationConfig = {
   steps: [
     { name: 'free', isDefault: true, tools: { deny: ['pay'] } },
-    { name: 'left', conditions: [{ type: 'tool_used', value: 'look' }, { not: { type: 'message_contains', value: 'go' } }], tools: { deny: ['pay', 'read'] } },
-    { name: 'opened', conditions: [{ type: 'tool_used', value: 'look' }, { type: 'message_contains', value: 'go' }] },
+    {
+      name: 'left',
+      conditions: [{ type: 'tool_used', value: 'look' }, { not: { type: 'message_contains', value: 'go' } }],
+      tools: { deny: ['pay', 'read'] },
+    },
+    {
+      name: 'opened',
+      conditions: [
+        { type: 'tool_used', value: 'look' },
+        { type: 'message_contains', value: 'go' },
+      ],
+    },
   ],
 }
 
@@ -45,7 +63,14 @@ export const scenarios = {
   /** No model is called after the last calls. */
   'ends-with-calls': { config: anything, calls: [['pay', 'done']], whenAsked: 'answer' },
   /** In each answer the first call decides whether the second one is allowed. */
-  'by-message': { config: byMessage, calls: [['look', 'pay'], ['read', 'pay']], whenAsked: 'answer' },
+  'by-message': {
+    config: byMessage,
+    calls: [
+      ['look', 'pay'],
+      ['read', 'pay'],
+    ],
+    whenAsked: 'answer',
+  },
   /** One call settles after another that never does. */
   stopped: { config: anything, calls: [['where', 'pay', 'fail']], whenAsked: 'stop' },
   /** Calls without effects, whose commits may wait. */
@@ -68,7 +93,12 @@ function agentOf(orchestration: Orchestration, { calls }: Scenario): Agent {
     throw new Error('broken')
   }
   const tools = [
-    ...[tool('pay', 'once', () => 'paid'), tool('index', 'idempotent', () => 'indexed'), tool('wipe', 'once', broken), tool('fail', 'idempotent', broken)],
+    ...[
+      tool('pay', 'once', () => 'paid'),
+      tool('index', 'idempotent', () => 'indexed'),
+      tool('wipe', 'once', broken),
+      tool('fail', 'idempotent', broken),
+    ],
     ...[tool('look', 'pure', () => 'seen'), tool('read', 'pure', () => 'read')],
     tool('done', 'once', () => ({ output: 'done', terminate: true })),
     defineTool({ name: 'where', description: 'Where the user is.', inputSchema: z.object({}) }),
@@ -107,7 +137,15 @@ export async function runCrash(scenario: Scenario, ...points: readonly DeathPoin
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
   const start = async ({ store, died }: DyingWorld): Promise<Runtime> => {
     const orchestration = createOrchestration({ store, config: scenario.config, clock, ids, environment: {}, random: () => 0 })
-    const runtime = createRuntime({ agents: [agentOf(orchestration, scenario)], store, clock, ids, lease: { ttlMs: leaseMs }, durability: scenario.durability ?? 'boundary', onError: () => undefined })
+    const runtime = createRuntime({
+      agents: [agentOf(orchestration, scenario)],
+      store,
+      clock,
+      ids,
+      lease: { ttlMs: leaseMs },
+      durability: scenario.durability ?? 'boundary',
+      onError: () => undefined,
+    })
     // A runtime that dies while it takes over a run waits for the clock.
     await Promise.race([runtime.start(), died])
     return runtime
@@ -135,7 +173,10 @@ export async function runCrash(scenario: Scenario, ...points: readonly DeathPoin
   const ledger = (await Promise.all(runs.map((run) => memory.readCalls(run.id)))).flat()
   const log = (await memory.readEvents(key, 0, 1_000)).events
   const outcome = {
-    ...{ writes: [...last.writes], ledger, processes, runs: runs.map((run) => run.status) },
+    writes: [...last.writes],
+    ledger,
+    processes,
+    runs: runs.map((run) => run.status),
     steps: log.flatMap((event) => (event.type === 'orchestration-step' ? [`${event.name} ${event.sequenceIndex}`] : [])),
     state: await createOrchestration({ store: memory, environment: {} }).getState(key),
   }

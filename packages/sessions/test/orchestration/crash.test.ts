@@ -22,7 +22,14 @@ describe('a turn with calls of every kind', () => {
   it('O45, O46: undisturbed, it records the calls of the ledger without refused and cancelled ones, and reports each step', () => {
     const { whole, stopped } = undisturbed
     expect(usesOf(whole)).toEqual(['call-0-pay', 'call-0-index', 'call-1-where', 'call-1-fail', 'call-2-fail'])
-    expect(whole.ledger.map(({ name, status }) => `${name} ${status}`)).toEqual(['pay result', 'index result', 'where result', 'wipe denied', 'fail error', 'fail error'])
+    expect(whole.ledger.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      'pay result',
+      'index result',
+      'where result',
+      'wipe denied',
+      'fail error',
+      'fail error',
+    ])
     expect(whole.state).toMatchObject({ activeStep: 'ask', toolHistory: usesOf(whole).map((key) => ({ key })) })
     expect(whole.steps).toEqual(['gather 0', 'gather 1', 'gather 2', 'ask 0'])
     expect(new Set(whole.writes)).toEqual(new Set(['commit', 'claim', 'compareAndSet', 'touch']))
@@ -31,24 +38,30 @@ describe('a turn with calls of every kind', () => {
     expect(stopped.state?.recentlyUsedTools).toEqual(['fail', 'pay'])
   })
 
-  it.each(points)('O45: $scenario: a crash after write $write ($name) leaves each settled call recorded once, in order', async ({ scenario, ...point }) => {
-    const outcome = await runCrash(scenarios[scenario], point)
-    const before = undisturbed[scenario]
-    expect([outcome.processes, outcome.runs]).toEqual([2, before.runs])
-    expect(outcome.state?.toolHistory.map(({ key }) => key) ?? []).toEqual(usesOf(outcome))
-    expect(usesOf(outcome)).toEqual(usesOf(before))
-    expect(outcome.state?.activeStep).toBe(before.state?.activeStep)
-  })
+  it.each(points)(
+    'O45: $scenario: a crash after write $write ($name) leaves each settled call recorded once, in order',
+    async ({ scenario, ...point }) => {
+      const outcome = await runCrash(scenarios[scenario], point)
+      const before = undisturbed[scenario]
+      expect([outcome.processes, outcome.runs]).toEqual([2, before.runs])
+      expect(outcome.state?.toolHistory.map(({ key }) => key) ?? []).toEqual(usesOf(outcome))
+      expect(usesOf(outcome)).toEqual(usesOf(before))
+      expect(outcome.state?.activeStep).toBe(before.state?.activeStep)
+    },
+  )
 
-  it.each(['ends-with-calls', 'stopped'] as const)('O45: %s: a second crash of the resuming process, at the end of the turn, leaves the same record', async (scenario) => {
-    const before = undisturbed[scenario]
-    const first = before.writes.map((_name, index) => index + 1).slice(-6)
-    for (const write of first) {
-      for (let next = 1; next <= 6; next++) {
-        const outcome = await runCrash(scenarios[scenario], { write }, { write: next })
-        const uses = outcome.state?.toolHistory.map(({ key }) => key)
-        expect([write, next, outcome.runs, uses]).toEqual([write, next, before.runs, usesOf(outcome)])
+  it.each(['ends-with-calls', 'stopped'] as const)(
+    'O45: %s: a second crash of the resuming process, at the end of the turn, leaves the same record',
+    async (scenario) => {
+      const before = undisturbed[scenario]
+      const first = before.writes.map((_name, index) => index + 1).slice(-6)
+      for (const write of first) {
+        for (let next = 1; next <= 6; next++) {
+          const outcome = await runCrash(scenarios[scenario], { write }, { write: next })
+          const uses = outcome.state?.toolHistory.map(({ key }) => key)
+          expect([write, next, outcome.runs, uses]).toEqual([write, next, before.runs, usesOf(outcome)])
+        }
       }
-    }
-  })
+    },
+  )
 })

@@ -10,7 +10,7 @@ const stores = openStores()
 const day = 86_400_000
 const config: OrchestrationConfig = { steps: [{ name: 'plan', isDefault: true, sequence: ['search', 'pay', 'ship'] }] }
 const tool = (name: string, more: Partial<Tool> = {}): Tool =>
-  defineTool({ ...{ name, description: name, inputSchema: z.object({}), effect: 'pure' as const, execute: () => 'done' }, ...more } as never)
+  defineTool({ name, description: name, inputSchema: z.object({}), effect: 'pure' as const, execute: () => 'done', ...more } as never)
 const call = (name: string) => ({ toolCalls: [{ id: `call-${name}`, name, input: {} }] })
 const plan = [call('search'), call('pay'), call('ship'), { text: 'Shipped.' }]
 
@@ -21,13 +21,21 @@ async function shop(given: Given, { steps = plan, tools = [] }: { readonly steps
   const model = scriptedModel(steps)
   const own = ['search', 'pay', 'ship'].filter((name) => !tools.some((each) => each.name === name))
   const all = [...tools, ...own.map((name) => tool(name, name === 'pay' ? { needsApproval: true } : {}))]
-  const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model, tools: all, extensions: [given.orchestration.extension()] })], store: memoryStore() })
+  const runtime = createRuntime({
+    agents: [defineAgent({ name: 'assistant', model, tools: all, extensions: [given.orchestration.extension()] })],
+    store: memoryStore(),
+  })
   await runtime.start()
   const shown = () => model.calls.map((request) => request.tools?.map(({ name }) => name))
   return { runtime, session: runtime.session(id), shown }
 }
 
-async function approveAfter(clock: ManualClock, ms: number, { session }: Awaited<ReturnType<typeof shop>>, meanwhile: () => Promise<unknown> = async () => undefined) {
+async function approveAfter(
+  clock: ManualClock,
+  ms: number,
+  { session }: Awaited<ReturnType<typeof shop>>,
+  meanwhile: () => Promise<unknown> = async () => undefined,
+) {
   const { pendingApprovals } = await (await session.send('go')).result()
   await meanwhile()
   await clock.advance(ms)
@@ -101,13 +109,23 @@ describe('the state of an open run', () => {
     const helper = defineAgent({ name: 'helper', description: 'Helps', model, tools, extensions: [given.orchestration.extension()] })
     const delegate = { toolCalls: [{ id: 'call-1', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
     const own = given.orchestration.extension({ steps: [{ name: 'any', isDefault: true }] })
-    const agent = defineAgent({ name: 'assistant', model: scriptedModel([delegate, { text: 'Helped.' }]), subagents: [helper], extensions: [own] })
+    const agent = defineAgent({
+      name: 'assistant',
+      model: scriptedModel([delegate, { text: 'Helped.' }]),
+      subagents: [helper],
+      extensions: [own],
+    })
     const runtime = createRuntime({ agents: [agent], store: memoryStore() })
     await runtime.start()
-    expect(await approveAfter(given.clock, 3 * day, { runtime, session: runtime.session(id), shown: () => [] })).toMatchObject({ text: 'Helped.' })
+    expect(await approveAfter(given.clock, 3 * day, { runtime, session: runtime.session(id), shown: () => [] })).toMatchObject({
+      text: 'Helped.',
+    })
     await runtime.stop()
     const states = (await given.orchestration.listStates()).items
-    expect(states.map(({ sequenceIndex, ttl }) => [sequenceIndex, ttl])).toEqual([[0, day], [3, day]])
+    expect(states.map(({ sequenceIndex, ttl }) => [sequenceIndex, ttl])).toEqual([
+      [0, day],
+      [3, day],
+    ])
   })
 
   it('O71: ends its lifetime after the run was stopped while it waited', async () => {
@@ -126,7 +144,11 @@ describe('the state of an open run', () => {
     await at.runtime.stop()
     expect(at.shown()[2]).toEqual(['search'])
     expect(result.status).toBe('completed')
-    const expired = { code: 'state-expired', sessionId: id, message: 'The state of a run has expired or was removed. Its plan starts anew.' }
+    const expired = {
+      code: 'state-expired',
+      sessionId: id,
+      message: 'The state of a run has expired or was removed. Its plan starts anew.',
+    }
     expect(given.diagnostics.filter(({ code }) => code === 'state-expired')).toEqual([expired])
   })
 

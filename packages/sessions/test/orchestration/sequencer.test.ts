@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { createOrchestration, createStepSequencer, type Condition, type OrchestrationConfig, type OrchestrationDiagnostic, type OrchestrationStep, type Predicates, type SequencerOptions } from '@bowline/sessions'
+import {
+  createOrchestration,
+  createStepSequencer,
+  type Condition,
+  type OrchestrationConfig,
+  type OrchestrationDiagnostic,
+  type OrchestrationStep,
+  type Predicates,
+  type SequencerOptions,
+} from '@bowline/sessions'
 import { stateWith } from './support.ts'
 
 const used = (value: string): Condition => ({ type: 'tool_used', value })
@@ -7,19 +16,37 @@ const sequencer = (steps: readonly OrchestrationStep[], options: Partial<Orchest
   const { predicates, onDiagnostic, ...config } = options
   return createStepSequencer({ steps, ...config }, { ...(predicates && { predicates }), ...(onDiagnostic && { onDiagnostic }) })
 }
-const chosen = (steps: readonly OrchestrationStep[], state = stateWith(), options: Partial<OrchestrationConfig> = {}) => sequencer(steps, options).select(state).step?.name
+const chosen = (steps: readonly OrchestrationStep[], state = stateWith(), options: Partial<OrchestrationConfig> = {}) =>
+  sequencer(steps, options).select(state).step?.name
 /** Returns true if a single condition of a step holds. No other step is the default. */
 const holds = (condition: Condition, state = stateWith(), context = {}, predicates: Predicates = {}) =>
-  createStepSequencer({ steps: [{ name: 'it', conditions: [condition], sequence: ['own1', 'own2'] }, { name: 'active', sequence: ['x', 'y'] }] }, { predicates }).select(state, context).step?.name === 'it'
+  createStepSequencer(
+    {
+      steps: [
+        { name: 'it', conditions: [condition], sequence: ['own1', 'own2'] },
+        { name: 'active', sequence: ['x', 'y'] },
+      ],
+    },
+    { predicates },
+  ).select(state, context).step?.name === 'it'
 
 describe('the configuration', () => {
   it.each([
     ['steps[0].name', [{ name: '' }]],
     ['steps[1].name', [{ name: 'a' }, { name: 'a' }]],
     ['steps[2].name', [{ name: 'a' }, { name: 'b' }, { name: 'a' }]],
-    ['steps[1].isDefault', [{ name: 'a', isDefault: true }, { name: 'b', isDefault: true }]],
+    [
+      'steps[1].isDefault',
+      [
+        { name: 'a', isDefault: true },
+        { name: 'b', isDefault: true },
+      ],
+    ],
     ['steps[0].conditions[0].name', [{ name: 'a', conditions: [{ type: 'predicate', name: 'none' }] }]],
-    ['steps[0].conditions[0].all[1].not.name', [{ name: 'a', conditions: [{ all: [used('x'), { not: { type: 'predicate', name: 'toString' } }] }] }]],
+    [
+      'steps[0].conditions[0].all[1].not.name',
+      [{ name: 'a', conditions: [{ all: [used('x'), { not: { type: 'predicate', name: 'toString' } }] }] }],
+    ],
     ['steps[0].conditions[0].any[0].value', [{ name: 'a', conditions: [{ any: [{ type: 'tool_used' }] }] }]],
     ['steps[0].conditions[0].min', [{ name: 'a', conditions: [{ type: 'tokens', min: -1 }] }]],
     ['steps[0].conditions[0]', [{ name: 'a', conditions: [{ type: 'sequence_match' }] }]],
@@ -37,7 +64,8 @@ describe('the configuration', () => {
     expect(() => createStepSequencer({ steps: steps as never })).toThrow(expect.objectContaining({ code: 'invalid-config', message }))
   })
 
-  const types = 'must be one of tool_used, tool_not_used, tool_count, step_is, message_contains, sequence_match, sequence_done, tokens, turns, predicate'
+  const types =
+    'must be one of tool_used, tool_not_used, tool_count, step_is, message_contains, sequence_match, sequence_done, tokens, turns, predicate'
   it.each<[string, unknown, Predicates, string]>([
     ['a misspelled type', { type: 'tool_usd', value: 'a' }, {}, `${types}; received "tool_usd"; did you mean tool_used?`],
     ['another style of a type', { type: 'toolUsed', value: 'a' }, {}, `${types}; received "toolUsed"; did you mean tool_used?`],
@@ -46,13 +74,37 @@ describe('the configuration', () => {
     ['no type', { value: 'a' }, {}, `${types}; received undefined.`],
     ['an empty type', { type: '' }, {}, `${types}; received an empty text.`],
     ['a type that is no text', { type: 5 }, {}, `${types}; received 5.`],
-    ['the name of a predicate', { type: 'ready' }, { ready: () => true }, `${types} (registered predicates: ready); received "ready"; did you mean { type: 'predicate', name: "ready" }?`],
-    ['almost the name of a predicate', { type: 'redy' }, { done: () => true, ready: () => true }, `${types} (registered predicates: done, ready); received "redy"; did you mean { type: 'predicate', name: "ready" }?`],
-    ['a type beside predicates', { type: 'tokenz' }, { done: () => true }, `${types} (registered predicates: done); received "tokenz"; did you mean tokens?`],
+    [
+      'the name of a predicate',
+      { type: 'ready' },
+      { ready: () => true },
+      `${types} (registered predicates: ready); received "ready"; did you mean { type: 'predicate', name: "ready" }?`,
+    ],
+    [
+      'almost the name of a predicate',
+      { type: 'redy' },
+      { done: () => true, ready: () => true },
+      `${types} (registered predicates: done, ready); received "redy"; did you mean { type: 'predicate', name: "ready" }?`,
+    ],
+    [
+      'a type beside predicates',
+      { type: 'tokenz' },
+      { done: () => true },
+      `${types} (registered predicates: done); received "tokenz"; did you mean tokens?`,
+    ],
   ])('O21: %s is refused by its path, with the valid values', (_name, condition, predicates, message) => {
-    for (const [asked, below] of [[condition, ''], [{ any: [used('x'), { all: [{ not: condition }] }] }, '.any[1].all[0].not']] as const) {
-      const steps = [{ name: 'a', isDefault: true }, { name: 'b', conditions: [asked as Condition] }]
-      const expected = expect.objectContaining({ code: 'invalid-config', message: `The orchestration cannot be used: steps[1].conditions[0]${below}.type ${message}` }) as Error
+    for (const [asked, below] of [
+      [condition, ''],
+      [{ any: [used('x'), { all: [{ not: condition }] }] }, '.any[1].all[0].not'],
+    ] as const) {
+      const steps = [
+        { name: 'a', isDefault: true },
+        { name: 'b', conditions: [asked as Condition] },
+      ]
+      const expected = expect.objectContaining({
+        code: 'invalid-config',
+        message: `The orchestration cannot be used: steps[1].conditions[0]${below}.type ${message}`,
+      }) as Error
       expect(() => createStepSequencer({ steps }, { predicates })).toThrow(expected)
       expect(() => createOrchestration({ config: { steps }, predicates })).toThrow(expected)
       expect(() => createOrchestration({ predicates }).extension({ steps })).toThrow(expected)
@@ -60,7 +112,10 @@ describe('the configuration', () => {
   })
 
   it('O21: valid values are accepted, and pick must be one of two', () => {
-    const steps: OrchestrationStep[] = [{ name: 'a', isDefault: true, sequence: ['x', ['y', 'z']] }, { name: 'b', conditions: [{ type: 'predicate', name: 'mine' }] }]
+    const steps: OrchestrationStep[] = [
+      { name: 'a', isDefault: true, sequence: ['x', ['y', 'z']] },
+      { name: 'b', conditions: [{ type: 'predicate', name: 'mine' }] },
+    ]
     expect(() => createStepSequencer({ steps, pick: 'newest' }, { predicates: { mine: () => true } })).not.toThrow()
     expect(() => createStepSequencer({ steps: [], pick: 'last' as never })).toThrow(/pick/)
   })
@@ -76,7 +131,10 @@ describe('the configuration', () => {
       { name: 'shut', conditions: [used('c')], tools: { allow: [] } },
       { name: 'barred', conditions: [used('d')], tools: { deny: ['*'] } },
     ]
-    const kinds = (pick: 'first' | 'newest') => sequencer(steps, { pick }).explain().map(({ kind, step }) => `${step}: ${kind}`)
+    const kinds = (pick: 'first' | 'newest') =>
+      sequencer(steps, { pick })
+        .explain()
+        .map(({ kind, step }) => `${step}: ${kind}`)
     expect(kinds('first')).toEqual(['lost: unreachable', 'second: shadowed', 'shut: empty', 'barred: empty'])
     expect(kinds('newest')).toEqual(['lost: unreachable', 'shut: empty', 'barred: empty'])
   })
@@ -90,7 +148,12 @@ describe('the configuration', () => {
     ]
     expect(sequencer(steps).explain()).toEqual([
       { kind: 'blocked', step: 'narrow', message: 'The sequence of narrow names tools that its allow leaves out: "save" at sequence[1].' },
-      { kind: 'blocked', step: 'stops', message: 'The sequence of stops names tools that its allow leaves out: "y" at sequence[1], "z" at sequence[1], "Y" at sequence[2]. It stops at sequence[1], where no tool is allowed.' },
+      {
+        kind: 'blocked',
+        step: 'stops',
+        message:
+          'The sequence of stops names tools that its allow leaves out: "y" at sequence[1], "z" at sequence[1], "Y" at sequence[2]. It stops at sequence[1], where no tool is allowed.',
+      },
     ])
     const state = stateWith({ activeStep: 'stops', sequenceIndex: 1 })
     expect(sequencer(steps).allowed(state, ['x', 'y', 'z', 'zz'])).toMatchObject({ step: 'stops', tools: [] })
@@ -117,7 +180,10 @@ describe('selection', () => {
   })
 
   it('O25: the default is never entered by its conditions', () => {
-    const steps = [{ name: 'start', isDefault: true, conditions: [used('a')] }, { name: 'b', conditions: [used('b')] }]
+    const steps = [
+      { name: 'start', isDefault: true, conditions: [used('a')] },
+      { name: 'b', conditions: [used('b')] },
+    ]
     const state = stateWith({ uses: ['b', 'a'], activeStep: 'b' })
     expect(chosen(steps, state)).toBe('b')
     expect(chosen(steps, stateWith({ uses: ['a'], activeStep: 'b' }))).toBe('b')
@@ -145,12 +211,20 @@ describe('selection', () => {
   })
 
   it('O40: a repeated call has the same result, and changes nothing', () => {
-    const steps: OrchestrationStep[] = [{ name: 'a', conditions: [used('a')], sequence: ['x'] }, { name: 'start', isDefault: true }]
+    const steps: OrchestrationStep[] = [
+      { name: 'a', conditions: [used('a')], sequence: ['x'] },
+      { name: 'start', isDefault: true },
+    ]
     const state = Object.freeze(stateWith({ uses: ['a'] }))
     const text = JSON.stringify(state)
     const ask = () => {
       const asked = sequencer(steps)
-      return [asked.select(state, { message: 'm' }), asked.allowed(state, ['x', 'y']), asked.applyToolUse(state, 'x'), asked.expected(state)]
+      return [
+        asked.select(state, { message: 'm' }),
+        asked.allowed(state, ['x', 'y']),
+        asked.applyToolUse(state, 'x'),
+        asked.expected(state),
+      ]
     }
     expect(ask()).toEqual(ask())
     expect(JSON.stringify(state)).toBe(text)
@@ -161,14 +235,28 @@ describe('conditions', () => {
   it('O28: sequence_match compares the sequence from the oldest use to the newest', () => {
     const uses = ['z', 'a', 'b', 'c']
     const match = (...value: string[]) => holds({ type: 'sequence_match', value }, stateWith({ uses }))
-    expect([match('a', 'b', 'c'), match('c', 'b', 'a'), match('b', 'c'), match('a', 'b'), match('z', 'a', 'b', 'c'), match('y', 'z', 'a', 'b', 'c')]).toEqual([true, false, true, false, true, false])
+    expect([
+      match('a', 'b', 'c'),
+      match('c', 'b', 'a'),
+      match('b', 'c'),
+      match('a', 'b'),
+      match('z', 'a', 'b', 'c'),
+      match('y', 'z', 'a', 'b', 'c'),
+    ]).toEqual([true, false, true, false, true, false])
     expect(holds({ type: 'sequence_match' }, stateWith({ uses: ['own1', 'own2'] }))).toBe(true)
     expect(holds({ type: 'sequence_match' }, stateWith({ uses: ['own2', 'own1'] }))).toBe(false)
   })
 
   it('O28: sequence_match accepts any alternative at a position of its own sequence', () => {
     const steps = [{ name: 'it', conditions: [{ type: 'sequence_match' } as const], sequence: ['a', ['b', 'c']] }]
-    expect([['a', 'b'], ['a', 'c'], ['b', 'a'], ['a', 'd']].map((uses) => chosen(steps, stateWith({ uses })))).toEqual(['it', 'it', undefined, undefined])
+    expect(
+      [
+        ['a', 'b'],
+        ['a', 'c'],
+        ['b', 'a'],
+        ['a', 'd'],
+      ].map((uses) => chosen(steps, stateWith({ uses }))),
+    ).toEqual(['it', 'it', undefined, undefined])
   })
 
   it('O29: sequence_match handles repeated tools and a hundred uses', () => {
@@ -180,20 +268,71 @@ describe('conditions', () => {
   })
 
   it('O23: each kind of condition works', () => {
-    const state = stateWith({ uses: ['a', 'b', 'b'], usesInStep: 2, activeStep: 'active', sequenceIndex: 2, cumulativeTokenUsage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, data: { ready: true } })
-    const predicates = { ready: ({ state: given, args, message }: Parameters<Predicates[string]>[0]) => given?.data?.['ready'] === true && args === 5 && message === 'Write it DOWN' }
+    const state = stateWith({
+      uses: ['a', 'b', 'b'],
+      usesInStep: 2,
+      activeStep: 'active',
+      sequenceIndex: 2,
+      cumulativeTokenUsage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 },
+      data: { ready: true },
+    })
+    const predicates = {
+      ready: ({ state: given, args, message }: Parameters<Predicates[string]>[0]) =>
+        given?.data?.['ready'] === true && args === 5 && message === 'Write it DOWN',
+    }
     const context = { message: 'Write it DOWN', turns: 3 }
     const yes: readonly Condition[] = [
-      ...[used('a'), { type: 'tool_used', value: 'b', since: 'step' }, { type: 'tool_not_used', value: 'c' }, { type: 'tool_not_used', value: 'a', within: 2 }],
-      ...[{ type: 'tool_count', value: 'b', min: 2, max: 2 }, { type: 'tool_count', value: 'c', max: 0 }, { type: 'step_is', value: 'active' }, { type: 'sequence_done' }],
-      ...[{ type: 'message_contains', value: 'it down' }, { type: 'tokens', min: 7 }, { type: 'tokens', max: 7 }, { type: 'turns', min: 3, max: 3 }],
-      ...[{ type: 'predicate', name: 'ready', args: 5 }, { all: [] }, { all: [used('a'), used('b')] }, { any: [used('c'), used('b')] }, { not: used('c') }],
+      ...[
+        used('a'),
+        { type: 'tool_used', value: 'b', since: 'step' },
+        { type: 'tool_not_used', value: 'c' },
+        { type: 'tool_not_used', value: 'a', within: 2 },
+      ],
+      ...[
+        { type: 'tool_count', value: 'b', min: 2, max: 2 },
+        { type: 'tool_count', value: 'c', max: 0 },
+        { type: 'step_is', value: 'active' },
+        { type: 'sequence_done' },
+      ],
+      ...[
+        { type: 'message_contains', value: 'it down' },
+        { type: 'tokens', min: 7 },
+        { type: 'tokens', max: 7 },
+        { type: 'turns', min: 3, max: 3 },
+      ],
+      ...[
+        { type: 'predicate', name: 'ready', args: 5 },
+        { all: [] },
+        { all: [used('a'), used('b')] },
+        { any: [used('c'), used('b')] },
+        { not: used('c') },
+      ],
     ] as readonly Condition[]
     const no: readonly Condition[] = [
-      ...[used('c'), { type: 'tool_used', value: 'a', since: 'step' }, { type: 'tool_not_used', value: 'a' }, { type: 'tool_not_used', value: 'a', within: 3 }],
-      ...[{ type: 'tool_count', value: 'b', min: 3 }, { type: 'tool_count', value: 'b', max: 1 }, { type: 'step_is', value: 'Active' }],
-      ...[{ type: 'message_contains', value: 'it.*down' }, { type: 'tokens', min: 8 }, { type: 'tokens', max: 6 }, { type: 'turns', max: 2 }],
-      ...[{ type: 'predicate', name: 'ready', args: 6 }, { any: [] }, { all: [used('a'), used('c')] }, { any: [used('c')] }, { not: used('a') }],
+      ...[
+        used('c'),
+        { type: 'tool_used', value: 'a', since: 'step' },
+        { type: 'tool_not_used', value: 'a' },
+        { type: 'tool_not_used', value: 'a', within: 3 },
+      ],
+      ...[
+        { type: 'tool_count', value: 'b', min: 3 },
+        { type: 'tool_count', value: 'b', max: 1 },
+        { type: 'step_is', value: 'Active' },
+      ],
+      ...[
+        { type: 'message_contains', value: 'it.*down' },
+        { type: 'tokens', min: 8 },
+        { type: 'tokens', max: 6 },
+        { type: 'turns', max: 2 },
+      ],
+      ...[
+        { type: 'predicate', name: 'ready', args: 6 },
+        { any: [] },
+        { all: [used('a'), used('c')] },
+        { any: [used('c')] },
+        { not: used('a') },
+      ],
     ] as readonly Condition[]
     expect(yes.filter((condition) => !holds(condition, state, context, predicates))).toEqual([])
     expect(no.filter((condition) => holds(condition, state, context, predicates))).toEqual([])
@@ -205,10 +344,23 @@ describe('conditions', () => {
 
   it('O41: a condition that throws does not hold, nor does its negation, and this is reported', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
-    const predicates = { broken: () => { throw new TypeError('secret') }, odd: () => 'yes' as never }
+    const predicates = {
+      broken: () => {
+        throw new TypeError('secret')
+      },
+      odd: () => 'yes' as never,
+    }
     const condition: Condition = { type: 'predicate', name: 'broken' }
-    for (const asked of [condition, { not: condition }, { all: [condition] }, { any: [condition] }, { not: { any: [condition, used('never')] } }]) {
-      const { step } = sequencer([{ name: 'it', conditions: [asked] }], { predicates, onDiagnostic: (d) => diagnostics.push(d) }).select(stateWith())
+    for (const asked of [
+      condition,
+      { not: condition },
+      { all: [condition] },
+      { any: [condition] },
+      { not: { any: [condition, used('never')] } },
+    ]) {
+      const { step } = sequencer([{ name: 'it', conditions: [asked] }], { predicates, onDiagnostic: (d) => diagnostics.push(d) }).select(
+        stateWith(),
+      )
       expect(step).toBeUndefined()
     }
     expect(holds({ any: [condition, used('a')] }, stateWith({ uses: ['a'] }), {}, predicates)).toBe(true)
@@ -220,7 +372,11 @@ describe('conditions', () => {
 })
 
 describe('tools', () => {
-  const allowed = (step: Omit<OrchestrationStep, 'name' | 'isDefault'>, offered: readonly string[], state = stateWith({ activeStep: 'it' })) => sequencer([{ name: 'it', ...step }]).allowed(state, offered).tools
+  const allowed = (
+    step: Omit<OrchestrationStep, 'name' | 'isDefault'>,
+    offered: readonly string[],
+    state = stateWith({ activeStep: 'it' }),
+  ) => sequencer([{ name: 'it', ...step }]).allowed(state, offered).tools
 
   it('O30: names match exactly; a star matches any characters, and no other character is special', () => {
     const offered = ['read', 'Read', 'read_file', 'file_read', 'a.c', 'abc', '', 'x[1]', '*']
@@ -289,7 +445,11 @@ describe('tools', () => {
     const after = (index: number, tool: string) => applyToolUse(at(index), tool).sequenceIndex
     expect([after(0, 'a'), after(1, 'c'), after(2, 'a')]).toEqual([1, 2, 3])
     expect([after(0, 'b'), after(3, 'a')]).toEqual([undefined, undefined])
-    expect(applyToolUse(at(0), 'other', { at: 5, key: 'k' })).toEqual({ recentlyUsedTools: ['other'], toolHistory: [{ tool: 'other', at: 5, key: 'k' }], usesInStep: 1 })
+    expect(applyToolUse(at(0), 'other', { at: 5, key: 'k' })).toEqual({
+      recentlyUsedTools: ['other'],
+      toolHistory: [{ tool: 'other', at: 5, key: 'k' }],
+      usesInStep: 1,
+    })
   })
 
   it('O37: the first use counts in the step that allowed it, even if no step was active before', async () => {

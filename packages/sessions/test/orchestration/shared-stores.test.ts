@@ -28,37 +28,62 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
 
   it.each(kinds)('O13, O70: 32 uses at the same time in one process are all recorded on %s', async (kind) => {
     const prefix = newPrefix()
-    const managers = [1, 2, 3, 4].map(() => createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }] } }))
+    const managers = [1, 2, 3, 4].map(() =>
+      createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }] } }),
+    )
     await managers[0]?.getOrCreateState(id)
-    await Promise.all(Array.from({ length: 32 }, async (_, n) => managers[n % 4]?.recordToolUse(id, `tool-${n % 2}`, { key: `key-${n}`, usage: { inputTokens: 2 } })))
+    await Promise.all(
+      Array.from({ length: 32 }, async (_, n) =>
+        managers[n % 4]?.recordToolUse(id, `tool-${n % 2}`, { key: `key-${n}`, usage: { inputTokens: 2 } }),
+      ),
+    )
     const state = await managers[1]?.getState(id)
     expect(state).toMatchObject({ activeStep: 'plan', version: 33, cumulativeTokenUsage: { promptTokens: 64 } })
     expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(32)
   })
 
-  it.each(kinds)('O13, O19, O70: uses of three processes at the same time are all recorded on %s, each once, and their cost ends a budget', async (kind) => {
-    const prefix = newPrefix()
-    const spent = { name: 'spent', conditions: [{ type: 'tokens', min: 48 } as const], tools: { allow: [] } }
-    const orchestration = createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }, spent] } })
-    await orchestration.getOrCreateState(id)
-    expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'plan', tools: ['a'] })
-    const child = (tool: string) => run(process.execPath, [...nodeFlags, program('sessions/test/orchestration/fixtures/orchestration-process'), JSON.stringify(places[kind](prefix)), id, tool, '16'])
-    const own = Promise.all(Array.from({ length: 16 }, (_, n) => orchestration.recordToolUse(id, 'c', { key: `c-${n}`, usage: { inputTokens: 1 } })))
-    const [first, second] = await Promise.all([child('a'), child('b'), own])
-    expect([first.stdout, second.stdout]).toEqual(['recorded\n', 'recorded\n'])
-    const state = await orchestration.getState(id)
-    expect(state).toMatchObject({ version: 49, cumulativeTokenUsage: { promptTokens: 48 } })
-    expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(48)
-    expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'spent', tools: [] })
-    // A repetition, as after a crash: the keys are known.
-    await child('a')
-    expect((await orchestration.getState(id))?.version).toBe(49)
-  })
+  it.each(kinds)(
+    'O13, O19, O70: uses of three processes at the same time are all recorded on %s, each once, and their cost ends a budget',
+    async (kind) => {
+      const prefix = newPrefix()
+      const spent = { name: 'spent', conditions: [{ type: 'tokens', min: 48 } as const], tools: { allow: [] } }
+      const orchestration = createOrchestration({
+        store: open(kind, prefix),
+        environment: {},
+        config: { steps: [{ name: 'plan', isDefault: true }, spent] },
+      })
+      await orchestration.getOrCreateState(id)
+      expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'plan', tools: ['a'] })
+      const child = (tool: string) =>
+        run(process.execPath, [
+          ...nodeFlags,
+          program('sessions/test/orchestration/fixtures/orchestration-process'),
+          JSON.stringify(places[kind](prefix)),
+          id,
+          tool,
+          '16',
+        ])
+      const own = Promise.all(
+        Array.from({ length: 16 }, (_, n) => orchestration.recordToolUse(id, 'c', { key: `c-${n}`, usage: { inputTokens: 1 } })),
+      )
+      const [first, second] = await Promise.all([child('a'), child('b'), own])
+      expect([first.stdout, second.stdout]).toEqual(['recorded\n', 'recorded\n'])
+      const state = await orchestration.getState(id)
+      expect(state).toMatchObject({ version: 49, cumulativeTokenUsage: { promptTokens: 48 } })
+      expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(48)
+      expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'spent', tools: [] })
+      // A repetition, as after a crash: the keys are known.
+      await child('a')
+      expect((await orchestration.getState(id))?.version).toBe(49)
+    },
+  )
 
   it.each(kinds)('O42, O43, O70: a turn does what the state on %s allows, and records its calls there', async (kind) => {
     const config = { steps: [{ name: 'look', isDefault: true, sequence: ['search', 'read'] }] }
     const orchestration = createOrchestration({ store: open(kind, newPrefix()), environment: {}, config })
-    const tools = ['search', 'read'].map((name) => defineTool({ name, description: name, inputSchema: z.object({}), execute: () => 'done' }))
+    const tools = ['search', 'read'].map((name) =>
+      defineTool({ name, description: name, inputSchema: z.object({}), execute: () => 'done' }),
+    )
     const calls = ['read', 'search', 'read'].map((name, n) => ({ id: `call-${n}`, name, input: {} }))
     const model = scriptedModel([{ toolCalls: calls }, { text: 'Done.' }])
     const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model, tools, extensions: [orchestration.extension()] })] })

@@ -11,7 +11,12 @@ import { bench, id, kinds, openStores, startMs, watchedStore } from './support.t
 
 const stores = openStores()
 const day = 86_400_000
-const config = { steps: [{ name: 'plan', isDefault: true, sequence: ['search', 'read'] }, { name: 'write', conditions: [{ type: 'tool_used', value: 'read' } as const] }] }
+const config = {
+  steps: [
+    { name: 'plan', isDefault: true, sequence: ['search', 'read'] },
+    { name: 'write', conditions: [{ type: 'tool_used', value: 'read' } as const] },
+  ],
+}
 const unavailable = () => {
   throw new SessionError('store-unavailable', 'away')
 }
@@ -20,9 +25,16 @@ describe('a new state', () => {
   it('O1: has no step, no uses, and the configured lifetime', async () => {
     const { orchestration } = bench()
     expect(await orchestration.getOrCreateState(id)).toEqual({
-      ...{ sessionId: id, recentlyUsedTools: [], toolHistory: [], sequenceIndex: 0, usesInStep: 0 },
+      sessionId: id,
+      recentlyUsedTools: [],
+      toolHistory: [],
+      sequenceIndex: 0,
+      usesInStep: 0,
       cumulativeTokenUsage: { promptTokens: 0, completionTokens: 0, totalTokens: 0 },
-      ...{ lastAccessed: startMs, ttl: day, version: 1, schemaVersion: 1 },
+      lastAccessed: startMs,
+      ttl: day,
+      version: 1,
+      schemaVersion: 1,
     })
     expect(await orchestration.getState(id)).toEqual(await orchestration.getOrCreateState(id))
   })
@@ -95,7 +107,9 @@ describe('a new state', () => {
 
   it('O65: an invalid store is refused, and never replaced by memory', () => {
     for (const options of [undefined, { store: {} }, { store: 'memory' }, { store: null }, { storageProvider: null }]) {
-      expect(() => createOrchestrationStateManager(options as never)).toThrow(/store must be a state store|createOrchestration.options must be an object/)
+      expect(() => createOrchestrationStateManager(options as never)).toThrow(
+        /store must be a state store|createOrchestration.options must be an object/,
+      )
     }
   })
 
@@ -166,14 +180,18 @@ describe('changing', () => {
     expect(after).toEqual({ ...before, data: { list: [1] }, version: 2 })
     expect(await orchestration.getState(id)).toEqual(after)
     expect(JSON.stringify(before)).toBe(text)
-    for (const frozen of [after, after?.data, after?.data?.['list'], after?.toolHistory, after?.cumulativeTokenUsage, before]) expect(Object.isFrozen(frozen)).toBe(true)
+    for (const frozen of [after, after?.data, after?.data?.['list'], after?.toolHistory, after?.cumulativeTokenUsage, before])
+      expect(Object.isFrozen(frozen)).toBe(true)
   })
 
   it.each(['sessionId', 'version', 'schemaVersion', 'lastAccessed', 'ttl', 'keys', 'anything'])('O9: %s cannot be set', async (field) => {
     const { orchestration } = bench()
     const before = await orchestration.getOrCreateState(id)
     const patch = { [field]: 1 } as StatePatch
-    await expect(orchestration.updateState(id, patch)).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining(field) as unknown })
+    await expect(orchestration.updateState(id, patch)).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining(field) as unknown,
+    })
     await expect(orchestration.updateState(id, () => patch)).rejects.toMatchObject({ code: 'invalid-input' })
     expect(await orchestration.getState(id)).toEqual(before)
   })
@@ -260,8 +278,16 @@ describe('changing', () => {
     await orchestration.recordToolUse(id, 'search')
     expect(await orchestration.getState(id)).toMatchObject({ activeStep: 'plan', sequenceIndex: 1, usesInStep: 1, version: 3 })
     expect(await orchestration.setActiveStep(id, 'plan')).toMatchObject({ sequenceIndex: 1, version: 3 })
-    expect(await orchestration.setActiveStep(id, 'write')).toMatchObject({ activeStep: 'write', sequenceIndex: 0, usesInStep: 0, version: 4 })
-    await expect(orchestration.setActiveStep(id, 'nowhere')).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('plan, write') as unknown })
+    expect(await orchestration.setActiveStep(id, 'write')).toMatchObject({
+      activeStep: 'write',
+      sequenceIndex: 0,
+      usesInStep: 0,
+      version: 4,
+    })
+    await expect(orchestration.setActiveStep(id, 'nowhere')).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('plan, write') as unknown,
+    })
     const none = await orchestration.setActiveStep(id, null)
     expect(none).not.toHaveProperty('activeStep')
     expect(await orchestration.setActiveStep(id, null)).toMatchObject({ version: 5 })
@@ -299,14 +325,20 @@ describe('changing', () => {
   })
 
   it('O38: uses are recorded without an active step, until they select a step', async () => {
-    const { orchestration } = bench({ config: { steps: [{ name: 'write', conditions: [{ type: 'tool_count', value: 'read', min: 2 }], tools: { allow: ['write'] } }] } })
+    const { orchestration } = bench({
+      config: { steps: [{ name: 'write', conditions: [{ type: 'tool_count', value: 'read', min: 2 }], tools: { allow: ['write'] } }] },
+    })
     await orchestration.getOrCreateState(id)
     const first = await orchestration.recordToolUse(id, 'read')
     expect(first).toMatchObject({ toolHistory: [{ tool: 'read' }] })
     expect(first).not.toHaveProperty('activeStep')
     expect(await orchestration.allowedTools(id, ['read', 'write'])).toMatchObject({ tools: ['read', 'write'] })
     expect(await orchestration.recordToolUse(id, 'read')).toMatchObject({ activeStep: 'write' })
-    expect(await orchestration.allowedTools(id, ['read', 'write'])).toEqual({ step: 'write', tools: ['write'], reasons: [{ tool: 'read', reason: 'it is not among the allowed tools' }] })
+    expect(await orchestration.allowedTools(id, ['read', 'write'])).toEqual({
+      step: 'write',
+      tools: ['write'],
+      reasons: [{ tool: 'read', reason: 'it is not among the allowed tools' }],
+    })
   })
 
   it('O58: a stored value that is not a state, or is of a later version, is reported as such', async () => {
@@ -354,8 +386,14 @@ describe('changing', () => {
     await store.open({ namespace: 'default', owner: 'owner-a', clock: systemClock })
     onTestFinished(() => store.close())
     const orchestration = createOrchestrationStateManager({ store })
-    await expect(orchestration.listStates()).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining('orchestration-state b') as unknown })
+    await expect(orchestration.listStates()).rejects.toMatchObject({
+      code: 'store-corrupt',
+      message: expect.stringContaining('orchestration-state b') as unknown,
+    })
     expect(await orchestration.resetState('b')).toMatchObject({ sessionId: 'b', toolHistory: [], version: 2 })
-    expect((await orchestration.listStates()).items.map(({ sessionId, version }) => [sessionId, version])).toEqual([['a', 1], ['b', 2]])
+    expect((await orchestration.listStates()).items.map(({ sessionId, version }) => [sessionId, version])).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ])
   })
 })

@@ -32,11 +32,23 @@ export interface Bench {
 const ids = fakeIds()
 
 /** Creates an orchestration with an empty environment and without waits between attempts. */
-export function bench(options: Partial<OrchestrationOptions> & { readonly store?: StateStore | SessionStore } = {}, clock: ManualClock = manualClock(startMs)): Bench {
+export function bench(
+  options: Partial<OrchestrationOptions> & { readonly store?: StateStore | SessionStore } = {},
+  clock: ManualClock = manualClock(startMs),
+): Bench {
   const store = options.store ?? memoryStateStore({ clock })
   const diagnostics: OrchestrationDiagnostic[] = []
   const another = (more: Partial<OrchestrationOptions> = {}): Orchestration =>
-    createOrchestration({ clock, ids, environment: {}, random: () => 0, onDiagnostic: (d) => diagnostics.push(d), ...options, ...more, store })
+    createOrchestration({
+      clock,
+      ids,
+      environment: {},
+      random: () => 0,
+      onDiagnostic: (d) => diagnostics.push(d),
+      ...options,
+      ...more,
+      store,
+    })
   return { orchestration: another(), store: 'state' in store ? store.state : store, clock, diagnostics, another }
 }
 
@@ -69,9 +81,16 @@ export function openStores(): Readonly<Record<(typeof kinds)[number], (clock: Ma
 export function stateWith(fields: Partial<OrchestrationState> & { readonly uses?: readonly string[] } = {}): OrchestrationState {
   const { uses = [], ...given } = fields
   return {
-    ...{ sessionId: id, recentlyUsedTools: [...new Set(uses.toReversed())].slice(0, 10), toolHistory: uses.map((tool, at) => ({ tool, at })) },
-    ...{ sequenceIndex: 0, usesInStep: 0, cumulativeTokenUsage: { promptTokens: 0, completionTokens: 0, totalTokens: 0 } },
-    ...{ lastAccessed: startMs, ttl: 1_000, version: 1, schemaVersion: 1 as const },
+    sessionId: id,
+    recentlyUsedTools: [...new Set(uses.toReversed())].slice(0, 10),
+    toolHistory: uses.map((tool, at) => ({ tool, at })),
+    sequenceIndex: 0,
+    usesInStep: 0,
+    cumulativeTokenUsage: { promptTokens: 0, completionTokens: 0, totalTokens: 0 },
+    lastAccessed: startMs,
+    ttl: 1_000,
+    version: 1,
+    schemaVersion: 1 as const,
     ...given,
   }
 }
@@ -95,7 +114,10 @@ export function drawn(seed: number): () => number {
 }
 
 /** Counts the calls of a store. `fault` may throw before or after a call. */
-export function watchedStore(store: StateStore, fault: (call: string, when: 'before' | 'after') => void | Promise<void> = () => undefined): StateStore & { readonly calls: string[] } {
+export function watchedStore(
+  store: StateStore,
+  fault: (call: string, when: 'before' | 'after') => void | Promise<void> = () => undefined,
+): StateStore & { readonly calls: string[] } {
   const calls: string[] = []
   return new Proxy(store, {
     get(target, name) {

@@ -58,12 +58,16 @@ describe('the time to live', () => {
   })
 
   it.each([0, -5, 0.5, Number.NaN, Infinity, '5', null])('O51: a ttlMs of %o is refused by its name', (ttlMs) => {
-    expect(() => bench({ ttlMs } as unknown as OrchestrationOptions)).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('ttlMs') as unknown }))
+    expect(() => bench({ ttlMs } as unknown as OrchestrationOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('ttlMs') as unknown }),
+    )
   })
 
   it.each(['0', '-5', 'soon', '1e3', '0.0001', 'Never'])('O51: a SESSION_TTL_SECONDS of %o is refused by its name', (text) => {
     const environment = { SESSION_TTL_SECONDS: text }
-    expect(() => bench({ environment })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('SESSION_TTL_SECONDS') as unknown }))
+    expect(() => bench({ environment })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('SESSION_TTL_SECONDS') as unknown }),
+    )
     expect(() => bench({ environment, ttlMs: 5 })).not.toThrow()
   })
 
@@ -148,7 +152,11 @@ describe('the cleanup', () => {
       createOrchestration({ store: memoryStateStore(), cleanup: { enabled: true, intervalMs: 3600000 } })
       console.log('made')`
     const folder = join(import.meta.dirname, '../..')
-    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', script], { cwd: folder, encoding: 'utf8', timeout: 30_000 })
+    const run = spawnSync(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', script], {
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
     expect([run.stdout, run.status, run.signal]).toEqual(['made\n', 0, null])
   })
 

@@ -1,13 +1,30 @@
-import { defineAgent, defineExtension, defineTool, type AgentEvent, type AgentOptions, type AgentResult, type Tool } from '@bowline/agent-loop'
+import {
+  defineAgent,
+  defineExtension,
+  defineTool,
+  type AgentEvent,
+  type AgentOptions,
+  type AgentResult,
+  type Tool,
+} from '@bowline/agent-loop'
 import { manualClock, scriptedModel, type Script, type ScriptedModel } from '@bowline/llm/testing'
-import { createRuntime, memoryStateStore, removeOrchestrationState, SessionError, type OrchestrationConfig, type OrchestrationOptions } from '@bowline/sessions'
+import {
+  createRuntime,
+  memoryStateStore,
+  removeOrchestrationState,
+  SessionError,
+  type OrchestrationConfig,
+  type OrchestrationOptions,
+} from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bench, id, kinds, openStores, startMs, watchedStore } from './support.ts'
 
 const stores = openStores()
-const call = (...names: readonly string[]) => ({ toolCalls: names.map((name, index) => ({ id: `call-${name}-${index}`, name, input: {} })) })
+const call = (...names: readonly string[]) => ({
+  toolCalls: names.map((name, index) => ({ id: `call-${name}-${index}`, name, input: {} })),
+})
 const tool = (name: string, run: () => string = () => `${name} said so`): Tool =>
   defineTool({ name, description: `The tool ${name}.`, inputSchema: z.object({}), effect: 'pure', execute: run })
 const away = () => {
@@ -34,11 +51,22 @@ interface TurnOptions extends Partial<OrchestrationOptions> {
   readonly agent?: Partial<AgentOptions>
 }
 
-async function play({ steps, tools = ['a', 'b', 'c'].map((name) => tool(name)), input = 'go', on, agent, sessionKey = id, ...options }: TurnOptions): Promise<Turn> {
+async function play({
+  steps,
+  tools = ['a', 'b', 'c'].map((name) => tool(name)),
+  input = 'go',
+  on,
+  agent,
+  sessionKey = id,
+  ...options
+}: TurnOptions): Promise<Turn> {
   const given = on ?? bench(options)
   const model: ScriptedModel = scriptedModel(steps)
   const extensions = [given.orchestration.extension(options.config)]
-  const run = defineAgent({ model, tools, extensions, ...agent }).run(input, { clock: given.clock, ...(sessionKey === 'none' ? {} : { sessionKey }) })
+  const run = defineAgent({ model, tools, extensions, ...agent }).run(input, {
+    clock: given.clock,
+    ...(sessionKey === 'none' ? {} : { sessionKey }),
+  })
   const events: AgentEvent[] = []
   for await (const event of run) events.push(event)
   const result = await run.result()
@@ -56,7 +84,15 @@ describe('the tools of a turn', () => {
     const turn = await play({ config: sequence, steps: [call('a'), call('b'), { text: 'ok' }] })
     expect(turn.shown).toEqual([['a'], ['b'], ['a', 'b']])
     expect(turn.outcomes).toEqual(['a result', 'b result'])
-    expect(await turn.bench.orchestration.getState(id)).toMatchObject({ activeStep: 'plan', sequenceIndex: 2, usesInStep: 2, toolHistory: [{ tool: 'a', key: 'call-a-0' }, { tool: 'b', key: 'call-b-0' }] })
+    expect(await turn.bench.orchestration.getState(id)).toMatchObject({
+      activeStep: 'plan',
+      sequenceIndex: 2,
+      usesInStep: 2,
+      toolHistory: [
+        { tool: 'a', key: 'call-a-0' },
+        { tool: 'b', key: 'call-b-0' },
+      ],
+    })
   })
 
   it('O42: depend on the newest user message and on the turns', async () => {
@@ -71,11 +107,19 @@ describe('the tools of a turn', () => {
     const asked = await play({ config, on: first.bench, input: 'please ask', steps: [{ text: 'ok' }] })
     const stays = await play({ config, on: first.bench, input: 'go on', steps: [{ text: 'ok' }] })
     expect([first, asked, stays].map(({ shown }) => shown)).toEqual([[['b']], [['a']], [['a']]])
-    expect([first, asked, stays].flatMap(stepsOf)).toMatchObject([{ name: 'rest', because: 'it is the default', sequenceIndex: 0 }, { name: 'ask', previous: 'rest' }])
+    expect([first, asked, stays].flatMap(stepsOf)).toMatchObject([
+      { name: 'rest', because: 'it is the default', sequenceIndex: 0 },
+      { name: 'ask', previous: 'rest' },
+    ])
     const runtimeStore = memoryStore()
     const { orchestration } = bench({ store: runtimeStore, config })
     const model = scriptedModel([{ text: '1' }, { text: '2' }, { text: '3' }])
-    const agent = defineAgent({ name: 'assistant', model, tools: ['b', 'c'].map((name) => tool(name)), extensions: [orchestration.extension()] })
+    const agent = defineAgent({
+      name: 'assistant',
+      model,
+      tools: ['b', 'c'].map((name) => tool(name)),
+      extensions: [orchestration.extension()],
+    })
     const runtime = createRuntime({ agents: [agent], store: runtimeStore })
     await runtime.start()
     for (const text of ['one', 'two', 'three']) await (await runtime.session(id).send(text)).result()
@@ -101,7 +145,12 @@ describe('the tools of a turn', () => {
   })
 
   it('O43: if earlier calls lead to another step, that step judges the next call', async () => {
-    const config: OrchestrationConfig = { steps: [{ name: 'start', isDefault: true }, { name: 'locked', conditions: [{ type: 'tool_used', value: 'b' }], tools: { allow: ['c'] } }] }
+    const config: OrchestrationConfig = {
+      steps: [
+        { name: 'start', isDefault: true },
+        { name: 'locked', conditions: [{ type: 'tool_used', value: 'b' }], tools: { allow: ['c'] } },
+      ],
+    }
     const turn = await play({ config, steps: [call('a', 'b', 'a', 'c'), { text: 'ok' }] })
     expect(turn.outcomes).toEqual(['a result', 'b result', 'a denied', 'c result'])
     expect(stepsOf(turn)).toMatchObject([{ name: 'start' }, { name: 'locked', previous: 'start', because: 'its conditions hold' }])
@@ -109,21 +158,40 @@ describe('the tools of a turn', () => {
 
   it('O45: uses are recorded in the order of the calls of the model, in one update per step', async () => {
     const slow = Promise.withResolvers<string>()
-    const tools = [defineTool({ name: 'a', description: 'a', inputSchema: z.object({}), execute: () => slow.promise }), tool('b', () => (slow.resolve('late'), 'early'))]
+    const tools = [
+      defineTool({ name: 'a', description: 'a', inputSchema: z.object({}), execute: () => slow.promise }),
+      tool('b', () => (slow.resolve('late'), 'early')),
+    ]
     const store = watchedStore(memoryStateStore())
-    const turn = await play({ config: { steps: [{ name: 'any', isDefault: true }] }, store, tools, steps: [call('a', 'b'), { text: 'ok' }] })
+    const turn = await play({
+      config: { steps: [{ name: 'any', isDefault: true }] },
+      store,
+      tools,
+      steps: [call('a', 'b'), { text: 'ok' }],
+    })
     expect((await turn.bench.orchestration.getState(id))?.toolHistory.map(({ key }) => key)).toEqual(['call-a-0', 'call-b-1'])
     // One write each to create it, to select a step, for the step with its calls, and for the last step with its tokens.
     expect(store.calls.filter((each) => each === 'compareAndSet')).toHaveLength(4)
   })
 
   it('O46: failed calls are recorded, denied and cancelled ones are not', async () => {
-    const fails = tool('b', () => { throw new Error('broken') })
-    const later = defineExtension({ name: 'later', hooks: { onToolCall: ({ call: { toolName } }) => (toolName === 'c' ? { action: 'reject-and-continue', message: 'no' } : undefined) } })
+    const fails = tool('b', () => {
+      throw new Error('broken')
+    })
+    const later = defineExtension({
+      name: 'later',
+      hooks: { onToolCall: ({ call: { toolName } }) => (toolName === 'c' ? { action: 'reject-and-continue', message: 'no' } : undefined) },
+    })
     const given = bench()
     const config: OrchestrationConfig = { steps: [{ name: 'any', isDefault: true }] }
     const extensions = [given.orchestration.extension(config), later]
-    const turn = await play({ config, on: given, tools: [tool('a'), fails, tool('c'), tool('d')], agent: { extensions, limits: { maxToolCalls: 4 } }, steps: [call('a', 'b', 'c', 'none', 'd'), { text: 'ok' }] })
+    const turn = await play({
+      config,
+      on: given,
+      tools: [tool('a'), fails, tool('c'), tool('d')],
+      agent: { extensions, limits: { maxToolCalls: 4 } },
+      steps: [call('a', 'b', 'c', 'none', 'd'), { text: 'ok' }],
+    })
     expect(turn.outcomes).toEqual(['a result', 'b error', 'c denied', 'none error', 'd cancelled'])
     expect((await given.orchestration.getState(id))?.toolHistory.map(({ tool: name }) => name)).toEqual(['a', 'b', 'none'])
   })
@@ -131,28 +199,57 @@ describe('the tools of a turn', () => {
   it('O46: the final outcome of a call counts, also if a later extension has changed it', async () => {
     const given = bench()
     const config: OrchestrationConfig = { steps: [{ name: 'any', isDefault: true }] }
-    const behind = defineExtension({ name: 'behind', hooks: { onToolResult: ({ call: { toolName } }) => (toolName === 'a' ? { status: 'denied', output: 'no' } : undefined) } })
-    await play({ config, on: given, agent: { extensions: [given.orchestration.extension(config), behind] }, steps: [call('a', 'b'), { text: 'ok' }] })
+    const behind = defineExtension({
+      name: 'behind',
+      hooks: { onToolResult: ({ call: { toolName } }) => (toolName === 'a' ? { status: 'denied', output: 'no' } : undefined) },
+    })
+    await play({
+      config,
+      on: given,
+      agent: { extensions: [given.orchestration.extension(config), behind] },
+      steps: [call('a', 'b'), { text: 'ok' }],
+    })
     expect((await given.orchestration.getState(id))?.toolHistory.map(({ tool: name }) => name)).toEqual(['b'])
   })
 
   it('O19: the tokens of the model calls of a turn are added once', async () => {
-    const { bench: given, result } = await play({ config: { steps: [{ name: 'any', isDefault: true }] }, steps: [call('a'), { text: 'ok' }] })
+    const { bench: given, result } = await play({
+      config: { steps: [{ name: 'any', isDefault: true }] },
+      steps: [call('a'), { text: 'ok' }],
+    })
     const { inputTokens, outputTokens } = result.usage
     expect(inputTokens).toBeGreaterThan(0)
-    expect((await given.orchestration.getState(id))?.cumulativeTokenUsage).toMatchObject({ promptTokens: inputTokens, completionTokens: outputTokens })
+    expect((await given.orchestration.getState(id))?.cumulativeTokenUsage).toMatchObject({
+      promptTokens: inputTokens,
+      completionTokens: outputTokens,
+    })
   })
 
   it('O47, O48: child runs have their own states, and all states are removed with those of the session', async () => {
     const store = memoryStateStore()
     const given = bench({ store, config: sequence })
-    const child = (steps: Script) => defineAgent({ name: 'helper', description: 'Helps', model: scriptedModel(steps), tools: [tool('a'), tool('b')], extensions: [given.orchestration.extension()] })
+    const child = (steps: Script) =>
+      defineAgent({
+        name: 'helper',
+        description: 'Helps',
+        model: scriptedModel(steps),
+        tools: [tool('a'), tool('b')],
+        extensions: [given.orchestration.extension()],
+      })
     const delegate = { toolCalls: [1, 2].map((n) => ({ id: `call-${n}`, name: 'delegate_to_helper', input: { prompt: 'help' } })) }
     const config: OrchestrationConfig = { steps: [{ name: 'any', isDefault: true }] }
     const helper = child(({ prompt }) => (prompt.some((message) => message.role === 'tool') ? { text: 'helped' } : call('a')))
-    await play({ config, on: given, tools: [], agent: { extensions: [given.orchestration.extension(config)], subagents: [helper] }, steps: [delegate, { text: 'ok' }] })
+    await play({
+      config,
+      on: given,
+      tools: [],
+      agent: { extensions: [given.orchestration.extension(config)], subagents: [helper] },
+      steps: [delegate, { text: 'ok' }],
+    })
     const states = (await given.orchestration.listStates()).items
-    expect(states.map(({ sessionId, recentlyUsedTools, sequenceIndex }) => [sessionId.split('#')[0], recentlyUsedTools, sequenceIndex])).toEqual([
+    expect(
+      states.map(({ sessionId, recentlyUsedTools, sequenceIndex }) => [sessionId.split('#')[0], recentlyUsedTools, sequenceIndex]),
+    ).toEqual([
       [id, ['delegate_to_helper'], 0],
       [id, ['a'], 1],
       [id, ['a'], 1],
@@ -219,7 +316,10 @@ describe('an unreadable state', () => {
     let isAway = false
     const store = watchedStore(memoryStateStore(), () => (isAway ? away() : undefined))
     const tools = [tool('a', () => ((isAway = true), 'ok')), tool('b'), tool('c')]
-    const back = defineExtension({ name: 'back', hooks: { afterModelCall: ({ message }) => void (isAway &&= message.content.some((part) => part.type === 'tool-call')) } })
+    const back = defineExtension({
+      name: 'back',
+      hooks: { afterModelCall: ({ message }) => void (isAway &&= message.content.some((part) => part.type === 'tool-call')) },
+    })
     const given = bench({ store })
     const extensions = [given.orchestration.extension(sequence), back]
     const turn = await play({ config: sequence, on: given, tools, agent: { extensions }, steps: [call('a'), { text: 'ok' }] })
@@ -230,10 +330,15 @@ describe('an unreadable state', () => {
   it('O44: a store that never answers does not make all tools available', async () => {
     const clock = manualClock(startMs)
     let asked = 0
-    const store = watchedStore(memoryStateStore({ clock }), (name) => (name === 'get' ? (asked++, new Promise(() => undefined)) : undefined))
+    const store = watchedStore(memoryStateStore({ clock }), (name) =>
+      name === 'get' ? (asked++, new Promise(() => undefined)) : undefined,
+    )
     const given = bench({ store }, clock)
     const model = scriptedModel([{ text: 'ok' }])
-    const run = defineAgent({ model, tools: [tool('a')], extensions: [given.orchestration.extension(sequence)] }).run('go', { clock, sessionKey: id })
+    const run = defineAgent({ model, tools: [tool('a')], extensions: [given.orchestration.extension(sequence)] }).run('go', {
+      clock,
+      sessionKey: id,
+    })
     let ended = false
     void run.result().finally(() => (ended = true))
     while (!ended) await clock.advance(1_000)
@@ -245,7 +350,9 @@ describe('an unreadable state', () => {
     const { orchestration, diagnostics } = bench({ config: sequence, store: broken() })
     expect(await orchestration.allowedTools(id, ['a'])).toEqual({ tools: [], reasons: [{ tool: 'a', reason: 'the state cannot be read' }] })
     expect(diagnostics).toMatchObject([{ code: 'state-unavailable', sessionId: id }])
-    await expect(bench({ config: sequence, store: broken(), onUnavailable: 'fail' }).orchestration.allowedTools(id, ['a'])).rejects.toMatchObject({ code: 'store-unavailable' })
+    await expect(
+      bench({ config: sequence, store: broken(), onUnavailable: 'fail' }).orchestration.allowedTools(id, ['a']),
+    ).rejects.toMatchObject({ code: 'store-unavailable' })
     expect(() => bench({ onUnavailable: 'all-tools' as never })).toThrow(/onUnavailable/)
   })
 
@@ -263,8 +370,17 @@ describe('diagnostics, events and errors', () => {
     const store = watchedStore(memoryStateStore(), (name) => {
       if (name === 'touch') throw new Error('redis://user:secret@host')
     })
-    const config: OrchestrationConfig = { steps: [{ name: 'any', isDefault: true, conditions: [{ type: 'message_contains', value: 'x' }] }, { name: 'p', conditions: [{ type: 'predicate', name: 'bad' }] }] }
-    const predicates = { bad: () => { throw new Error('secret') } }
+    const config: OrchestrationConfig = {
+      steps: [
+        { name: 'any', isDefault: true, conditions: [{ type: 'message_contains', value: 'x' }] },
+        { name: 'p', conditions: [{ type: 'predicate', name: 'bad' }] },
+      ],
+    }
+    const predicates = {
+      bad: () => {
+        throw new Error('secret')
+      },
+    }
     const turn = await play({ config, store, predicates, input: 'a secret message', steps: [{ text: 'ok' }] })
     expect(turn.bench.diagnostics.length).toBeGreaterThan(0)
     expect(JSON.stringify(turn.bench.diagnostics)).not.toContain('secret')
@@ -274,6 +390,8 @@ describe('diagnostics, events and errors', () => {
   it.each(kinds)('O63: errors of %s hold no values', async (kind) => {
     const store = await stores[kind](manualClock())
     const secret = { text: 'secret', at: new Date(0) }
-    await expect(store.compareAndSet('s', 'a', null, secret as never, { ttlMs: 1 })).rejects.toSatisfy((error: Error) => !`${error.message} ${error.stack}`.includes('"secret"') && error.message.includes('value.at'))
+    await expect(store.compareAndSet('s', 'a', null, secret as never, { ttlMs: 1 })).rejects.toSatisfy(
+      (error: Error) => !`${error.message} ${error.stack}`.includes('"secret"') && error.message.includes('value.at'),
+    )
   })
 })

@@ -3,7 +3,16 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { explorePrograms, programFaults, programFeatures, runProgram, type Feature, type Program, type ProgramFault, type RunProgramOptions } from '@bowline/sessions/testing'
+import {
+  explorePrograms,
+  programFaults,
+  programFeatures,
+  runProgram,
+  type Feature,
+  type Program,
+  type ProgramFault,
+  type RunProgramOptions,
+} from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
 import { drawProgram } from '../../src/testing/programs/draw-program.ts'
@@ -34,11 +43,20 @@ describe('programs', () => {
       seed: 5,
       setup: { modelMs: 10, hooks: [{ hook: 'onTurnStart', does: 100 }] },
       steps: [
-        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'pay' }] }], background: true }, { tool: 'index' }] }], turns: 9 },
+        {
+          do: 'send',
+          to: 'a',
+          name: 'first',
+          plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'pay' }] }], background: true }, { tool: 'index' }] }],
+          turns: 9,
+        },
         { do: 'steer', to: 'a', name: 'second', turns: 3 },
         { do: 'follow-up', to: 'a', name: 'third', plan: [] },
       ],
-      crashes: [{ at: 40, how: 'kill' }, { at: 90, how: 'lost-after' }],
+      crashes: [
+        { at: 40, how: 'kill' },
+        { at: 90, how: 'lost-after' },
+      ],
     }
     expect(await runProgram(program, options)).toEqual(await runProgram(program, options))
   })
@@ -48,7 +66,8 @@ describe('programs', () => {
     ['copies', ({ steps }) => steps.some((step) => step.do === 'copy')],
     ['resumes', ({ steps }) => steps.some((step) => step.do === 'resume')],
   ])('S200: %s are drawn only if they are wanted', (feature, isIn) => {
-    const drawn = (features: readonly Feature[]) => Array.from({ length: 200 }, (_, seed) => drawProgram(seed, features)).filter(isIn).length
+    const drawn = (features: readonly Feature[]) =>
+      Array.from({ length: 200 }, (_, seed) => drawProgram(seed, features)).filter(isIn).length
     expect(drawn(programFeatures)).toBeGreaterThan(20)
     expect(drawn(programFeatures.filter((each) => each !== feature))).toBe(0)
   })
@@ -60,7 +79,11 @@ describe('programs', () => {
     const [failure] = failures
     expect(failure?.program.split('\n').filter((line) => line.startsWith("      { do: '")).length).toBeLessThanOrEqual(3)
     const run = (given: readonly ProgramFault[]) => {
-      const body = failure?.program.split('\n').filter((line) => !line.startsWith('import ')).join('\n') ?? ''
+      const body =
+        failure?.program
+          .split('\n')
+          .filter((line) => !line.startsWith('import '))
+          .join('\n') ?? ''
       let test: (() => Promise<void>) | undefined
       const it = (_name: string, made: () => Promise<void>) => (test = made)
       // oxlint-disable-next-line typescript/no-implied-eval -- the printed test must run unchanged
@@ -72,31 +95,43 @@ describe('programs', () => {
     await run([])
   })
 
-  it.each(['kill-in-tool', 'freeze-in-tool'] as const)('S200: a process is struck right after an effect, and another one takes the run over (%s)', async (how) => {
-    const { trace, failures } = await runProgram({
-      ...{ seed: 1, setup: {}, crashes: [{ at: 2, how }] },
-      steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
-    })
-    const struck = trace.findIndex((line) => line.endsWith(`process-1 is struck: ${how}`))
-    expect(trace[struck - 1]).toContain('process-1 effect index')
-    expect(trace.slice(struck).findIndex((line) => line.includes('process-2 claim run_1 (running)'))).toBeGreaterThan(0)
-    expect(trace.some((line) => line.endsWith('process-1 goes on'))).toBe(how === 'freeze-in-tool')
-    expect(failures).toEqual([])
-  })
+  it.each(['kill-in-tool', 'freeze-in-tool'] as const)(
+    'S200: a process is struck right after an effect, and another one takes the run over (%s)',
+    async (how) => {
+      const { trace, failures } = await runProgram({
+        seed: 1,
+        setup: {},
+        crashes: [{ at: 2, how }],
+        steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
+      })
+      const struck = trace.findIndex((line) => line.endsWith(`process-1 is struck: ${how}`))
+      expect(trace[struck - 1]).toContain('process-1 effect index')
+      expect(trace.slice(struck).findIndex((line) => line.includes('process-2 claim run_1 (running)'))).toBeGreaterThan(0)
+      expect(trace.some((line) => line.endsWith('process-1 goes on'))).toBe(how === 'freeze-in-tool')
+      expect(failures).toEqual([])
+    },
+  )
 
-  it.each([3_000, 20_000])('S200: the store is unavailable for %i ms, the run resumes afterwards, and each effect happens once', async (ms) => {
-    const { trace, failures } = await runProgram({
-      ...{ seed: 1, setup: { modelMs: 1_000 }, crashes: [{ at: 16, how: 'outage', ms }] },
-      steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
-    })
-    expect(trace.some((line) => line.includes('is struck at') && line.endsWith('outage'))).toBe(true)
-    expect(trace.filter((line) => line.includes('effect index'))).toHaveLength(2)
-    expect(failures).toEqual([])
-  })
+  it.each([3_000, 20_000])(
+    'S200: the store is unavailable for %i ms, the run resumes afterwards, and each effect happens once',
+    async (ms) => {
+      const { trace, failures } = await runProgram({
+        seed: 1,
+        setup: { modelMs: 1_000 },
+        crashes: [{ at: 16, how: 'outage', ms }],
+        steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
+      })
+      expect(trace.some((line) => line.includes('is struck at') && line.endsWith('outage'))).toBe(true)
+      expect(trace.filter((line) => line.includes('effect index'))).toHaveLength(2)
+      expect(failures).toEqual([])
+    },
+  )
 
   it('S203: a runtime that repeats something without end is stopped', async () => {
     const program: Program = {
-      ...{ seed: 1, setup: { modelMs: 10 }, crashes: [] },
+      seed: 1,
+      setup: { modelMs: 10 },
+      crashes: [],
       steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [], background: true }] }], turns: 9 }],
     }
     const { failures, points } = await runProgram(program, { faults: [fault('a notification that keeps its rows')] })

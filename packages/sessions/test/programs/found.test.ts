@@ -5,28 +5,49 @@ import { expect, it } from 'vitest'
 const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Partial<Program>])[] = [
   [
     'S124: a kill while the end of a turn is still worked on does not end the turn again',
-    { setup: { hooks: [{ hook: 'onAgentEnd', does: 100, times: 1 }] }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }, { do: 'kill', to: 'a' }] },
+    {
+      setup: { hooks: [{ hook: 'onAgentEnd', does: 100, times: 1 }] },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [] },
+        { do: 'kill', to: 'a' },
+      ],
+    },
   ],
   [
     'S124: a session that expires before the first step of a turn ends no step',
-    { setup: { idleMs: 20_000, hooks: [{ hook: 'onTurnStart', does: 20_000, times: 1 }] }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }] },
+    {
+      setup: { idleMs: 20_000, hooks: [{ hook: 'onTurnStart', does: 20_000, times: 1 }] },
+      steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }],
+    },
   ],
   [
     'S124: a kill while a retry waits ends the retry',
-    { setup: {}, steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ fails: 'once' }] }, { do: 'kill', to: 'a' }] },
+    {
+      setup: {},
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ fails: 'once' }] },
+        { do: 'kill', to: 'a' },
+      ],
+    },
   ],
   [
     'S112, S124: a turn that is held for its definition has a save-point',
     {
       setup: { onDefinitionChange: 'pin', hooks: [{ hook: 'onStepEnd', does: 3_000, onError: 'fail', times: 1 }] },
-      steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }, { do: 'restart', definition: 2 }],
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [] },
+        { do: 'restart', definition: 2 },
+      ],
     },
   ],
   [
     'S82, S202: a subagent that is held for its definition is named to the clients of the root',
     {
       setup: { onDefinitionChange: 'refuse' },
-      steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }] }, { do: 'restart', definition: 1 }],
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }] },
+        { do: 'restart', definition: 1 },
+      ],
       seed: 1374,
     },
   ],
@@ -36,7 +57,12 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
       setup: { hooks: [{ hook: 'onStepEnd', does: 'throw', times: 1 }] },
       steps: [
         { do: 'send', to: 'a', name: 'first', plan: [] },
-        { do: 'follow-up', to: 'b', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }] }] }, { tool: 'place' }] }] }] }] },
+        {
+          do: 'follow-up',
+          to: 'b',
+          name: 'in0',
+          plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }] }] }, { tool: 'place' }] }] }] }],
+        },
       ],
       seed: 741,
       crashes: [{ at: 108, how: 'lost' }],
@@ -51,7 +77,15 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
           do: 'send',
           to: 'a',
           name: 'first',
-          plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'placeSoon' }] }] }, { delegate: [{ calls: [{ tool: 'ask' }] }] }] }] }] }],
+          plan: [
+            {
+              calls: [
+                {
+                  delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'placeSoon' }] }] }, { delegate: [{ calls: [{ tool: 'ask' }] }] }] }],
+                },
+              ],
+            },
+          ],
         },
       ],
       seed: 1280,
@@ -62,7 +96,14 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     'S94: a question that is decided two subagents below is not asked again by the one between',
     {
       setup: {},
-      steps: [{ do: 'send', to: 'b', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }] }] }] }],
+      steps: [
+        {
+          do: 'send',
+          to: 'b',
+          name: 'in0',
+          plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }] }] }],
+        },
+      ],
       seed: 7448,
     },
   ],
@@ -70,7 +111,14 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     'S94: a question that is decided while the run above looks at it is told of once',
     {
       setup: {},
-      steps: [{ do: 'send', to: 'a', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { tool: 'ask' }] }] }, { tool: 'askSoon' }] }] }],
+      steps: [
+        {
+          do: 'send',
+          to: 'a',
+          name: 'in0',
+          plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { tool: 'ask' }] }] }, { tool: 'askSoon' }] }],
+        },
+      ],
       seed: 5930,
     },
   ],
@@ -83,7 +131,13 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
           do: 'follow-up',
           to: 'a',
           name: 'in0',
-          plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'placeSoon' }, { delegate: [{ calls: [{ tool: 'placeSoon' }, { tool: 'ask' }] }] }] }] }] }],
+          plan: [
+            {
+              calls: [
+                { delegate: [{ calls: [{ tool: 'placeSoon' }, { delegate: [{ calls: [{ tool: 'placeSoon' }, { tool: 'ask' }] }] }] }] },
+              ],
+            },
+          ],
         },
       ],
       seed: 493,
@@ -136,7 +190,12 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     {
       setup: {},
       steps: [
-        { do: 'send', to: 'a', name: 'in0', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'place' }] }] }] }], background: true }] }] },
+        {
+          do: 'send',
+          to: 'a',
+          name: 'in0',
+          plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'place' }] }] }] }], background: true }] }],
+        },
         { do: 'answer', to: 'a', how: 'yes' },
       ],
       seed: 745,
@@ -147,7 +206,14 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     {
       setup: {},
       steps: [
-        { do: 'follow-up', to: 'a', name: 'in5', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'ask' }] }, { fails: 'once' }], background: true }] }] }] }] },
+        {
+          do: 'follow-up',
+          to: 'a',
+          name: 'in5',
+          plan: [
+            { calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'ask' }] }, { fails: 'once' }], background: true }] }] }] },
+          ],
+        },
         { do: 'answer', to: 'a', how: 'again' },
         { do: 'kill', to: 'a' },
       ],
@@ -163,7 +229,23 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
           do: 'send',
           to: 'a',
           name: 'first',
-          plan: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'askSoon' }, { tool: 'ask' }] }] }, { delegate: [{ calls: [{ tool: 'ask' }, { tool: 'ask' }] }] }] }] }] }],
+          plan: [
+            {
+              calls: [
+                { tool: 'askSoon' },
+                {
+                  delegate: [
+                    {
+                      calls: [
+                        { delegate: [{ calls: [{ tool: 'askSoon' }, { tool: 'ask' }] }] },
+                        { delegate: [{ calls: [{ tool: 'ask' }, { tool: 'ask' }] }] },
+                      ],
+                    },
+                  ],
+                },
+              ],
+            },
+          ],
         },
       ],
       seed: 6,
@@ -174,12 +256,30 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     {
       setup: { concurrency: 2, durability: 'turn' },
       steps: [
-        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'look' }] }] }, { delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }], background: true }, { delegate: [] }] }] },
+        {
+          do: 'send',
+          to: 'a',
+          name: 'first',
+          plan: [
+            {
+              calls: [
+                {
+                  delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'look' }] }] }, { delegate: [{ calls: [{ tool: 'askSoon' }] }] }] }],
+                  background: true,
+                },
+                { delegate: [] },
+              ],
+            },
+          ],
+        },
         { do: 'answer', to: 'a', how: 'yes' },
         { do: 'kill', to: 'a' },
       ],
       seed: 82161,
-      crashes: [{ at: 91, how: 'kill-after' }, { at: 130, how: 'kill' }],
+      crashes: [
+        { at: 91, how: 'kill-after' },
+        { at: 130, how: 'kill' },
+      ],
     },
   ],
   [
@@ -188,7 +288,13 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
       setup: { idleMs: 10_000, hooks: [{ hook: 'onAgentEnd', does: 'throw' }] },
       steps: [
         { do: 'send', to: 'a', name: 'first', plan: [] },
-        { do: 'send', to: 'a', name: 'in0', plan: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'ask' }] }] }] }] }] }], turns: 9 },
+        {
+          do: 'send',
+          to: 'a',
+          name: 'in0',
+          plan: [{ calls: [{ tool: 'askSoon' }, { delegate: [{ calls: [{ delegate: [{ calls: [{ tool: 'ask' }] }] }] }] }] }],
+          turns: 9,
+        },
         { do: 'answer', to: 'a', how: 'yes', turns: 2 },
         { do: 'drain', ms: 0, turns: 3 },
       ],
@@ -199,13 +305,22 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
   [
     'S115: word of a task that comes when a turn is resumed at its end is placed where the log stands',
     {
-      setup: { guardrail: 'wait', hooks: [{ hook: 'onSavePoint', does: 100, onError: 'fail', times: 1 }, { hook: 'onStepEnd', does: 100, onError: 'fail' }] },
+      setup: {
+        guardrail: 'wait',
+        hooks: [
+          { hook: 'onSavePoint', does: 100, onError: 'fail', times: 1 },
+          { hook: 'onStepEnd', does: 100, onError: 'fail' },
+        ],
+      },
       steps: [
         { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [], background: true }, { tool: 'pay' }] }] },
         { do: 'send', to: 'a', name: 'in0', plan: [] },
       ],
       seed: 25049,
-      crashes: [{ at: 36, how: 'kill-after' }, { at: 73, how: 'kill-after' }],
+      crashes: [
+        { at: 36, how: 'kill-after' },
+        { at: 73, how: 'kill-after' },
+      ],
     },
   ],
   [

@@ -6,7 +6,9 @@ const place = postgresPlace()
 
 explore('the Postgres store', {
   // A program takes a second here and a tenth on other stores.
-  ...{ programs: rounds({ short: 6, long: 2_000 }), firstSeed: 80_001, perTest: 2 },
+  programs: rounds({ short: 6, long: 2_000 }),
+  firstSeed: 80_001,
+  perTest: 2,
   async store() {
     await place.clear()
     const clock = new ServerClock()

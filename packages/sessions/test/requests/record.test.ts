@@ -12,7 +12,12 @@ import { checkLog } from '../support.ts'
 
 const key = 'room:1'
 const temporaryFolder = temporaryFolders()
-const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: { at: { type: 'string' } } }, execute: () => 'a rope' })
+const look = defineTool({
+  name: 'look',
+  description: 'Looks.',
+  inputSchema: { type: 'object', properties: { at: { type: 'string' } } },
+  execute: () => 'a rope',
+})
 const call = (n: number) => ({ text: `step ${n}`, toolCalls: [{ id: `c${n}`, name: 'look', input: { at: `place ${n}` } }] })
 
 interface Bench {
@@ -22,11 +27,26 @@ interface Bench {
   readonly agent: Agent
 }
 
-function bench(steps: Script, { agent: more = {}, runtime: others = {}, recorder, ...options }: Partial<RecordRequestsOptions> & { agent?: Partial<AgentOptions>; runtime?: Partial<RuntimeOptions>; recorder?: RequestRecorder } = {}): Bench {
+function bench(
+  steps: Script,
+  {
+    agent: more = {},
+    runtime: others = {},
+    recorder,
+    ...options
+  }: Partial<RecordRequestsOptions> & { agent?: Partial<AgentOptions>; runtime?: Partial<RuntimeOptions>; recorder?: RequestRecorder } = {},
+): Bench {
   const store = others.store ?? memoryStore()
   const requests = recorder ?? recordRequests({ store, ...options })
   const model = scriptedModel(steps)
-  const agent = defineAgent({ name: 'assistant', model, instructions: 'Be brief.', tools: [look], extensions: [requests.extension], ...more })
+  const agent = defineAgent({
+    name: 'assistant',
+    model,
+    instructions: 'Be brief.',
+    tools: [look],
+    extensions: [requests.extension],
+    ...more,
+  })
   const runtime = createRuntime({ agents: [agent], requests, ...others, store })
   onTestFinished(() => runtime.stop())
   return { runtime, requests, model, agent }
@@ -42,7 +62,10 @@ async function allOf(requests: RequestRecorder, session = key): Promise<readonly
 
 /** Returns the requests as JSON, without fields that are never recorded. */
 function sentTo({ calls }: ScriptedModel): readonly unknown[] {
-  return calls.map(({ abortSignal: _signal, headers: _headers, prompt, tools = [], ...settings }) => JSON.parse(JSON.stringify({ prompt, tools, settings })) as unknown)
+  return calls.map(
+    ({ abortSignal: _signal, headers: _headers, prompt, tools = [], ...settings }) =>
+      JSON.parse(JSON.stringify({ prompt, tools, settings })) as unknown,
+  )
 }
 
 const contentOf = ({ prompt, tools, settings }: RecordedRequest) => ({ prompt, tools, settings })
@@ -56,21 +79,36 @@ const stores = {
 describe.each(Object.keys(stores) as (keyof typeof stores)[])('requests recorded over %s', (name) => {
   it('D55: each request is returned as the provider got it, by the id of its message, with turn, step, attempt, time and model', async () => {
     const clock = manualClock(5_000)
-    const { runtime, requests, model } = bench([call(1), call(2), { text: 'done' }, { text: 'again' }], { clock, runtime: { store: stores[name]() }, agent: { runtimeParams: { temperature: 0.2 } } })
+    const { runtime, requests, model } = bench([call(1), call(2), { text: 'done' }, { text: 'again' }], {
+      clock,
+      runtime: { store: stores[name]() },
+      agent: { runtimeParams: { temperature: 0.2 } },
+    })
     await ask(runtime, 'go')
     await ask(runtime, 'and?')
     const recorded = await allOf(requests)
     expect(recorded.map(contentOf)).toEqual(sentTo(model))
-    expect(recorded.map(({ turn, step, attempt, purpose, at, model: { modelId } }) => [turn, step, attempt, purpose, at, modelId])).toEqual([
-      [1, 1, 1, 'answer', 5_000, model.modelId],
-      [1, 2, 1, 'answer', 5_000, model.modelId],
-      [1, 3, 1, 'answer', 5_000, model.modelId],
-      [2, 1, 1, 'answer', 5_000, model.modelId],
-    ])
+    expect(recorded.map(({ turn, step, attempt, purpose, at, model: { modelId } }) => [turn, step, attempt, purpose, at, modelId])).toEqual(
+      [
+        [1, 1, 1, 'answer', 5_000, model.modelId],
+        [1, 2, 1, 'answer', 5_000, model.modelId],
+        [1, 3, 1, 'answer', 5_000, model.modelId],
+        [2, 1, 1, 'answer', 5_000, model.modelId],
+      ],
+    )
     const answers = (await checkLog(runtime.session(key))).flatMap((event) => (event.type === 'message-end' ? [event.messageId] : []))
     expect(recorded.map(({ id }) => id)).toEqual(answers)
-    expect(recorded.map(({ messageCount, sharedCount, toolCount }) => [messageCount, sharedCount, toolCount])).toEqual([[2, 0, 1], [4, 2, 1], [6, 4, 1], [8, 6, 1]])
-    expect(recorded[0]?.tools[0]).toMatchObject({ name: 'look', description: 'Looks.', inputSchema: { properties: { at: { type: 'string' } } } })
+    expect(recorded.map(({ messageCount, sharedCount, toolCount }) => [messageCount, sharedCount, toolCount])).toEqual([
+      [2, 0, 1],
+      [4, 2, 1],
+      [6, 4, 1],
+      [8, 6, 1],
+    ])
+    expect(recorded[0]?.tools[0]).toMatchObject({
+      name: 'look',
+      description: 'Looks.',
+      inputSchema: { properties: { at: { type: 'string' } } },
+    })
     expect(recorded[0]?.settings).toMatchObject({ temperature: 0.2 })
     expect(JSON.stringify(recorded)).not.toContain('headers')
   })
@@ -95,19 +133,30 @@ describe('recorded requests', () => {
     })
     await ask(runtime, 'go')
     const recorded = await allOf(requests)
-    expect(recorded.map(({ step, attempt, model: { modelId } }) => [step, attempt, modelId])).toEqual([[1, 1, model.modelId], [1, 2, model.modelId], [1, 3, 'other']])
+    expect(recorded.map(({ step, attempt, model: { modelId } }) => [step, attempt, modelId])).toEqual([
+      [1, 1, model.modelId],
+      [1, 2, model.modelId],
+      [1, 3, 'other'],
+    ])
     expect(new Set(recorded.map(({ id }) => id)).size).toBe(3)
     expect(recorded.map(contentOf)).toEqual([...sentTo(model), ...sentTo(other)])
   })
 
   it('D55: the call of a compaction is stored under the id of the compaction, within a turn and outside of one', async () => {
-    const { runtime, requests, model } = bench(() => ({ text: 'A long story. '.repeat(50) }), { agent: { compaction: { keepRecentTokens: 10 } } })
+    const { runtime, requests, model } = bench(() => ({ text: 'A long story. '.repeat(50) }), {
+      agent: { compaction: { keepRecentTokens: 10 } },
+    })
     for (const text of ['one', 'two', 'three']) await ask(runtime, text)
     await runtime.session(key).compact()
     const log = await checkLog(runtime.session(key))
     const start = log.find((event) => event.type === 'compaction-start')
     const recorded = (await allOf(requests)).at(-1)
-    expect(recorded).toMatchObject({ id: start?.type === 'compaction-start' && start.compactionId, purpose: 'compaction', step: 0, toolCount: 0 })
+    expect(recorded).toMatchObject({
+      id: start?.type === 'compaction-start' && start.compactionId,
+      purpose: 'compaction',
+      step: 0,
+      toolCount: 0,
+    })
     expect(recorded && contentOf(recorded)).toEqual(sentTo(model).at(-1))
   })
 
@@ -120,7 +169,9 @@ describe('recorded requests', () => {
     const switches = (await checkLog(session)).flatMap((event) => (event.type === 'branch-switched' ? [event.summaryEntryId] : []))
     const recorded = await allOf(requests)
     expect(recorded.map(contentOf)).toEqual(sentTo(model))
-    expect(recorded.slice(3).map(({ id, purpose, runId, turn, step }) => [id, purpose, runId, turn, step])).toEqual(switches.map((id) => [id, 'branch-summary', '', 3, 0]))
+    expect(recorded.slice(3).map(({ id, purpose, runId, turn, step }) => [id, purpose, runId, turn, step])).toEqual(
+      switches.map((id) => [id, 'branch-summary', '', 3, 0]),
+    )
     await ask(runtime, 'four')
     expect((await allOf(requests)).map(contentOf)).toEqual(sentTo(model))
   })
@@ -128,17 +179,30 @@ describe('recorded requests', () => {
   it('D55: a switch of the branch succeeds even if the request of its summary cannot be recorded; the failure is reported', async () => {
     const broken: StateStore = { ...memoryStateStore(), list: () => Promise.reject(new Error('away')) }
     const reported: unknown[] = []
-    const { runtime } = bench(() => ({ text: 'words' }), { store: broken, runtime: { onError: (error, where) => void reported.push([String(error), where]) } })
+    const { runtime } = bench(() => ({ text: 'words' }), {
+      store: broken,
+      runtime: { onError: (error, where) => void reported.push([String(error), where]) },
+    })
     await ask(runtime, 'one')
     await runtime.session(key).switchTo(null, { summarize: true })
     expect(reported).toEqual([['Error: requests: away', { during: 'extension', session: key }]])
   })
 
   it('D55: files are named by their size, secrets of provider options are removed, and redact changes only the stored request', async () => {
-    const redact: RecordRequestsOptions['redact'] = (message) => JSON.parse(JSON.stringify(message).replaceAll('Ada', '[name]')) as typeof message
-    const { runtime, requests, model } = bench([{ text: 'hi' }], { redact, agent: { runtimeParams: { providerSpecific: { apiKey: 'sk-123', tier: 'x' } } } })
+    const redact: RecordRequestsOptions['redact'] = (message) =>
+      JSON.parse(JSON.stringify(message).replaceAll('Ada', '[name]')) as typeof message
+    const { runtime, requests, model } = bench([{ text: 'hi' }], {
+      redact,
+      agent: { runtimeParams: { providerSpecific: { apiKey: 'sk-123', tier: 'x' } } },
+    })
     const data = Buffer.from('x'.repeat(3_000)).toString('base64')
-    const run = await runtime.session(key).send({ role: 'user', content: [{ type: 'text', text: 'I am Ada' }, { type: 'file', mediaType: 'image/png', data: { type: 'data', data } }] })
+    const run = await runtime.session(key).send({
+      role: 'user',
+      content: [
+        { type: 'text', text: 'I am Ada' },
+        { type: 'file', mediaType: 'image/png', data: { type: 'data', data } },
+      ],
+    })
     await run.result()
     const [recorded] = await allOf(requests)
     const text = JSON.stringify(recorded)
@@ -150,7 +214,15 @@ describe('recorded requests', () => {
 
   it('D55: a failing store and a throwing redact are reported by an error event, and the call is still made', async () => {
     const broken: StateStore = { ...memoryStateStore(), list: () => Promise.reject(new Error('away')) }
-    for (const options of [{ store: broken }, { redact: () => { throw new Error('no') } }, { redact: () => 1 as never }]) {
+    for (const options of [
+      { store: broken },
+      {
+        redact: () => {
+          throw new Error('no')
+        },
+      },
+      { redact: () => 1 as never },
+    ]) {
       const { runtime, requests } = bench([{ text: 'hi' }], options)
       expect(await ask(runtime, 'go')).toMatchObject({ status: 'completed', text: 'hi' })
       const errors = (await checkLog(runtime.session(key))).filter((event) => event.type === 'error')
@@ -181,7 +253,10 @@ function counting(store: StateStore = memoryStateStore()) {
 describe('the cost of recording', () => {
   it('D55: a step writes only what it adds, in one call, however long the conversation is', async () => {
     const { store, writes, calls } = counting()
-    const { runtime } = bench([...Array.from({ length: 40 }, (_, n) => call(n)), { text: 'done' }], { store, agent: { limits: { maxSteps: 50 } } })
+    const { runtime } = bench([...Array.from({ length: 40 }, (_, n) => call(n)), { text: 'done' }], {
+      store,
+      agent: { limits: { maxSteps: 50 } },
+    })
     await ask(runtime, 'go')
     expect(writes).toHaveLength(41)
     expect(calls.filter((name) => name !== 'compareAndSet')).toEqual(['list'])
@@ -194,7 +269,10 @@ describe('the cost of recording', () => {
   it('D55: the oldest requests are removed first, by number and by bytes, and every remaining one can be read whole', async () => {
     for (const bounds of [{ maxRequests: 10 }, { maxBytes: 24 * 1_024 }]) {
       const store = memoryStateStore()
-      const { runtime, requests, model } = bench([...Array.from({ length: 60 }, (_, n) => ({ ...call(n), text: `step ${n} ${'x'.repeat(200)}` })), { text: 'done' }], { store, ...bounds, agent: { limits: { maxSteps: 100 } } })
+      const { runtime, requests, model } = bench(
+        [...Array.from({ length: 60 }, (_, n) => ({ ...call(n), text: `step ${n} ${'x'.repeat(200)}` })), { text: 'done' }],
+        { store, ...bounds, agent: { limits: { maxSteps: 100 } } },
+      )
       await ask(runtime, 'go')
       const { items } = await store.list('model-requests', { prefix: `${key}#`, limit: 1_000 })
       const bytes = items.reduce((sum, { value }) => sum + JSON.stringify(value).length, 0)
@@ -225,7 +303,11 @@ describe('several processes', () => {
     const sessions = memoryStore()
     const [here, there] = [recordRequests({ store }), recordRequests({ store })]
     const sent: unknown[] = []
-    for (const [text, recorder] of [['first', here], ['second', there], ['third', here]] as const) {
+    for (const [text, recorder] of [
+      ['first', here],
+      ['second', there],
+      ['third', here],
+    ] as const) {
       const { runtime, model } = bench([{ text: 'ok' }], { recorder, runtime: { store: sessions.second() } })
       await ask(runtime, text)
       await runtime.stop()

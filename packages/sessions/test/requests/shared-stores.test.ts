@@ -20,7 +20,11 @@ function processOf(requests: RequestRecorder, sessions: SessionStore) {
   const agent = defineAgent({ name: 'assistant', model, instructions: 'Be brief.', tools: [look], extensions: [requests.extension] })
   const runtime = createRuntime({ agents: [agent], store: sessions, requests })
   onTestFinished(() => runtime.stop())
-  const sent = () => model.calls.map(({ abortSignal: _signal, headers: _headers, prompt, tools = [], ...settings }) => JSON.parse(JSON.stringify({ prompt, tools, settings })) as unknown)
+  const sent = () =>
+    model.calls.map(
+      ({ abortSignal: _signal, headers: _headers, prompt, tools = [], ...settings }) =>
+        JSON.parse(JSON.stringify({ prompt, tools, settings })) as unknown,
+    )
   return { runtime, sent, ask: async (text: string) => (await runtime.session(key).send(text)).result() }
 }
 
@@ -42,7 +46,10 @@ async function contentOf(requests: RequestRecorder): Promise<readonly unknown[]>
 /** Two processes, each with its own connection, record one session; a third one reads it. */
 async function recordTogether(open: () => StateStore): Promise<void> {
   const sessions = memoryStore()
-  const [first, second] = [processOf(recordRequests({ store: open() }), sessions), processOf(recordRequests({ store: open() }), sessions.second())]
+  const [first, second] = [
+    processOf(recordRequests({ store: open() }), sessions),
+    processOf(recordRequests({ store: open() }), sessions.second()),
+  ]
   const reader = recordRequests({ store: open() })
   await first.ask('go')
   await first.ask('go on')

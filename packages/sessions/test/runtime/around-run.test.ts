@@ -29,7 +29,13 @@ it('aroundRun sees each execution, and the work of a run happens within it', asy
   await Promise.all(runs.map((run) => run.result()))
   const ids = runs.map((run) => run.runId)
   expect(executions.map(({ runId }) => runId).sort()).toEqual([...ids].sort())
-  expect(executions.find(({ session }) => session === 'one')).toEqual({ runId: ids[0], session: 'one', agent: 'assistant', kind: 'user', claims: 0 })
+  expect(executions.find(({ session }) => session === 'one')).toEqual({
+    runId: ids[0],
+    session: 'one',
+    agent: 'assistant',
+    kind: 'user',
+    claims: 0,
+  })
   expect(within.sort()).toEqual([...ids].sort())
 })
 

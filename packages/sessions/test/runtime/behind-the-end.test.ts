@@ -18,7 +18,8 @@ describe('writes of a run after the end of its turn', () => {
   it('S123, S124: the run rests when the hooks after the end are over; then the next run begins', async () => {
     const hook = gate()
     const agent = watch({
-      onAgentEnd: (_event, { logStep }) => hook.passed.then(() => logStep({ name: 'noted', because: 'the turn has ended', sequenceIndex: 0 })),
+      onAgentEnd: (_event, { logStep }) =>
+        hook.passed.then(() => logStep({ name: 'noted', because: 'the turn has ended', sequenceIndex: 0 })),
     })
     const { runtime, session, faults } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent })
     const first = await session.send('go')
@@ -39,7 +40,10 @@ describe('writes of a run after the end of its turn', () => {
 
   it('S115: what a reader finds while the hooks after the end run is what the log tells', async () => {
     const hook = gate()
-    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }) })
+    const { runtime, session } = await started({
+      steps: [{ text: 'one' }, { text: 'two' }],
+      agent: watch({ onSettled: () => hook.passed }),
+    })
     const first = await session.send('go')
     for await (const event of session.events()) if (event.type === 'settled') break
     const ended = { runId: first.runId, status: 'completed', outcome: 'completed', reason: 'stop', stopping: false, holdsSession: true }
@@ -50,9 +54,16 @@ describe('writes of a run after the end of its turn', () => {
     for (const status of ['completed', 'running', 'queued'] as const) {
       expect((await runtime.sessions({ status: [status] })).items.map(({ key }) => key)).toEqual(status === 'completed' ? ['room:1'] : [])
     }
-    expect((await runtime.inspect('room:1'))?.open.runs).toMatchObject([{ ...ended, next: expect.stringContaining('runs what follows the turn') as string }])
+    expect((await runtime.inspect('room:1'))?.open.runs).toMatchObject([
+      { ...ended, next: expect.stringContaining('runs what follows the turn') as string },
+    ])
     const second = await session.send('and')
-    expect(await session.info()).toMatchObject({ status: 'queued', outcome: 'completed', openRun: { runId: second.runId, status: 'queued' }, queued: 1 })
+    expect(await session.info()).toMatchObject({
+      status: 'queued',
+      outcome: 'completed',
+      openRun: { runId: second.runId, status: 'queued' },
+      queued: 1,
+    })
     expect((await runtime.sessions({ status: ['queued'] })).items).toMatchObject([{ key: 'room:1', status: 'queued' }])
     expect(await first.stop({ waitMs: 0 })).toMatchObject({ runId: first.runId, state: 'pending', status: 'completed' })
     hook.open()
@@ -68,16 +79,32 @@ describe('writes of a run after the end of its turn', () => {
     const agent = watch({ onAgentEnd: () => (hooked++ === 0 ? hook.passed : undefined) })
     const pay = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), execute: () => 'paid', needsApproval: true })
     const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
-    const steps: Step[] = [{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }, { id: 'c2', name: 'place', input: {} }] }, { text: 'done' }]
+    const steps: Step[] = [
+      {
+        toolCalls: [
+          { id: 'c1', name: 'pay', input: {} },
+          { id: 'c2', name: 'place', input: {} },
+        ],
+      },
+      { text: 'done' },
+    ]
     const { runtime, session } = await started({ steps, tools: [pay, place], agent })
     const run = await session.send('pay')
     for await (const event of session.events()) if (event.type === 'save-point') break
-    const asked = { status: 'waiting-for-user', outcome: 'awaiting-tools', pendingApprovals: [{ toolCallId: 'c1' }], pendingToolCalls: [{ toolCallId: 'c2' }] }
+    const asked = {
+      status: 'waiting-for-user',
+      outcome: 'awaiting-tools',
+      pendingApprovals: [{ toolCallId: 'c1' }],
+      pendingToolCalls: [{ toolCallId: 'c2' }],
+    }
     const info = await session.info()
     expect(info).toMatchObject({ status: 'waiting-for-user', openRun: asked })
     expect(info).not.toHaveProperty('outcome')
     expect([await run.status(), (await session.runs({ status: ['waiting-for-user'] })).items]).toMatchObject(['waiting-for-user', [asked]])
-    const answering = [session.submitToolResults([{ toolCallId: 'c2', output: 'Oslo' }]), session.approve(info?.openRun?.pendingApprovals[0]?.approvalId ?? '')]
+    const answering = [
+      session.submitToolResults([{ toolCallId: 'c2', output: 'Oslo' }]),
+      session.approve(info?.openRun?.pendingApprovals[0]?.approvalId ?? ''),
+    ]
     hook.open()
     await Promise.all(answering)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
@@ -85,44 +112,59 @@ describe('writes of a run after the end of its turn', () => {
     await runtime.stop()
   })
 
-  it.each(['switchTo', 'label', 'compact', 'send'] as const)('S123, S19: %s waits for the hooks after the end, at most 10 s longer than a lease', async (method) => {
-    let hook = gate()
-    const clock = manualClock()
-    const agent = watch({ onSettled: () => hook.passed })
-    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent, clock, lease: { ttlMs: 30_000 } })
-    const ask = async () => {
-      const { leaf } = (await session.info()) ?? {}
-      return { switchTo: () => session.switchTo(null), label: () => session.label(leaf ?? '', 'here'), compact: () => session.compact(), send: () => session.send('and', { onBusy: 'reject' }) }[method]()
-    }
-    const settled = async () => {
-      for await (const event of session.events({ cursor: (await session.info())?.cursor ?? '0' })) if (event.type === 'settled') return
-    }
-    let end = settled()
-    const first = await session.send('go')
-    await end
-    let isOver = false
-    const waiting = ask().then(() => void (isOver = true))
-    await clock.advance(39_000)
-    expect(isOver).toBe(false)
-    hook.open()
-    await waiting
-    await session.stop()
+  it.each(['switchTo', 'label', 'compact', 'send'] as const)(
+    'S123, S19: %s waits for the hooks after the end, at most 10 s longer than a lease',
+    async (method) => {
+      let hook = gate()
+      const clock = manualClock()
+      const agent = watch({ onSettled: () => hook.passed })
+      const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent, clock, lease: { ttlMs: 30_000 } })
+      const ask = async () => {
+        const { leaf } = (await session.info()) ?? {}
+        return {
+          switchTo: () => session.switchTo(null),
+          label: () => session.label(leaf ?? '', 'here'),
+          compact: () => session.compact(),
+          send: () => session.send('and', { onBusy: 'reject' }),
+        }[method]()
+      }
+      const settled = async () => {
+        for await (const event of session.events({ cursor: (await session.info())?.cursor ?? '0' })) if (event.type === 'settled') return
+      }
+      let end = settled()
+      const first = await session.send('go')
+      await end
+      let isOver = false
+      const waiting = ask().then(() => void (isOver = true))
+      await clock.advance(39_000)
+      expect(isOver).toBe(false)
+      hook.open()
+      await waiting
+      await session.stop()
 
-    hook = gate()
-    end = settled()
-    const last = await session.send('again')
-    await end
-    const refused = expect(ask()).rejects.toMatchObject({ code: 'busy', runId: last.runId, message: expect.stringMatching(method === 'send' ? /is open/ : /^The hooks after the last turn/) as string })
-    await clock.advance(40_000)
-    await refused
-    hook.open()
-    await Promise.all([first.result(), last.result()])
-    await runtime.stop()
-  })
+      hook = gate()
+      end = settled()
+      const last = await session.send('again')
+      await end
+      const refused = expect(ask()).rejects.toMatchObject({
+        code: 'busy',
+        runId: last.runId,
+        message: expect.stringMatching(method === 'send' ? /is open/ : /^The hooks after the last turn/) as string,
+      })
+      await clock.advance(40_000)
+      await refused
+      hook.open()
+      await Promise.all([first.result(), last.result()])
+      await runtime.stop()
+    },
+  )
 
   it('S152, S123: a fork does not wait for the hooks after the end, but for a run in the queue', async () => {
     const hook = gate()
-    const { runtime, session } = await started({ steps: [{ text: 'one' }, { text: 'two' }], agent: watch({ onSettled: () => hook.passed }) })
+    const { runtime, session } = await started({
+      steps: [{ text: 'one' }, { text: 'two' }],
+      agent: watch({ onSettled: () => hook.passed }),
+    })
     const first = await session.send('go')
     for await (const event of session.events()) if (event.type === 'settled') break
     expect(await runtime.run(first.runId)).not.toHaveProperty('endedAt')
@@ -218,12 +260,25 @@ describe('writes of a run after the end of its turn', () => {
     const store = memoryStore()
     const agentWith = (steps: readonly Step[]) => {
       const model = scriptedModel(steps)
-      const models = createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:small': { contextWindow: 10_000 } } })
+      const models = createModels({
+        providers: { test: { languageModel: () => model } },
+        models: { 'test:small': { contextWindow: 10_000 } },
+      })
       const compaction = { reserveTokens: 1_000, keepRecentTokens: 50 }
-      return { model, options: { steps: [], agent: { model: 'test:small', models, compaction, runtimeParams: { maxTokens: 500 } }, store } as const }
+      return {
+        model,
+        options: { steps: [], agent: { model: 'test:small', models, compaction, runtimeParams: { maxTokens: 500 } }, store } as const,
+      }
     }
     const summing = gate()
-    const summary: Step = { parts: [{ type: 'text-start', id: 't' }, { wait: summing.passed }, { type: 'text-delta', id: 't', delta: 'SUMMARY' }, { type: 'text-end', id: 't' }] }
+    const summary: Step = {
+      parts: [
+        { type: 'text-start', id: 't' },
+        { wait: summing.passed },
+        { type: 'text-delta', id: 't', delta: 'SUMMARY' },
+        { type: 'text-end', id: 't' },
+      ],
+    }
     const before = agentWith([{ text: 'a'.repeat(400), usage: { input: 9_100, output: 1 } }, summary, { text: 'two' }])
     const first = await started(before.options)
     await first.session.send(`FIRST ${'x'.repeat(400)}`)
@@ -263,7 +318,10 @@ describe('writes of a run after the end of its turn', () => {
     const followUp = (await session.runs({ newestFirst: true })).items[0]
     await collect(session.events({ runId: followUp?.runId ?? '' }))
     const { items } = await session.runs()
-    expect(items).toMatchObject([{ kind: 'user', status: 'completed' }, { kind: 'follow-up', status: 'completed' }])
+    expect(items).toMatchObject([
+      { kind: 'user', status: 'completed' },
+      { kind: 'follow-up', status: 'completed' },
+    ])
     expect((await session.messages()).items.map((message) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant'])
     expect(faults).toEqual([])
     await checkLog(session)

@@ -33,12 +33,30 @@ describe('a budget with approval, in a session', () => {
     const runtime = asking([looking, done], ofTenant('0.003'), { limits: { onBudget: 'ask', maxCost: '1' } })
     const session = runtime.session(acme)
     const run = await session.send('go')
-    const { status, pendingApprovals: [question] } = await run.result()
+    const {
+      status,
+      pendingApprovals: [question],
+    } = await run.result()
     expect(status).toBe('awaiting-approval')
-    expect(question).toMatchObject({ about: 'budget', toolName: 'budget', input: { budgets: [{ name: 'run', left: { cost: 0.998 }, spent: { cost: 0.002 } }, { name: 'tenant', left: { cost: 0.001 }, spent: { cost: 0.002 }, reserved: { cost: 0 } }] } })
+    expect(question).toMatchObject({
+      about: 'budget',
+      toolName: 'budget',
+      input: {
+        budgets: [
+          { name: 'run', left: { cost: 0.998 }, spent: { cost: 0.002 } },
+          { name: 'tenant', left: { cost: 0.001 }, spent: { cost: 0.002 }, reserved: { cost: 0 } },
+        ],
+      },
+    })
     expect(await session.info()).toMatchObject({ status: 'waiting-for-user' })
     const { approvalId } = question ?? { approvalId: '' }
-    expect(await session.grant(approvalId, { cost: '0.5', by: 'ann' })).toMatchObject({ approvalId, decision: 'approve', by: 'ann', repeated: false, missing: [] })
+    expect(await session.grant(approvalId, { cost: '0.5', by: 'ann' })).toMatchObject({
+      approvalId,
+      decision: 'approve',
+      by: 'ann',
+      repeated: false,
+      missing: [],
+    })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
     expect(await runtime.tenantSpending('acme')).toMatchObject({ maxCost: '0.003', granted: '0.5', spent: { total: '0.004' }, left: 0.499 })
     expect(await session.grant(approvalId, { cost: '0.5' })).toMatchObject({ repeated: true })
@@ -48,7 +66,9 @@ describe('a budget with approval, in a session', () => {
   it('A196: a denied run ends as limit', async () => {
     const session = asking([looking], ofTenant('0.003')).session(acme)
     const run = await session.send('go')
-    const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await run.result()
+    const {
+      pendingApprovals: [{ approvalId } = { approvalId: '' }],
+    } = await run.result()
     await session.deny(approvalId, { reason: 'enough for today' })
     expect(await run.result()).toMatchObject({ status: 'limit', reason: 'max-cost' })
   })
@@ -57,7 +77,9 @@ describe('a budget with approval, in a session', () => {
     const clock = manualClock(0)
     const runtime = asking(() => done, { clock, ...ofTenant(0) })
     const first = await runtime.session(acme).send('go')
-    const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await first.result()
+    const {
+      pendingApprovals: [{ approvalId } = { approvalId: '' }],
+    } = await first.result()
     await runtime.session(acme).grant(approvalId, { cost: '0.01' })
     expect((await first.result()).status).toBe('completed')
     expect((await (await runtime.session('tenant:acme:other').send('go')).result()).status).toBe('completed')
@@ -73,9 +95,14 @@ describe('a budget with approval, in a session', () => {
     expect((await ask('tenant:acme:first')).status).toBe('completed')
     const session = runtime.session(acme)
     const run = await session.send('go')
-    const { pendingApprovals: [first] } = await run.result()
+    const {
+      pendingApprovals: [first],
+    } = await run.result()
     await session.grant(first?.approvalId ?? '', {})
-    const { status, pendingApprovals: [second] } = await run.result()
+    const {
+      status,
+      pendingApprovals: [second],
+    } = await run.result()
     expect([status, second?.approvalId === first?.approvalId]).toEqual(['awaiting-approval', false])
     await clock.advance(day)
     await session.grant(second?.approvalId ?? '', {})
@@ -90,7 +117,9 @@ describe('a budget with approval, in a session', () => {
     const run = await session.send('go')
     const { status, pendingApprovals } = await run.result()
     expect(status).toBe('awaiting-approval')
-    expect(pendingApprovals).toMatchObject([{ about: 'budget', path: ['ask'], agent: ['helper'], input: { budgets: [{ name: 'tenant' }] } }])
+    expect(pendingApprovals).toMatchObject([
+      { about: 'budget', path: ['ask'], agent: ['helper'], input: { budgets: [{ name: 'tenant' }] } },
+    ])
     await session.grant(pendingApprovals[0]?.approvalId ?? '', { cost: '1' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
     const asked = (await logOf(session)).filter(({ type }) => type === 'approval-requested')
@@ -98,10 +127,21 @@ describe('a budget with approval, in a session', () => {
   })
 
   it('A196: a grant for a question about a call is refused', async () => {
-    const wary = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.looseObject({}), needsApproval: true, execute: () => 'seen' })
+    const wary = defineTool({
+      name: 'look',
+      description: 'Looks.',
+      inputSchema: z.looseObject({}),
+      needsApproval: true,
+      execute: () => 'seen',
+    })
     const session = asking([looking], {}, { tools: [wary] }).session(acme)
-    const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await (await session.send('go')).result()
-    await expect(session.grant(approvalId, { cost: '1' })).rejects.toMatchObject({ code: 'unknown-approval', message: expect.stringMatching(/is for a call/) as string })
+    const {
+      pendingApprovals: [{ approvalId } = { approvalId: '' }],
+    } = await (await session.send('go')).result()
+    await expect(session.grant(approvalId, { cost: '1' })).rejects.toMatchObject({
+      code: 'unknown-approval',
+      message: expect.stringMatching(/is for a call/) as string,
+    })
     await expect(session.grant('nobody-asked', { cost: '1' })).rejects.toMatchObject({ code: 'unknown-approval' })
   })
 
@@ -111,8 +151,13 @@ describe('a budget with approval, in a session', () => {
     ['euro', { euro: 1 }, /euro/],
   ])('A196: a grant with a wrong %s is refused, and nothing is stored', async (_name, amount, message) => {
     const session = asking([looking], ofTenant('0.003')).session(acme)
-    const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await (await session.send('go')).result()
-    await expect(session.grant(approvalId, amount as never)).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringMatching(message) as string })
+    const {
+      pendingApprovals: [{ approvalId } = { approvalId: '' }],
+    } = await (await session.send('go')).result()
+    await expect(session.grant(approvalId, amount as never)).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringMatching(message) as string,
+    })
     expect((await session.info())?.status).toBe('waiting-for-user')
   })
 
@@ -125,7 +170,10 @@ describe('a budget with approval, in a session', () => {
   })
 
   it('A196: webhooks get the budget notice and the question', async () => {
-    const runtime = asking([looking], { ...ofTenant('0.003'), notify: { url: 'https://hooks.example/bowline', events: ['budget', 'awaiting-answer'], secret: 'a secret of this test, long enough' } })
+    const runtime = asking([looking], {
+      ...ofTenant('0.003'),
+      notify: { url: 'https://hooks.example/bowline', events: ['budget', 'awaiting-answer'], secret: 'a secret of this test, long enough' },
+    })
     await (await runtime.session(acme).send('go')).result()
     const { items } = await runtime.notices({ key: acme })
     expect(items.map(({ type }) => type).sort()).toEqual(['awaiting-answer', 'budget'])
@@ -135,6 +183,10 @@ describe('a budget with approval, in a session', () => {
     const runtime = asking([looking], ofTenant('0.003'))
     await (await runtime.session(acme).send('go')).result()
     const inspected = await runtime.inspect(acme)
-    expect(inspected?.open.runs[0]?.calls.at(-1)).toMatchObject({ name: 'budget', resume: 'waits-for-approval', next: expect.stringMatching(/grant or deny/) as string })
+    expect(inspected?.open.runs[0]?.calls.at(-1)).toMatchObject({
+      name: 'budget',
+      resume: 'waits-for-approval',
+      next: expect.stringMatching(/grant or deny/) as string,
+    })
   })
 })

@@ -22,11 +22,14 @@ async function started(store: SessionStore, model: ScriptedModel, agent: Partial
 
 /** Returns, for each call, the texts and results that are marked for the cache. */
 function marksOf({ calls }: ScriptedModel): readonly (readonly unknown[])[] {
-  const isMarked = ({ providerOptions }: { providerOptions?: Record<string, Record<string, unknown>> }): boolean => providerOptions?.['anthropic']?.['cacheControl'] !== undefined
+  const isMarked = ({ providerOptions }: { providerOptions?: Record<string, Record<string, unknown>> }): boolean =>
+    providerOptions?.['anthropic']?.['cacheControl'] !== undefined
   return calls.map(({ prompt }) =>
     prompt.flatMap((message): readonly unknown[] => {
       if (message.role === 'system') return isMarked(message) ? [message.content] : []
-      return message.content.flatMap((part) => (isMarked(part) ? ['text' in part ? part.text : 'output' in part ? part.output : part.type] : []))
+      return message.content.flatMap((part) =>
+        isMarked(part) ? ['text' in part ? part.text : 'output' in part ? part.output : part.type] : [],
+      )
     }),
   )
 }

@@ -22,7 +22,10 @@ describe('S8, S57: how a runtime claims runs', () => {
   })
 
   it('S8, S57: claims as many runs, for as long and as often as its options say', async () => {
-    const { runtime, clock, claims, renewals, send, statuses } = await worker({ concurrency: 2, lease: { ttlMs: 4_000, heartbeatMs: 1_000 } })
+    const { runtime, clock, claims, renewals, send, statuses } = await worker({
+      concurrency: 2,
+      lease: { ttlMs: 4_000, heartbeatMs: 1_000 },
+    })
     await runtime.start()
     const runs = [await send(1), await send(2), await send(3)]
     expect(await statuses(runs)).toEqual(['running', 'running', 'queued'])
@@ -30,7 +33,11 @@ describe('S8, S57: how a runtime claims runs', () => {
     const before = claims.length
     await clock.advance(3_000)
     expect(claims).toHaveLength(before)
-    expect(renewals.map(({ leases, leaseMs, at }) => [leases.length, leaseMs, at])).toEqual([[2, 4_000, 2_000], [2, 4_000, 3_000], [2, 4_000, 4_000]])
+    expect(renewals.map(({ leases, leaseMs, at }) => [leases.length, leaseMs, at])).toEqual([
+      [2, 4_000, 2_000],
+      [2, 4_000, 3_000],
+      [2, 4_000, 4_000],
+    ])
     await runtime.stop()
   })
 
@@ -83,8 +90,15 @@ describe('S8, S57: how a runtime claims runs', () => {
     for (const room of [1, 2]) await left(room)
     await memory.claim({ owner: 'dead', max: 2, leaseMs: 0, agents: ['assistant'], holds: [] })
     await left(3)
-    expect(await runtime.start()).toMatchObject({ recovered: 2, runs: [{ runId: 'left-1', status: 'running' }, { runId: 'left-2', status: 'running' }] })
-    for (const id of ['left-1', 'left-2', 'left-3']) expect(await memory.readRun(id)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
+    expect(await runtime.start()).toMatchObject({
+      recovered: 2,
+      runs: [
+        { runId: 'left-1', status: 'running' },
+        { runId: 'left-2', status: 'running' },
+      ],
+    })
+    for (const id of ['left-1', 'left-2', 'left-3'])
+      expect(await memory.readRun(id)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
     await runtime.stop()
   })
 
@@ -133,7 +147,11 @@ describe('S8, S57: how a runtime claims runs', () => {
 
   it('S65, S66: a resumed run uses one of the slots', async () => {
     const first = gate()
-    const { runtime, claims, left, clock } = await worker({ timers: false, concurrency: 1, steps: async () => (await first.passed, { text: 'done' }) })
+    const { runtime, claims, left, clock } = await worker({
+      timers: false,
+      concurrency: 1,
+      steps: async () => (await first.passed, { text: 'done' }),
+    })
     for (const room of [1, 2]) await left(room)
     await runtime.start()
     expect((await runtime.resume('left-1'))?.runId).toBe('left-1')
@@ -150,7 +168,9 @@ describe('S8, S57: how a runtime claims runs', () => {
 describe('S58: heartbeats of a runtime', () => {
   it('S58: beat as long as the runtime executes runs, and no longer', async () => {
     const done = [gate(), gate(), gate()]
-    const { runtime, clock, beats, renewals, send } = await worker({ steps: async (_call, index) => (await done[index]?.passed, { text: 'done' }) })
+    const { runtime, clock, beats, renewals, send } = await worker({
+      steps: async (_call, index) => (await done[index]?.passed, { text: 'done' }),
+    })
     await runtime.start()
     await clock.advance(9_000)
     expect(beats()).toBe(0)
@@ -171,29 +191,34 @@ describe('S58: heartbeats of a runtime', () => {
     await runtime.stop()
   })
 
-  it.each(['once', 'anew'])('S40, S58: started %s, writes of a run that the store refuses are retried after one heartbeat, then two, four and eight, and then left', async (how) => {
-    const done = gate()
-    const { runtime, clock, memory, renewals, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
-    await runtime.start()
-    if (how === 'anew') {
-      await runtime.stop()
+  it.each(['once', 'anew'])(
+    'S40, S58: started %s, writes of a run that the store refuses are retried after one heartbeat, then two, four and eight, and then left',
+    async (how) => {
+      const done = gate()
+      const { runtime, clock, memory, renewals, answered, send } = await worker({
+        steps: async () => (await done.passed, { text: 'done' }),
+      })
       await runtime.start()
-    }
-    const { runId } = await send(1)
-    const tries: number[] = []
-    answered.commit = () => {
-      tries.push(clock.now())
-      return Promise.reject(new Error('away'))
-    }
-    done.open()
-    while (tries.length === 0) await clock.advance(0)
-    await clock.advance(60_000)
-    expect([...new Set(tries)]).toEqual([1_000, 4_000, 10_000, 22_000, 46_000])
-    expect(renewals.at(-1)).toMatchObject({ leases: [{ runId }], at: 46_000 })
-    expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
-    delete answered.commit
-    await runtime.stop()
-  })
+      if (how === 'anew') {
+        await runtime.stop()
+        await runtime.start()
+      }
+      const { runId } = await send(1)
+      const tries: number[] = []
+      answered.commit = () => {
+        tries.push(clock.now())
+        return Promise.reject(new Error('away'))
+      }
+      done.open()
+      while (tries.length === 0) await clock.advance(0)
+      await clock.advance(60_000)
+      expect([...new Set(tries)]).toEqual([1_000, 4_000, 10_000, 22_000, 46_000])
+      expect(renewals.at(-1)).toMatchObject({ leases: [{ runId }], at: 46_000 })
+      expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
+      delete answered.commit
+      await runtime.stop()
+    },
+  )
 
   it('S59: a lease counts from the time of the request', async () => {
     const { runtime, clock, answered, send, statuses, model } = await worker()
@@ -233,7 +258,10 @@ describe('S66: a drain at its deadline', () => {
 
   it('S66: waits until the follow-up work of the ended runs is stored', async () => {
     const [done, hold] = [gate(), gate()]
-    const { runtime, clock, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }), ttl: { idleMs: 86_400_000 } })
+    const { runtime, clock, answered, send } = await worker({
+      steps: async () => (await done.passed, { text: 'done' }),
+      ttl: { idleMs: 86_400_000 },
+    })
     await runtime.start()
     const run = await send(1)
     answered.due = async () => (await run.status()) === 'completed' && hold.passed
@@ -270,7 +298,12 @@ it('S48, S116: a write of another process to a session that is not executed here
   expect((await reading.next()).value).toMatchObject({ type: 'session-start' })
   const next = reading.next()
   await clock.advance(0)
-  await memory.commit({ id: 'elsewhere', key: 'room:2', expect: [], writes: [{ op: 'event.append', events: [{ event: { type: 'session-end', at: 1, sessionKey: 'room:2', reason: 'expired' } }] }] })
+  await memory.commit({
+    id: 'elsewhere',
+    key: 'room:2',
+    expect: [],
+    writes: [{ op: 'event.append', events: [{ event: { type: 'session-end', at: 1, sessionKey: 'room:2', reason: 'expired' } }] }],
+  })
   expect((await next).value).toMatchObject({ type: 'session-end', seq: 2 })
   await reading.return?.()
   await runtime.stop()
@@ -279,7 +312,10 @@ it('S48, S116: a write of another process to a session that is not executed here
 describe('S64: work that comes at the end of a run', () => {
   it('S64: an input that is accepted after the last commit, and before its answer, is claimed at once', async () => {
     const [done, asked, hold] = [gate(), gate(), gate()]
-    const { runtime, clock, memory, answered, send, statuses } = await worker({ deaf: true, steps: async (_call, index) => (index === 0 && (await done.passed), { text: 'done' }) })
+    const { runtime, clock, memory, answered, send, statuses } = await worker({
+      deaf: true,
+      steps: async (_call, index) => (index === 0 && (await done.passed), { text: 'done' }),
+    })
     await runtime.start()
     const first = await send(1)
     answered.commit = () => (asked.open(), hold.passed)
@@ -297,8 +333,12 @@ describe('S64: work that comes at the end of a run', () => {
 
   it('S64, S186: claims only the sessions of its hints, and all sessions if more may wait or a second is over', async () => {
     const held = gate()
-    const { runtime, clock, claims, send } = await worker({ concurrency: 2, steps: async (_call, index) => (index < 2 && (await held.passed), { text: 'done' }) })
-    const asked = () => claims.splice(0).map(({ max, keys = [], others = keys.length === 0 }) => `${max} of ${[...keys, ...(others ? ['all'] : [])].join()}`)
+    const { runtime, clock, claims, send } = await worker({
+      concurrency: 2,
+      steps: async (_call, index) => (index < 2 && (await held.passed), { text: 'done' }),
+    })
+    const asked = () =>
+      claims.splice(0).map(({ max, keys = [], others = keys.length === 0 }) => `${max} of ${[...keys, ...(others ? ['all'] : [])].join()}`)
     await runtime.start()
     const runs = [await send(1)]
     expect(asked()).toEqual(['2 of all', '2 of room:1'])
@@ -334,7 +374,12 @@ describe('S64: work that comes at the end of a run', () => {
 
   it('S64, S186: after a run of a tenant at its limit, the next run of the tenant is claimed at once', async () => {
     const clock = manualClock()
-    const { runtime } = setup({ steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], store: memoryStore(), clock, maxRunsPerTenant: 1 })
+    const { runtime } = setup({
+      steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }],
+      store: memoryStore(),
+      clock,
+      maxRunsPerTenant: 1,
+    })
     await runtime.start()
     const runs = await Promise.all([1, 2, 3].map((room) => runtime.session(`tenant:busy:${room}`).send('go')))
     for (let turn = 0; turn < 50; turn++) await clock.advance(0)
@@ -350,25 +395,33 @@ describe('S64: work that comes at the end of a run', () => {
     await clock.advance(0)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     for (let turn = 0; turn < 20; turn++) await clock.advance(0)
-    expect((await memory.listRuns('room:1')).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'compaction completed'])
+    expect((await memory.listRuns('room:1')).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      'user completed',
+      'compaction completed',
+    ])
     await runtime.stop()
   })
 
-  it.each(['one', 'many'] as const)('S171: after a run that settles its session a store of %s processes gets no further claim, because no work was left for lack of slots', async (processes) => {
-    let asked = 0
-    const memory = memoryStore()
-    const store: SessionStore = new Proxy(memory, { get: (target, name) => (name === 'capabilities' ? { ...target.capabilities, processes } : (Reflect.get(target, name) as unknown)) })
-    const counted = aroundStore(store, (operation, _args, go) => {
-      if (operation === 'claim') asked += 1
-      return go()
-    })
-    const clock = manualClock()
-    const { runtime } = setup({ steps: [{ text: 'one' }], store: counted, clock })
-    await runtime.start()
-    asked = 0
-    await (await runtime.session('room:1').send('go')).result()
-    await clock.advance(0)
-    expect(asked).toBe(1)
-    await runtime.stop()
-  })
+  it.each(['one', 'many'] as const)(
+    'S171: after a run that settles its session a store of %s processes gets no further claim, because no work was left for lack of slots',
+    async (processes) => {
+      let asked = 0
+      const memory = memoryStore()
+      const store: SessionStore = new Proxy(memory, {
+        get: (target, name) => (name === 'capabilities' ? { ...target.capabilities, processes } : (Reflect.get(target, name) as unknown)),
+      })
+      const counted = aroundStore(store, (operation, _args, go) => {
+        if (operation === 'claim') asked += 1
+        return go()
+      })
+      const clock = manualClock()
+      const { runtime } = setup({ steps: [{ text: 'one' }], store: counted, clock })
+      await runtime.start()
+      asked = 0
+      await (await runtime.session('room:1').send('go')).result()
+      await clock.advance(0)
+      expect(asked).toBe(1)
+      await runtime.stop()
+    },
+  )
 })

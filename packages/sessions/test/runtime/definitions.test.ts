@@ -62,8 +62,14 @@ describe('a definition that changed after the run began', () => {
     ['model', { model: scriptedModel([], { modelId: 'other' }) }],
     ['a new tool', { tools: [place, defineTool({ name: 'more', description: 'More.', inputSchema: z.object({}) })] }],
     ['the description of a tool', { tools: [defineTool({ name: 'place', description: 'Where?', inputSchema: z.object({}) })] }],
-    ['the schema of a tool', { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ near: z.string() }) })] }],
-    ['the effect of a tool', { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), effect: 'pure' })] }],
+    [
+      'the schema of a tool',
+      { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({ near: z.string() }) })] },
+    ],
+    [
+      'the effect of a tool',
+      { tools: [defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), effect: 'pure' })] },
+    ],
   ] satisfies [string, Partial<AgentOptions>][])('S109, S112: %s changes the hash, and refuse names it', async (_what, change) => {
     const store = memoryStore()
     const runId = await begun(store)
@@ -133,8 +139,14 @@ describe('a definition that changed after the run began', () => {
   })
 
   it('S112: a decision that the store refuses is reported, and the run still waits', async () => {
-    const { runtime, session, runId } = await held([], [{ of: 'commit', when: isDecision, fault: { answer: () => ({ ok: false, reason: 'missing' }) } }])
-    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('missing') as string })
+    const { runtime, session, runId } = await held(
+      [],
+      [{ of: 'commit', when: isDecision, fault: { answer: () => ({ ok: false, reason: 'missing' }) } }],
+    )
+    await expect(session.recover(runId, 'continue')).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('missing') as string,
+    })
     expect(await session.info()).toMatchObject({ status: 'needs-recovery' })
     await runtime.stop()
   })
@@ -148,7 +160,11 @@ describe('a definition that changed after the run began', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(JSON.stringify(model.calls[0]?.prompt)).toContain('Be thorough.')
     const resumed = (await logOf(session)).find((event) => event.type === 'turn-start' && event.resumed)
-    expect(resumed).toMatchObject({ attempt: 1, cause: 'answers', definitionDiff: { instructions: true, tools: { added: [], removed: [] } } })
+    expect(resumed).toMatchObject({
+      attempt: 1,
+      cause: 'answers',
+      definitionDiff: { instructions: true, tools: { added: [], removed: [] } },
+    })
     await runtime.stop()
   })
 
@@ -181,7 +197,10 @@ describe('a definition that changed after the run began', () => {
     await begun(store)
     const { runtime } = version({ steps: [], store, policy: 'pin', tools: [] })
     const { run } = await runtime.session('room:1').submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
-    expect(await run.result()).toMatchObject({ status: 'needs-recovery', error: { message: expect.stringContaining('the removed tool place') } })
+    expect(await run.result()).toMatchObject({
+      status: 'needs-recovery',
+      error: { message: expect.stringContaining('the removed tool place') },
+    })
     await runtime.stop()
   })
 

@@ -44,31 +44,37 @@ describe('a store that fails for a while', () => {
   it.each([
     { of: 'any', losses: 1, why: 'its lease ended' },
     { of: 'readInbox', losses: 0, why: 'its lease was renewed' },
-  ] as const)('S61: a run whose store is unreachable for a minute ($of) goes on afterwards; $why, which counts $losses losses', async ({ of, losses }) => {
-    const clock = manualClock()
-    const faulted = gate()
-    let isAway = false
-    const slow = defineTool({
-      ...{ name: 'slow', description: 'Ends when the store is gone, the first time.', inputSchema: z.object({}), effect: 'pure' },
-      execute: (_input, { attempt }) => {
-        isAway = attempt === 1
-        return 'done'
-      },
-    })
-    const store = faultyStore(memoryStore(), [{ of, when: () => isAway, fault: 'unavailable' }])
-    const { runtime } = setup({ steps: [call, { text: 'all done' }], tools: [slow], store, clock, onError: () => faulted.open() })
-    await runtime.start()
-    const session = runtime.session('room:1')
-    const run = await session.send('a')
-    await faulted.passed
-    await clock.advance(60_000)
-    isAway = false
-    await clock.advance(1_000)
-    expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
-    expect(await store.readRun(run.runId)).toMatchObject({ value: { totalAttempts: losses } })
-    await checkLog(session)
-    await runtime.stop()
-  })
+  ] as const)(
+    'S61: a run whose store is unreachable for a minute ($of) goes on afterwards; $why, which counts $losses losses',
+    async ({ of, losses }) => {
+      const clock = manualClock()
+      const faulted = gate()
+      let isAway = false
+      const slow = defineTool({
+        name: 'slow',
+        description: 'Ends when the store is gone, the first time.',
+        inputSchema: z.object({}),
+        effect: 'pure',
+        execute: (_input, { attempt }) => {
+          isAway = attempt === 1
+          return 'done'
+        },
+      })
+      const store = faultyStore(memoryStore(), [{ of, when: () => isAway, fault: 'unavailable' }])
+      const { runtime } = setup({ steps: [call, { text: 'all done' }], tools: [slow], store, clock, onError: () => faulted.open() })
+      await runtime.start()
+      const session = runtime.session('room:1')
+      const run = await session.send('a')
+      await faulted.passed
+      await clock.advance(60_000)
+      isAway = false
+      await clock.advance(1_000)
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
+      expect(await store.readRun(run.runId)).toMatchObject({ value: { totalAttempts: losses } })
+      await checkLog(session)
+      await runtime.stop()
+    },
+  )
 
   it('S62, S203: an end that the store never accepts is retried after 1, 2, 4 and 8 heartbeats, and then the run counts as lost', async () => {
     const clock = manualClock()
@@ -106,14 +112,17 @@ describe('a store that fails for a while', () => {
     let broken = false
     const place = defineTool({ name: 'slow', description: 'Answered from outside.', inputSchema: z.object({}) })
     const unread = { when: () => broken, fault: { error: new Error('disk on fire') } } as const
-    const store = faultyStore(memoryStore(), [{ of: 'readPath', ...unread }, { of: 'readRun', ...unread }])
+    const store = faultyStore(memoryStore(), [
+      { of: 'readPath', ...unread },
+      { of: 'readRun', ...unread },
+    ])
     const { runtime } = setup({ steps: [call, { text: 'next' }], tools: [place], store, clock, onError: () => faulted.open() })
     await runtime.start()
     const session = runtime.session('room:1')
     const run = await session.send('a')
     await run.result()
     broken = true
-    const { id, version } = (await store.readSession('room:1') as { value: { id: string; version: number } }).value
+    const { id, version } = ((await store.readSession('room:1')) as { value: { id: string; version: number } }).value
     // The last answer, submitted by another process.
     const commit = await store.commit({
       id: 'batch-of-other',
@@ -175,7 +184,14 @@ describe('a store that fails for a while', () => {
 describe('a store whose renewals fail for good', () => {
   const placeOf = placesOfStores()
   const refused = { answer: (leases: readonly Lease[]) => leases.map(({ runId }) => ({ runId, held: false })) }
-  const hangs = () => defineTool({ name: 'slow', description: 'Never ends.', inputSchema: z.object({}), effect: 'pure', execute: () => new Promise<string>(() => undefined) })
+  const hangs = () =>
+    defineTool({
+      name: 'slow',
+      description: 'Never ends.',
+      inputSchema: z.object({}),
+      effect: 'pure',
+      execute: () => new Promise<string>(() => undefined),
+    })
 
   it.each(
     namesOfPlaces.flatMap((name) => [
@@ -194,7 +210,11 @@ describe('a store whose renewals fail for good', () => {
     expect(await endWithin(clock, run, 120_000)).toMatchObject({ status: 'error', reason: 'crash-loop', error: { code: 'crash-loop' } })
     // The first claim, five takeovers, and the claim that gives the run up.
     expect(await store.readRun(run.runId)).toMatchObject({ value: { epoch: 7, attempts: 6 } })
-    expect(store.commits.filter(({ batch }) => batch.writes.some((write) => write.op === 'run.patch' && write.runId === run.runId && write.patch.status === 'queued'))).toEqual([])
+    expect(
+      store.commits.filter(({ batch }) =>
+        batch.writes.some((write) => write.op === 'run.patch' && write.runId === run.runId && write.patch.status === 'queued'),
+      ),
+    ).toEqual([])
     expect(await next.result()).toMatchObject({ status: 'completed', text: 'next' })
     await checkLog(session)
     await runtime.stop()
@@ -204,7 +224,9 @@ describe('a store whose renewals fail for good', () => {
     const clock = manualClock()
     const store = faultyStore(memoryStore(), [{ of: 'renew', fault: refused }])
     const long = 'x'.repeat(400)
-    const { options } = smallWindow((_call, index) => (index < 2 ? { text: long } : index < 8 ? { hang: 'middle', text: 'half' } : { text: 'next' }))
+    const { options } = smallWindow((_call, index) =>
+      index < 2 ? { text: long } : index < 8 ? { hang: 'middle', text: 'half' } : { text: 'next' },
+    )
     const { runtime, session, say } = await talk({ ...options, store, clock })
     await say(long, long)
     const compacting = session.compact()
@@ -213,7 +235,13 @@ describe('a store whose renewals fail for good', () => {
     const next = await session.send('b')
     expect(await endWithin(clock, next, 120_000)).toMatchObject({ status: 'completed', text: 'next' })
     expect(await compacting).toMatchObject({ outcome: 'failed' })
-    expect((await store.listRuns('room:1')).items[2]).toMatchObject({ kind: 'compaction', status: 'error', reason: 'crash-loop', epoch: 7, attempts: 6 })
+    expect((await store.listRuns('room:1')).items[2]).toMatchObject({
+      kind: 'compaction',
+      status: 'error',
+      reason: 'crash-loop',
+      epoch: 7,
+      attempts: 6,
+    })
     await checkLog(session)
     await runtime.stop()
   })

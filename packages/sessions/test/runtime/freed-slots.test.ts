@@ -7,7 +7,9 @@ import { worker } from './worker.ts'
 
 it('S64, S186: a run that ends while a claim of a named session is under way causes no claim of all sessions', async () => {
   const [done, asked, hold] = [gate(), gate(), gate()]
-  const { runtime, clock, claims, answered, send, statuses } = await worker({ steps: async (_call, index) => (index === 0 && (await done.passed), { text: 'done' }) })
+  const { runtime, clock, claims, answered, send, statuses } = await worker({
+    steps: async (_call, index) => (index === 0 && (await done.passed), { text: 'done' }),
+  })
   await runtime.start()
   const first = await send(1)
   claims.length = 0
@@ -27,7 +29,8 @@ it('S64, S186: a run that ends while a claim of a named session is under way cau
 it('S64: a slot that becomes free during a claim that fills its request is used at once', async () => {
   const [done, asked, hold] = [gate(), gate(), gate()]
   const { runtime, clock, memory, answered, send, left } = await worker({
-    ...{ deaf: true, concurrency: 2 },
+    deaf: true,
+    concurrency: 2,
     steps: async (_call, index) => (index === 0 && (await done.passed), index === 1 ? new Promise(() => undefined) : { text: 'done' }),
   })
   await runtime.start()
@@ -50,7 +53,11 @@ it('S64: a slot that becomes free during a claim that fills its request is used 
 
 it('S133: a run that waits for another run releases its slot, only that one, and only as long as it waits', async () => {
   const [worked, moved] = [gate(), gate()]
-  const scout = defineAgent({ name: 'scout', description: 'Scouts.', model: scriptedModel(async () => (await worked.passed, { text: 'found' })) })
+  const scout = defineAgent({
+    name: 'scout',
+    description: 'Scouts.',
+    model: scriptedModel(async () => (await worked.passed, { text: 'found' })),
+  })
   const task = async (): Promise<string> => (await memory.listChildren({ parent: { session: 'room:1' } })).items[0]?.parent?.taskId ?? ''
   const steps: SetupOptions['steps'] = async (_call, index) => {
     if (index === 0) return { toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look', run_in_background: true } }] }

@@ -34,38 +34,47 @@ const stores = {
 }
 
 describe('a disk that is full when a tool returns', () => {
-  it.skipIf(!isRoot).for(['files', 'SQLite'] as const)(`S61, S168: the outcome is kept until there is room, and the run goes on (%s)${leftOut}`, async (name, context) => {
-    const disk = smallDisk()
-    if (disk === undefined) return context.skip('this system mounts no tmpfs')
-    const ballast = join(disk, 'ballast')
-    const full = gate()
-    let paid = 0
-    const pay = defineTool({
-      ...{ name: 'pay', description: 'Pays once.', inputSchema: z.object({}), effect: 'once' as const, maxOutputCharacters: 400_000 },
-      execute() {
-        expect(() => writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))).toThrow('ENOSPC')
-        // Longer than what the store has left in its last page.
-        return `${++paid}`.padEnd(300_000, '.')
-      },
-    })
-    const told: unknown[] = []
-    const { runtime, model } = setup({
-      steps: [{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }] }, { text: 'done' }],
-      ...{ tools: [pay], store: stores[name](disk), onUnknownOutcome: 'stop' },
-      onError(error) {
-        told.push(error)
-        full.open()
-      },
-    })
-    await runtime.start()
-    const session = runtime.session('room:1')
-    const run = await session.send('go')
-    await full.passed
-    rmSync(ballast)
-    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
-    expect([paid, model.calls.length]).toEqual([1, 2])
-    expect(told).toMatchObject([{ code: 'store-full' }])
-    await checkLog(session)
-    await runtime.stop()
-  })
+  it.skipIf(!isRoot).for(['files', 'SQLite'] as const)(
+    `S61, S168: the outcome is kept until there is room, and the run goes on (%s)${leftOut}`,
+    async (name, context) => {
+      const disk = smallDisk()
+      if (disk === undefined) return context.skip('this system mounts no tmpfs')
+      const ballast = join(disk, 'ballast')
+      const full = gate()
+      let paid = 0
+      const pay = defineTool({
+        name: 'pay',
+        description: 'Pays once.',
+        inputSchema: z.object({}),
+        effect: 'once' as const,
+        maxOutputCharacters: 400_000,
+        execute() {
+          expect(() => writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))).toThrow('ENOSPC')
+          // Longer than what the store has left in its last page.
+          return `${++paid}`.padEnd(300_000, '.')
+        },
+      })
+      const told: unknown[] = []
+      const { runtime, model } = setup({
+        steps: [{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }] }, { text: 'done' }],
+        tools: [pay],
+        store: stores[name](disk),
+        onUnknownOutcome: 'stop',
+        onError(error) {
+          told.push(error)
+          full.open()
+        },
+      })
+      await runtime.start()
+      const session = runtime.session('room:1')
+      const run = await session.send('go')
+      await full.passed
+      rmSync(ballast)
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+      expect([paid, model.calls.length]).toEqual([1, 2])
+      expect(told).toMatchObject([{ code: 'store-full' }])
+      await checkLog(session)
+      await runtime.stop()
+    },
+  )
 })

@@ -22,7 +22,10 @@ it('S187: hints that come during a lease request cause one more request, because
     },
   })
   const faults: unknown[] = []
-  const leases = new Leases({ store, clock: manualClock(), leaseMs: 10_000, heartbeatMs: 3000, onError: (error) => void faults.push(error) }, runs)
+  const leases = new Leases(
+    { store, clock: manualClock(), leaseMs: 10_000, heartbeatMs: 3000, onError: (error) => void faults.push(error) },
+    runs,
+  )
   for (let hint = 0; hint < 3; hint++) leases.look(active)
   expect(asked).toBe(1)
   answers[0]?.open()

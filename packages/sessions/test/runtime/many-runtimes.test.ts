@@ -133,7 +133,8 @@ function toldApart(memory: SessionStore, hears: { hints: boolean }): SessionStor
         }
       }
       if (name === 'subscribe') {
-        return (listener: (hint: StoreHint) => void) => target.subscribe((hint) => hears.hints && listener(committing > 0 ? hint : { ...hint, elsewhere: true }))
+        return (listener: (hint: StoreHint) => void) =>
+          target.subscribe((hint) => hears.hints && listener(committing > 0 ? hint : { ...hint, elsewhere: true }))
       }
       return Reflect.get(target, name) as unknown
     },
@@ -148,9 +149,19 @@ describe('S97: a stop from another process', () => {
     const clock = manualClock()
     const memory = memoryStore()
     const running = gate<AbortSignal>()
-    const dig = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: (_input, { abortSignal }) => (running.open(abortSignal), new Promise<string>(() => undefined)) })
+    const dig = defineTool({
+      name: 'dig',
+      description: 'Digs.',
+      inputSchema: z.object({}),
+      execute: (_input, { abortSignal }) => (running.open(abortSignal), new Promise<string>(() => undefined)),
+    })
     const asking = setup({ steps: [], store: toldApart(memory, { hints: true }), clock, concurrency: 0 })
-    const executing = setup({ steps: [{ toolCalls: [{ name: 'dig', input: {} }] }], tools: [dig], store: toldApart(memory, { hints }), clock })
+    const executing = setup({
+      steps: [{ toolCalls: [{ name: 'dig', input: {} }] }],
+      tools: [dig],
+      store: toldApart(memory, { hints }),
+      clock,
+    })
     await asking.runtime.start()
     await executing.runtime.start()
     const session = executing.runtime.session('room:1')

@@ -9,19 +9,37 @@ import type { Batch, CommitResult, RunPatch, Write } from '../../src/contract/ba
 import type { Claim, SessionStore } from '../../src/contract/session-store.ts'
 import type { InboxRecord } from '../../src/contract/records.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
-import { appendEvents, benchOf, ensure, insertRun, openCall, parentOf, patchRun, putAnswers, putCalls, room, startMs } from '../../src/testing/store-kit/bench.ts'
+import {
+  appendEvents,
+  benchOf,
+  ensure,
+  insertRun,
+  openCall,
+  parentOf,
+  patchRun,
+  putAnswers,
+  putCalls,
+  room,
+  startMs,
+} from '../../src/testing/store-kit/bench.ts'
 
 const crashed = { status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message: 'lost again and again' } } as const
 const diff = { instructions: true, tools: { added: ['look'], removed: [], changed: [] } } as unknown as DefinitionDiff
 const question = { toolCallId: 'c1', toolName: 'place', input: {}, path: [], agent: [] }
 
 /** Creates a store in which this process has claimed the run `r1` in the middle of a turn. */
-async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {}, key = room }: { turn?: number | undefined; session?: object; run?: object; key?: string } = {}) {
+async function lostRun(
+  patch: RunPatch = {},
+  { turn = 1, session = {}, run = {}, key = room }: { turn?: number | undefined; session?: object; run?: object; key?: string } = {},
+) {
   const clock = manualClock(startMs)
   const memory = memoryStore()
   await memory.open({ namespace: 'test', clock, owner: 'here' })
   const bench = benchOf(memory, clock)
-  await bench.commit([ensure(key, session), insertRun('r1', run), appendEvents({ event: { type: 'run-queued', at: startMs, runId: 'r1' } as never })], { key })
+  await bench.commit(
+    [ensure(key, session), insertRun('r1', run), appendEvents({ event: { type: 'run-queued', at: startMs, runId: 'r1' } as never })],
+    { key },
+  )
   const [claim] = await bench.claim()
   if (!claim) throw new Error('There is nothing to claim.')
   await bench.commit([patchRun('r1', { ...(turn > 0 && { turn, step: 2 }), ...patch })], { key })
@@ -35,7 +53,13 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {},
   live.hold(room, () => void told.push('changed'))
   const reader = live.session(room).subscribe(0)
   return {
-    ...{ bench, store, live, clock, told, claim, context: { store, live, clock, ids: fakeIds() } },
+    bench,
+    store,
+    live,
+    clock,
+    told,
+    claim,
+    context: { store, live, clock, ids: fakeIds() },
     /** Work before the next commits. Its return value replaces the result of the commit. */
     beforeCommits: (...work: readonly (typeof before)[number][]) => void before.push(...work),
     log: async () => (await memory.readEvents(room, 1, 100)).events.map(({ type }) => type),
@@ -52,7 +76,12 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {},
 }
 
 const refuse = (reason: string) => () => Promise.resolve({ ok: false, reason } as CommitResult)
-const everywhere = { giveBack, finalizeRun, endLostRun: (context: never, claim: Claim) => endLostRun(context, claim, crashed), holdForDecision: (context: never, claim: Claim) => holdForDecision(context, claim, diff) }
+const everywhere = {
+  giveBack,
+  finalizeRun,
+  endLostRun: (context: never, claim: Claim) => endLostRun(context, claim, crashed),
+  holdForDecision: (context: never, claim: Claim) => holdForDecision(context, claim, diff),
+}
 
 describe('S36: a run that another owner has taken over', () => {
   it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is not changed by %s', async (name) => {
@@ -65,26 +94,39 @@ describe('S36: a run that another owner has taken over', () => {
     expect(published()).toEqual([])
   })
 
-  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S105: is deleted with its session: %s restores nothing', async (name) => {
-    const { bench, context, claim, published } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
-    await bench.commit([{ op: 'session.delete', at: startMs }])
-    const before = await bench.everything()
-    await everywhere[name](context as never, claim)
-    expect(await bench.everything()).toEqual(before)
-    expect(published()).toEqual([])
-  })
-
-  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is lost during %s: a refusal is reported, unless another owner has the run', async (name) => {
-    for (const reason of ['fenced', 'missing']) {
-      const { context, claim, beforeCommits, published } = await lostRun({ ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }) })
-      beforeCommits(refuse(reason))
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])(
+    'S105: is deleted with its session: %s restores nothing',
+    async (name) => {
+      const { bench, context, claim, published } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
+      await bench.commit([{ op: 'session.delete', at: startMs }])
+      const before = await bench.everything()
       await everywhere[name](context as never, claim)
+      expect(await bench.everything()).toEqual(before)
       expect(published()).toEqual([])
-    }
-    const { context, claim, beforeCommits } = await lostRun({ ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }) })
-    beforeCommits(refuse('open-calls'))
-    await expect(everywhere[name](context as never, claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('open-calls') as unknown })
-  })
+    },
+  )
+
+  it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])(
+    'S36: is lost during %s: a refusal is reported, unless another owner has the run',
+    async (name) => {
+      for (const reason of ['fenced', 'missing']) {
+        const { context, claim, beforeCommits, published } = await lostRun({
+          ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }),
+        })
+        beforeCommits(refuse(reason))
+        await everywhere[name](context as never, claim)
+        expect(published()).toEqual([])
+      }
+      const { context, claim, beforeCommits } = await lostRun({
+        ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }),
+      })
+      beforeCommits(refuse('open-calls'))
+      await expect(everywhere[name](context as never, claim)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('open-calls') as unknown,
+      })
+    },
+  )
 })
 
 describe('S9: a run that is given back', () => {
@@ -110,7 +152,10 @@ describe('S60: a run whose turn has ended or is suspended', () => {
   })
 
   it('S60: without a turn, as for a compaction, it logs the turn 0', async () => {
-    const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } }, { turn: 0, run: { kind: 'compaction' } })
+    const { bench, context, claim } = await lostRun(
+      { rest: { status: 'completed', reason: 'stop' } },
+      { turn: 0, run: { kind: 'compaction' } },
+    )
     await finalizeRun(context, claim)
     expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([{ type: 'settled', at: startMs, runId: 'r1', turn: 0, seq: 2 }])
   })
@@ -133,16 +178,24 @@ describe('S60: a run whose turn has ended or is suspended', () => {
     expect([await bench.everything(), told]).toEqual([before, []])
   })
 
-  const waits = { rest: { status: 'awaiting-tools', reason: null }, pendingToolCalls: [{ ...question, deadlineAt: startMs + 500 }] } as unknown as RunPatch
+  const waits = {
+    rest: { status: 'awaiting-tools', reason: null },
+    pendingToolCalls: [{ ...question, deadlineAt: startMs + 500 }],
+  } as unknown as RunPatch
   const child: InboxRecord = { id: 'child:x', kind: 'child-changed', at: 1, body: { runId: 'x' } }
-  const answered: Write = { op: 'inbox.put', rows: [{ id: 'answer:r1:c1', kind: 'answer', at: 1, body: { toolCallId: 'c1', hash: 'h', answer: {} } } as unknown as InboxRecord] }
+  const answered: Write = {
+    op: 'inbox.put',
+    rows: [{ id: 'answer:r1:c1', kind: 'answer', at: 1, body: { toolCallId: 'c1', hash: 'h', answer: {} } } as unknown as InboxRecord],
+  }
 
   it('S89: waits, and its deadline counts from then on', async () => {
     const { bench, context, claim, log } = await lostRun(waits)
     await finalizeRun(context, claim)
     expect([(await bench.run('r1')).status, await log()]).toEqual(['awaiting-tools', []])
     await bench.clock.advance(500)
-    expect((await bench.store.due(10)).timers).toMatchObject([{ id: 'deadline:r1', kind: 'deadline', dueAt: startMs + 500, body: { runId: 'r1' } }])
+    expect((await bench.store.due(10)).timers).toMatchObject([
+      { id: 'deadline:r1', kind: 'deadline', dueAt: startMs + 500, body: { runId: 'r1' } },
+    ])
   })
 
   it.each<[string, readonly Write[]]>([
@@ -189,14 +242,24 @@ describe('S60: a run whose turn has ended or is suspended', () => {
     const restless = await lostRun(waits)
     let tries = 0
     restless.beforeCommits(...Array.from({ length: 25 }, () => async () => (tries++, await restless.touch(), undefined)))
-    await expect(finalizeRun(restless.context, restless.claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('20 times') as unknown })
+    await expect(finalizeRun(restless.context, restless.claim)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('20 times') as unknown,
+    })
     expect(tries).toBe(20)
   })
 
   it('S135: a child reports to the session of its parent how it ended, or that it waits', async () => {
     const approval = { ...waits, pendingToolCalls: [], pendingApprovals: [{ ...question, approvalId: 'p1' }] } as unknown as RunPatch
-    for (const [status, open] of [['completed', waits], ['awaiting-tools', waits], ['awaiting-approval', approval]] as const) {
-      const { bench, context, claim } = await lostRun({ ...open, rest: { status, reason: 'stop' } as never }, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+    for (const [status, open] of [
+      ['completed', waits],
+      ['awaiting-tools', waits],
+      ['awaiting-approval', approval],
+    ] as const) {
+      const { bench, context, claim } = await lostRun(
+        { ...open, rest: { status, reason: 'stop' } as never },
+        { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } },
+      )
       await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
       await finalizeRun(context, claim)
       expect(await bench.store.readInbox('room:2', ['child-changed'])).toHaveLength(1)
@@ -204,12 +267,25 @@ describe('S60: a run whose turn has ended or is suspended', () => {
   })
 
   it('S146: an ended child logs its cost in the session of its parent, and adds its own cost to that session', async () => {
-    const [cost, own] = [{ total: '3', currency: 'USD' }, { total: '1', currency: 'USD' }]
-    const patch = { usage: { inputTokens: 30 }, cost, turnState: { spent: { usage: { inputTokens: 10 }, cost: own } }, rest: { status: 'completed', reason: 'stop' } }
-    const { bench, context, claim } = await lostRun(patch as unknown as RunPatch, { key: 'room:2~scout~1', run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
+    const [cost, own] = [
+      { total: '3', currency: 'USD' },
+      { total: '1', currency: 'USD' },
+    ]
+    const patch = {
+      usage: { inputTokens: 30 },
+      cost,
+      turnState: { spent: { usage: { inputTokens: 10 }, cost: own } },
+      rest: { status: 'completed', reason: 'stop' },
+    }
+    const { bench, context, claim } = await lostRun(patch as unknown as RunPatch, {
+      key: 'room:2~scout~1',
+      run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) },
+    })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await finalizeRun(context, claim)
-    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'child-end', status: 'completed', usage: { inputTokens: 30 }, cost }])
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([
+      { type: 'child-end', status: 'completed', usage: { inputTokens: 30 }, cost },
+    ])
     expect(await bench.session('room:2')).toMatchObject({ childUsage: { inputTokens: 10 }, childCost: own })
   })
 
@@ -219,7 +295,10 @@ describe('S60: a run whose turn has ended or is suspended', () => {
     await bench.commit([patchRun('r1', { stop: { at: 5 } })])
     await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('queued')
-    expect([await bench.store.readInbox('room:2', ['child-changed']), (await bench.store.readEvents('room:2', 0, 10)).events]).toEqual([[], []])
+    expect([await bench.store.readInbox('room:2', ['child-changed']), (await bench.store.readEvents('room:2', 0, 10)).events]).toEqual([
+      [],
+      [],
+    ])
   })
 })
 
@@ -256,7 +335,10 @@ describe('S62: a run that the loop cannot end', () => {
     await bench.commit([insertRun('r2')])
     let tries = 0
     beforeCommits(...Array.from({ length: 60 }, () => async () => (tries++, await touch(), undefined)))
-    await expect(endLostRun(context, claim, crashed)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('20 times') as unknown })
+    await expect(endLostRun(context, claim, crashed)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('20 times') as unknown,
+    })
     expect(tries).toBe(40)
   })
 
@@ -280,7 +362,10 @@ describe('S62: a run that the loop cannot end', () => {
   })
 
   it('S60, S89: a run whose turn is suspended still waits', async () => {
-    const { bench, context, claim } = await lostRun({ rest: { status: 'awaiting-tools', reason: null }, pendingToolCalls: [question] } as unknown as RunPatch)
+    const { bench, context, claim } = await lostRun({
+      rest: { status: 'awaiting-tools', reason: null },
+      pendingToolCalls: [question],
+    } as unknown as RunPatch)
     await endLostRun(context, claim, crashed)
     expect((await bench.run('r1')).status).toBe('awaiting-tools')
   })
@@ -290,20 +375,41 @@ describe('S62: a run that the loop cannot end', () => {
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await endLostRun(context, claim, crashed)
     expect(await bench.store.readInbox('room:2', ['child-changed'])).toHaveLength(1)
-    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'child-end', status: 'error', at: startMs, toolCallId: 'call of p' }])
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([
+      { type: 'child-end', status: 'error', at: startMs, toolCallId: 'call of p' },
+    ])
   })
 })
 
 describe('S114: a run whose agent has a changed definition', () => {
   it('S114: waits for a decision with its turn open, and the log says why', async () => {
     const { bench, context, claim, published, told } = await lostRun()
-    const taken = { ...claim, run: { ...(await bench.run('r1')), attempts: 2, turnState: { cost: { total: '1', currency: 'USD' } } } } as unknown as Claim
+    const taken = {
+      ...claim,
+      run: { ...(await bench.run('r1')), attempts: 2, turnState: { cost: { total: '1', currency: 'USD' } } },
+    } as unknown as Claim
     await holdForDecision(context, taken, diff)
-    expect(await bench.run('r1')).toMatchObject({ status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed' }, turn: 1, cost: { total: '1' } })
+    expect(await bench.run('r1')).toMatchObject({
+      status: 'needs-recovery',
+      reason: 'definition-changed',
+      error: { code: 'definition-changed' },
+      turn: 1,
+      cost: { total: '1' },
+    })
     const base = { at: startMs, runId: 'r1', turn: 1 }
     expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([
       { ...base, seq: 2, type: 'turn-start', resumed: true, attempt: 3, cause: 'takeover', definitionDiff: diff },
-      { ...base, seq: 3, type: 'turn-end', status: 'needs-recovery', reason: 'definition-changed', usage: {}, cost: { total: '1', currency: 'USD' }, steps: 2, overlaysExpired: 0 },
+      {
+        ...base,
+        seq: 3,
+        type: 'turn-end',
+        status: 'needs-recovery',
+        reason: 'definition-changed',
+        usage: {},
+        cost: { total: '1', currency: 'USD' },
+        steps: 2,
+        overlaysExpired: 0,
+      },
       { ...base, seq: 4, type: 'save-point' },
     ])
     expect([published(), told]).toEqual([['turn-start', 'turn-end', 'save-point'], ['changed']])
@@ -322,7 +428,10 @@ describe('S114: a run whose agent has a changed definition', () => {
     await holdForDecision(context, claim, diff)
     expect(await bench.store.readInbox('room:2', ['child-changed'])).toMatchObject([{ at: startMs, body: { runId: 'r1' } }])
     const held = { type: 'child-update', childRunId: 'r1', step: 0, status: 'needs-recovery', toolNames: [] }
-    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([held, { type: 'error', source: 'definition', runId: 'r1', at: startMs, fatal: false }])
+    expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([
+      held,
+      { type: 'error', source: 'definition', runId: 'r1', at: startMs, fatal: false },
+    ])
   })
 })
 

@@ -27,7 +27,11 @@ describe('retries of a run', () => {
     await clock.advance(30_000)
     await first.runtime.stop()
     expect(await store.open({ namespace: 'default', clock, owner: 'tests' }).then(() => store.readRun(run.runId))).toMatchObject({
-      value: { status: 'queued', reason: 'yielded', turnState: { attempt: 2, notBefore: 40_000, waitedMs: 40_000, retry: { count: 1, open: true } } },
+      value: {
+        status: 'queued',
+        reason: 'yielded',
+        turnState: { attempt: 2, notBefore: 40_000, waitedMs: 40_000, retry: { count: 1, open: true } },
+      },
     })
 
     const second = await started(clock, { steps: [{ text: 'at last' }], store, agent: { retry } })

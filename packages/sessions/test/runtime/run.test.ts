@@ -33,7 +33,12 @@ describe('a run', () => {
       const readRun: typeof store.readRun = (runId) => (reads++, store.readRun(runId))
       const names = Array.from({ length: count }, (_, index) => `a${index}`)
       const steps = [...names.map((name) => call(name)), { text: 'done' }]
-      const { runtime } = setup({ steps, tools: names.map((name) => echo(name, () => 'ok')), store: { ...store, readRun }, clock: manualClock() })
+      const { runtime } = setup({
+        steps,
+        tools: names.map((name) => echo(name, () => 'ok')),
+        store: { ...store, readRun },
+        clock: manualClock(),
+      })
       await runtime.start()
       expect(await (await runtime.session('room:1').send('go')).result()).toMatchObject({ status: 'completed' })
       await runtime.stop()
@@ -147,7 +152,11 @@ describe('a run', () => {
     await runtime.start()
     const session = runtime.session('room:1')
     const failed = await (await session.send('go')).result()
-    expect(failed).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: expect.any(String), retryable: expect.any(Boolean) } })
+    expect(failed).toMatchObject({
+      status: 'error',
+      reason: 'model-error',
+      error: { kind: expect.any(String), retryable: expect.any(Boolean) },
+    })
     expect(await session.info()).toMatchObject({ status: 'failed' })
     expect(await (await session.send('again')).result()).toMatchObject({ status: 'completed', text: 'better now' })
     expect((await session.messages()).items.map((message) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant'])

@@ -6,7 +6,11 @@ import { setup, type SetupOptions } from '../support.ts'
 type Act = (actions: SessionActions) => Promise<unknown>
 
 /** Creates a runtime whose extension acts once after the first run, with the result of the action. */
-function acting(act: Act, name: 'onAgentEnd' | 'onSettled' = 'onSettled', steps: SetupOptions['steps'] = [{ text: 'one' }, { text: 'two' }, { text: 'three' }]) {
+function acting(
+  act: Act,
+  name: 'onAgentEnd' | 'onSettled' = 'onSettled',
+  steps: SetupOptions['steps'] = [{ text: 'one' }, { text: 'two' }, { text: 'three' }],
+) {
   const done = Promise.withResolvers<PromiseSettledResult<unknown>>()
   let acted = false
   const hook: Hooks['onSettled'] = (_event, { session }) => {
@@ -56,7 +60,10 @@ describe('actions of an extension after a turn', () => {
   })
 
   it('A199: it compacts the conversation', async () => {
-    const { runtime, session, done } = acting((actions) => actions.compact({ instructions: 'Keep names.' }), 'onSettled', [{ text: 'one' }, { text: 'a summary of it' }])
+    const { runtime, session, done } = acting((actions) => actions.compact({ instructions: 'Keep names.' }), 'onSettled', [
+      { text: 'one' },
+      { text: 'a summary of it' },
+    ])
     await (await session.send('go')).result()
     expect((await done).status).toBe('fulfilled')
     await runtime.stop()
@@ -78,7 +85,13 @@ describe('actions of an extension after a turn', () => {
 
   it('A199: a stopped runtime leaves no action waiting', async () => {
     const asked = Promise.withResolvers<PromiseSettledResult<unknown>>()
-    const acts = defineExtension({ name: 'acts', hooks: { onTurnStart: (_event, { session }) => void (session && Promise.allSettled([session.fork()]).then(([result]) => asked.resolve(result))) } })
+    const acts = defineExtension({
+      name: 'acts',
+      hooks: {
+        onTurnStart: (_event, { session }) =>
+          void (session && Promise.allSettled([session.fork()]).then(([result]) => asked.resolve(result))),
+      },
+    })
     const begun = Promise.withResolvers<void>()
     const { runtime } = setup({ steps: () => (begun.resolve(), new Promise<never>(() => undefined)), agent: { extensions: [acts] } })
     await runtime.session('room:1').send('go')
@@ -90,7 +103,10 @@ describe('actions of an extension after a turn', () => {
   it('A199: bad options are refused by name', async () => {
     const { runtime, session, done } = acting((actions) => actions.fork({ keys: 'x' } as never))
     await (await session.send('go')).result()
-    expect(await done).toMatchObject({ status: 'rejected', reason: { code: 'invalid-input', message: expect.stringMatching(/"keys"/) as string } })
+    expect(await done).toMatchObject({
+      status: 'rejected',
+      reason: { code: 'invalid-input', message: expect.stringMatching(/"keys"/) as string },
+    })
     await runtime.stop()
   })
 })

@@ -30,18 +30,28 @@ async function turnOver({ begins, ms, faults, place = memoryStore() }: Outage) {
   const isAway = (): boolean => isDue && clock.now() < (awayUntil ??= clock.now() + ms)
   let paid = 0
   const pay = defineTool({
-    ...{ name: 'pay', description: 'Pays once.', inputSchema: z.object({}), effect: 'once' as const },
+    name: 'pay',
+    description: 'Pays once.',
+    inputSchema: z.object({}),
+    effect: 'once' as const,
     execute() {
       isDue ||= begins === 'in the tool'
       return `paid ${++paid}`
     },
   })
-  const { runtime, model, faults: told } = setup({
+  const {
+    runtime,
+    model,
+    faults: told,
+  } = setup({
     steps: (_call, index) => {
       isDue ||= begins === 'in the model'
       return index === 0 ? { toolCalls: [{ id: 'c1', name: 'pay', input: {} }] } : { text: 'done' }
     },
-    ...{ tools: [pay], store: faultyStore(place, faults(isAway)), clock, onUnknownOutcome: 'stop' },
+    tools: [pay],
+    store: faultyStore(place, faults(isAway)),
+    clock,
+    onUnknownOutcome: 'stop',
   })
   await runtime.start()
   const session = runtime.session('room:1')
@@ -55,7 +65,10 @@ async function until(clock: ManualClock, isReached: () => boolean | Promise<bool
 }
 
 /** Expects that no person was asked, nothing was paid twice, and the run was lost this often. */
-async function expectDone({ clock, model, paid, place, run, runtime, session }: Awaited<ReturnType<typeof turnOver>>, losses: number): Promise<void> {
+async function expectDone(
+  { clock, model, paid, place, run, runtime, session }: Awaited<ReturnType<typeof turnOver>>,
+  losses: number,
+): Promise<void> {
   await until(clock, async () => {
     const read = await place.readRun(run.runId)
     return read.status === 'found' && read.value.status !== 'running' && read.value.status !== 'queued'
@@ -72,12 +85,17 @@ const failing = (code: SessionErrorCode) => ({ error: new SessionError(code, 'Th
 const places = placesOfStores()
 
 describe('a store that fails while the process lives on', () => {
-  it.each(codes.flatMap((code) => moments.map((begins) => ({ code, begins }))))('S61: $code for 150 ms, $begins: the run keeps what it knows and goes on', async ({ code, begins }) => {
-    const commits = (isAway: () => boolean): FaultPlan => [{ of: 'commit', when: (batch) => !eventTypes(batch).includes('run-queued') && isAway(), fault: failing(code) }]
-    const turn = await turnOver({ begins, ms: 150, faults: commits })
-    await expectDone(turn, 0)
-    expect(turn.told).toMatchObject([{ code }])
-  })
+  it.each(codes.flatMap((code) => moments.map((begins) => ({ code, begins }))))(
+    'S61: $code for 150 ms, $begins: the run keeps what it knows and goes on',
+    async ({ code, begins }) => {
+      const commits = (isAway: () => boolean): FaultPlan => [
+        { of: 'commit', when: (batch) => !eventTypes(batch).includes('run-queued') && isAway(), fault: failing(code) },
+      ]
+      const turn = await turnOver({ begins, ms: 150, faults: commits })
+      await expectDone(turn, 0)
+      expect(turn.told).toMatchObject([{ code }])
+    },
+  )
 
   it.each(moments.slice(1))('S61: a store that answers no call for 8 s, %s, is waited for under the lease', async (begins) => {
     const turn = await turnOver({ begins, ms: 8_000, faults: (isAway) => [{ of: 'any', when: isAway, fault: 'unavailable' }] })
@@ -85,28 +103,46 @@ describe('a store that fails while the process lives on', () => {
   })
 
   it('S61: a read that fails for a moment after a tool leaves no outcome unknown', async () => {
-    const turn = await turnOver({ begins: 'in the tool', ms: 1_000, faults: (isAway) => [{ of: 'readInbox', when: isAway, fault: 'unavailable' }] })
+    const turn = await turnOver({
+      begins: 'in the tool',
+      ms: 1_000,
+      faults: (isAway) => [{ of: 'readInbox', when: isAway, fault: 'unavailable' }],
+    })
     await expectDone(turn, 0)
   })
 
-  it.each(['commit', 'readInbox'] as const)('S61: an outcome that was known when the store went away for a minute is stored afterwards, if no process has taken the run (%s)', async (of) => {
-    // On a store of one process no other can.
-    const [place] = places('sqlite')
-    const faults = (isAway: () => boolean): FaultPlan => [{ of, when: isAway, fault: failing('store-full') }, { of: 'renew', when: isAway, fault: failing('store-full') }]
-    const turn = await turnOver({ begins: 'in the tool', ms: 60_000, place, faults })
-    await expectDone(turn, 1)
-  })
+  it.each(['commit', 'readInbox'] as const)(
+    'S61: an outcome that was known when the store went away for a minute is stored afterwards, if no process has taken the run (%s)',
+    async (of) => {
+      // On a store of one process no other can.
+      const [place] = places('sqlite')
+      const faults = (isAway: () => boolean): FaultPlan => [
+        { of, when: isAway, fault: failing('store-full') },
+        { of: 'renew', when: isAway, fault: failing('store-full') },
+      ]
+      const turn = await turnOver({ begins: 'in the tool', ms: 60_000, place, faults })
+      await expectDone(turn, 1)
+    },
+  )
 
   it('S203: while a store is full, a run asks it once in a second', async () => {
     let asked = 0
-    const turn = await turnOver({ begins: 'in the tool', ms: 60_000, faults: (isAway) => [{ of: 'commit', when: () => isAway() && ++asked > 0, fault: failing('store-full') }] })
+    const turn = await turnOver({
+      begins: 'in the tool',
+      ms: 60_000,
+      faults: (isAway) => [{ of: 'commit', when: () => isAway() && ++asked > 0, fault: failing('store-full') }],
+    })
     await expectDone(turn, 0)
     expect(asked).toBeGreaterThan(50)
     expect(asked).toBeLessThan(75)
   })
 
   it('S61: a runtime that is stopped waits for a failing store for its grace period only', async () => {
-    const turn = await turnOver({ begins: 'in the tool', ms: Infinity, faults: (isAway) => [{ of: 'any', when: isAway, fault: 'unavailable' }] })
+    const turn = await turnOver({
+      begins: 'in the tool',
+      ms: Infinity,
+      faults: (isAway) => [{ of: 'any', when: isAway, fault: 'unavailable' }],
+    })
     await until(turn.clock, () => turn.told.length > 0)
     let isStopped = false
     const stopping = turn.runtime.stop({ graceMs: 5_000 }).finally(() => (isStopped = true))
@@ -118,7 +154,9 @@ describe('a store that fails while the process lives on', () => {
   })
 
   it('S61: a run that was killed does not wait for the store any more', async () => {
-    const ofRun = (isAway: () => boolean): FaultPlan => [{ of: 'commit', when: ({ expect }) => expect.some(({ that }) => that === 'fence') && isAway(), fault: 'unavailable' }]
+    const ofRun = (isAway: () => boolean): FaultPlan => [
+      { of: 'commit', when: ({ expect }) => expect.some(({ that }) => that === 'fence') && isAway(), fault: 'unavailable' },
+    ]
     const turn = await turnOver({ begins: 'in the tool', ms: Infinity, faults: ofRun })
     await until(turn.clock, () => turn.told.length > 0)
     await turn.session.kill()

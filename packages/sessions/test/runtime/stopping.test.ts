@@ -21,32 +21,35 @@ describe('a run that is stopped', () => {
     await runtime.stop()
   })
 
-  it.each(['new', 'taken over in its turn'])('S97, S101: makes no model call if it is %s and the stop came before the answer to its claim', async (how) => {
-    const [begun, hold] = [gate(), gate()]
-    const { runtime, clock, memory, answered, model, send } = await worker()
-    const frozenClock = manualClock()
-    const frozen = setup({ steps: () => (begun.open(), new Promise<Step>(() => undefined)), store: memory, clock: frozenClock })
-    if (how !== 'new') {
-      await frozen.runtime.start()
-      await frozen.runtime.session('room:1').send('go')
-      await begun.passed
-    }
-    await runtime.start()
-    if (how !== 'new') await clock.advance(9_999)
-    answered.claim = () => hold.passed
-    await (how === 'new' ? send(1) : clock.advance(1))
-    const session = runtime.session('room:1')
-    const runId = (await session.runs()).items[0]?.runId ?? ''
-    expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
-    expect(await session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending' })
-    hold.open()
-    expect(await endOf(memory, runId)).toMatchObject({ status: 'aborted' })
-    expect(model.calls).toEqual([])
-    const leaving = frozen.runtime.stop({ graceMs: 0 })
-    await frozenClock.advance(0)
-    await leaving
-    await runtime.stop()
-  })
+  it.each(['new', 'taken over in its turn'])(
+    'S97, S101: makes no model call if it is %s and the stop came before the answer to its claim',
+    async (how) => {
+      const [begun, hold] = [gate(), gate()]
+      const { runtime, clock, memory, answered, model, send } = await worker()
+      const frozenClock = manualClock()
+      const frozen = setup({ steps: () => (begun.open(), new Promise<Step>(() => undefined)), store: memory, clock: frozenClock })
+      if (how !== 'new') {
+        await frozen.runtime.start()
+        await frozen.runtime.session('room:1').send('go')
+        await begun.passed
+      }
+      await runtime.start()
+      if (how !== 'new') await clock.advance(9_999)
+      answered.claim = () => hold.passed
+      await (how === 'new' ? send(1) : clock.advance(1))
+      const session = runtime.session('room:1')
+      const runId = (await session.runs()).items[0]?.runId ?? ''
+      expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'running', owner: runtime.id } })
+      expect(await session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending' })
+      hold.open()
+      expect(await endOf(memory, runId)).toMatchObject({ status: 'aborted' })
+      expect(model.calls).toEqual([])
+      const leaving = frozen.runtime.stop({ graceMs: 0 })
+      await frozenClock.advance(0)
+      await leaving
+      await runtime.stop()
+    },
+  )
 
   it('S104: is aborted at once when it is killed', async () => {
     const { runtime, model, send } = await worker()
@@ -88,7 +91,12 @@ describe('S9: a runtime that stops', () => {
 
   it('S9: gives tools their grace, renews leases meanwhile, and gives back runs whose tools do not end', async () => {
     const started = gate()
-    const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })
+    const stubborn = defineTool({
+      name: 'dig',
+      description: 'Digs.',
+      inputSchema: z.object({}),
+      execute: () => (started.open(), new Promise<string>(() => undefined)),
+    })
     const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
     const { runtime, clock, memory, renewals, timers, beats, send } = await worker({ steps, tools: [stubborn], abortGraceMs: 60_000 })
     await runtime.start()
@@ -108,40 +116,51 @@ describe('S9: a runtime that stops', () => {
     expect(beats()).toBe(before)
   })
 
-  it.each(['before', 'while'])('S9, S40: writes that the store refuses %s a runtime stops are left to the next claimer, without waiting for a heartbeat', async (moment) => {
-    const [done, started] = [gate(), gate()]
-    const dig = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: async () => (started.open(), await done.passed, 'dug') })
-    const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
-    const { runtime, clock, memory, faults, answered, send } = await worker({ steps, tools: [dig], abortGraceMs: 60_000 })
-    await runtime.start()
-    const { runId } = await send(1)
-    await started.passed
-    const passes = async (ms: number): Promise<void> => {
-      for (let passed = 0; passed < ms; passed += 10) await clock.advance(10)
-    }
-    answered.commit = () => Promise.reject(new Error('away'))
-    let stopped = false
-    const stop = () => runtime.stop({ graceMs: 60_000 }).then(() => (stopped = true))
-    if (moment === 'before') {
-      done.open()
+  it.each(['before', 'while'])(
+    'S9, S40: writes that the store refuses %s a runtime stops are left to the next claimer, without waiting for a heartbeat',
+    async (moment) => {
+      const [done, started] = [gate(), gate()]
+      const dig = defineTool({
+        name: 'dig',
+        description: 'Digs.',
+        inputSchema: z.object({}),
+        execute: async () => (started.open(), await done.passed, 'dug'),
+      })
+      const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
+      const { runtime, clock, memory, faults, answered, send } = await worker({ steps, tools: [dig], abortGraceMs: 60_000 })
+      await runtime.start()
+      const { runId } = await send(1)
+      await started.passed
+      const passes = async (ms: number): Promise<void> => {
+        for (let passed = 0; passed < ms; passed += 10) await clock.advance(10)
+      }
+      answered.commit = () => Promise.reject(new Error('away'))
+      let stopped = false
+      const stop = () => runtime.stop({ graceMs: 60_000 }).then(() => (stopped = true))
+      if (moment === 'before') {
+        done.open()
+        await passes(500)
+        expect(faults).not.toEqual([])
+      }
+      const stopping = stop()
+      if (moment === 'while') {
+        await passes(4_000)
+        expect(stopped).toBe(false)
+        done.open()
+      }
       await passes(500)
-      expect(faults).not.toEqual([])
-    }
-    const stopping = stop()
-    if (moment === 'while') {
-      await passes(4_000)
-      expect(stopped).toBe(false)
-      done.open()
-    }
-    await passes(500)
-    expect(stopped).toBe(true)
-    await stopping
-    expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
-  })
+      expect(stopped).toBe(true)
+      await stopping
+      expect(await memory.readRun(runId)).toMatchObject({ status: 'found' })
+    },
+  )
 
   it.each(['is stored', 'takes longer than the grace'])('S9, S12: waits until the follow-up work of its runs %s', async (how) => {
     const [done, hold] = [gate(), gate()]
-    const { runtime, clock, faults, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }), ttl: { idleMs: 86_400_000 } })
+    const { runtime, clock, faults, answered, send } = await worker({
+      steps: async () => (await done.passed, { text: 'done' }),
+      ttl: { idleMs: 86_400_000 },
+    })
     await runtime.start()
     const run = await send(1)
     answered.due = async () => (await run.status()) === 'completed' && hold.passed
@@ -160,7 +179,12 @@ describe('S9: a runtime that stops', () => {
 
   it('S9, S66: ends a drain that waits for a run that does not end', async () => {
     const started = gate()
-    const stubborn = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: () => (started.open(), new Promise<string>(() => undefined)) })
+    const stubborn = defineTool({
+      name: 'dig',
+      description: 'Digs.',
+      inputSchema: z.object({}),
+      execute: () => (started.open(), new Promise<string>(() => undefined)),
+    })
     const steps: SetupOptions['steps'] = () => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'dig', input: {} }] })
     const { runtime, clock, send } = await worker({ steps, tools: [stubborn], abortGraceMs: 60_000 })
     await runtime.start()

@@ -77,7 +77,9 @@ describe.each(namesOfPlaces)('S182: the calls of a turn to the %s store', (name)
 
   it('S182: the next input of a busy session is claimed when the turn before it ends', async () => {
     const held = gate()
-    const { session, calls, stop } = await talking((_call, index) => (index === 1 ? held.passed.then(() => ({ text: 'held' })) : Promise.resolve({ text: 'free' })))
+    const { session, calls, stop } = await talking((_call, index) =>
+      index === 1 ? held.passed.then(() => ({ text: 'held' })) : Promise.resolve({ text: 'free' }),
+    )
     const first = await session.send('go')
     const second = await session.send('and go on')
     held.open()

@@ -47,50 +47,72 @@ const costOf = (total: string): Cost => ({ currency: 'USD', total, input: total,
 
 /** Without SQLite, which opens a file for one process at a time. */
 describe.each(['redis', 'postgres'] as const)('a budget per tenant on %s', (kind) => {
-  it.skipIf(kind === 'redis' && redis === undefined)('A197: processes that spend at the same time count each call once and spend no more than the budget', async () => {
-    const place = await places[kind]()
-    const said = (await Promise.all([1, 2, 3].map(() => spend(place, '0.02', 6, 'spend').readToEnd()))).flat()
-    const ends = said.flatMap((message) => (message.type === 'spent' ? [message] : []))
-    const done = ends.filter(({ status }) => status === 'completed')
-    expect(ends).toHaveLength(18)
-    expect(ends.filter(({ status }) => status !== 'completed' && status !== 'limit')).toEqual([])
-    expect(done.length).toBeLessThanOrEqual(10)
-    const store = openStateAt(place)
-    const runtime = createRuntime({ agents: [pricedAgent([])], tenantBudget: { store, maxCost: '0.02', window: wholeTime } })
-    const { spent, reserved } = await runtime.tenantSpending('acme')
-    expect(spent?.total).toBe(done.reduce<Cost | undefined>((sum, { cost = '0' }) => addCost(sum, costOf(cost)), undefined)?.total)
-    expect(reserved).toBeUndefined()
-    await runtime.stop()
-    await store.close()
-  })
+  it.skipIf(kind === 'redis' && redis === undefined)(
+    'A197: processes that spend at the same time count each call once and spend no more than the budget',
+    async () => {
+      const place = await places[kind]()
+      const said = (await Promise.all([1, 2, 3].map(() => spend(place, '0.02', 6, 'spend').readToEnd()))).flat()
+      const ends = said.flatMap((message) => (message.type === 'spent' ? [message] : []))
+      const done = ends.filter(({ status }) => status === 'completed')
+      expect(ends).toHaveLength(18)
+      expect(ends.filter(({ status }) => status !== 'completed' && status !== 'limit')).toEqual([])
+      expect(done.length).toBeLessThanOrEqual(10)
+      const store = openStateAt(place)
+      const runtime = createRuntime({ agents: [pricedAgent([])], tenantBudget: { store, maxCost: '0.02', window: wholeTime } })
+      const { spent, reserved } = await runtime.tenantSpending('acme')
+      expect(spent?.total).toBe(done.reduce<Cost | undefined>((sum, { cost = '0' }) => addCost(sum, costOf(cost)), undefined)?.total)
+      expect(reserved).toBeUndefined()
+      await runtime.stop()
+      await store.close()
+    },
+  )
 })
 
 describe.each(['redis', 'postgres', 'sqlite'] as const)('a budget per tenant on %s, with a killed process', (kind) => {
-  it.skipIf(kind === 'redis' && redis === undefined)('A197: a reservation of a killed process is released after its lease, and not before', async () => {
-    const place = await places[kind]()
-    const worker = spend(place, '0.003', 1, 'hang')
-    await worker.readUntil(wasAsked)
-    await worker.kill()
-    const store = openStateAt(place)
-    const runtimeAt = (ms: number) => createRuntime({ agents: [pricedAgent(() => ({ text: 'done', usage }))], clock: later(ms), tenantBudget: { store, maxCost: '0.003', window: wholeTime } })
-    const [now, then] = [runtimeAt(0), runtimeAt(600_000)]
-    expect((await now.tenantSpending('acme')).reserved?.total).toBe('0.002001')
-    expect((await (await now.session('tenant:acme:1').send('go')).result()).status).toBe('limit')
-    expect((await (await then.session('tenant:acme:1').send('go')).result()).status).toBe('completed')
-    expect(await then.tenantSpending('acme')).toMatchObject({ spent: { total: '0.002' }, left: 0.001 })
-    await Promise.all([now.stop(), then.stop()])
-    await store.close()
-  })
+  it.skipIf(kind === 'redis' && redis === undefined)(
+    'A197: a reservation of a killed process is released after its lease, and not before',
+    async () => {
+      const place = await places[kind]()
+      const worker = spend(place, '0.003', 1, 'hang')
+      await worker.readUntil(wasAsked)
+      await worker.kill()
+      const store = openStateAt(place)
+      const runtimeAt = (ms: number) =>
+        createRuntime({
+          agents: [pricedAgent(() => ({ text: 'done', usage }))],
+          clock: later(ms),
+          tenantBudget: { store, maxCost: '0.003', window: wholeTime },
+        })
+      const [now, then] = [runtimeAt(0), runtimeAt(600_000)]
+      expect((await now.tenantSpending('acme')).reserved?.total).toBe('0.002001')
+      expect((await (await now.session('tenant:acme:1').send('go')).result()).status).toBe('limit')
+      expect((await (await then.session('tenant:acme:1').send('go')).result()).status).toBe('completed')
+      expect(await then.tenantSpending('acme')).toMatchObject({ spent: { total: '0.002' }, left: 0.001 })
+      await Promise.all([now.stop(), then.stop()])
+      await store.close()
+    },
+  )
 })
 
 describe('a budget per tenant in the store of the sessions', () => {
   it('A197: if a process is killed in a call, the run counts what it reports, and the reservation stays until its lease is over', async () => {
     const file = join(newFolder(), 'data.db')
-    const worker = new WorkerProcess(program('sessions/test/fixtures/spending-process'), [JSON.stringify({ kind: 'session-store', file }), '1', '1', 'hang'])
+    const worker = new WorkerProcess(program('sessions/test/fixtures/spending-process'), [
+      JSON.stringify({ kind: 'session-store', file }),
+      '1',
+      '1',
+      'hang',
+    ])
     workers.push(worker)
     await worker.readUntil(wasAsked)
     await worker.kill()
-    const runtimeAt = (ms: number) => createRuntime({ agents: [pricedAgent(() => ({ text: 'done', usage }))], clock: later(ms), store: sqliteStore({ file }), tenantBudget: { maxCost: '1', window: wholeTime } })
+    const runtimeAt = (ms: number) =>
+      createRuntime({
+        agents: [pricedAgent(() => ({ text: 'done', usage }))],
+        clock: later(ms),
+        store: sqliteStore({ file }),
+        tenantBudget: { maxCost: '1', window: wholeTime },
+      })
     const runtime = runtimeAt(0)
     await runtime.start()
     const session = runtime.session('tenant:acme:0')

@@ -8,7 +8,10 @@ import { z } from 'zod'
 import { pricedAgent, usage } from '../fixtures/priced-agent.ts'
 import { gate, logOf } from '../support.ts'
 
-type Options = Partial<RuntimeOptions> & { readonly agent?: Parameters<typeof pricedAgent>[1]; readonly steps?: Parameters<typeof pricedAgent>[0] }
+type Options = Partial<RuntimeOptions> & {
+  readonly agent?: Parameters<typeof pricedAgent>[1]
+  readonly steps?: Parameters<typeof pricedAgent>[0]
+}
 
 const runtimes: { stop(): Promise<void> }[] = []
 afterEach(async () => {
@@ -19,7 +22,11 @@ const day = 86_400_000
 const acme = 'tenant:acme:room'
 
 /** Creates a runtime whose tenants may spend this much per day. */
-function runtimeWith(maxCost: string | 0, { agent, steps = () => ({ text: 'done', usage }), ...options }: Options = {}, budget: object = {}) {
+function runtimeWith(
+  maxCost: string | 0,
+  { agent, steps = () => ({ text: 'done', usage }), ...options }: Options = {},
+  budget: object = {},
+) {
   const runtime = createRuntime({ agents: [pricedAgent(steps, agent)], tenantBudget: { maxCost, window: 'day', ...budget }, ...options })
   runtimes.push(runtime)
   const ask = async (key = acme) => (await runtime.session(key).send('go')).result()
@@ -29,15 +36,21 @@ function runtimeWith(maxCost: string | 0, { agent, steps = () => ({ text: 'done'
 /** Counts the calls of a state store, and lets a test fail them. */
 function watched(state: StateStore, fail: (call: number, name: string) => 'before' | 'after' | undefined = () => undefined) {
   let calls: string[] = []
-  const through = <Args extends readonly unknown[], Answer>(name: string, go: (...args: Args) => Promise<Answer>) => async (...args: Args) => {
-    calls.push(name)
-    const fault = fail(calls.length, name)
-    if (fault === 'before') throw new SessionError(calls.length % 2 === 0 ? 'store-unavailable' : 'store-full', 'no room, or away')
-    const answer = await go(...args)
-    if (fault === 'after') throw new SessionError('store-unavailable', 'the answer was lost')
-    return answer
+  const through =
+    <Args extends readonly unknown[], Answer>(name: string, go: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args) => {
+      calls.push(name)
+      const fault = fail(calls.length, name)
+      if (fault === 'before') throw new SessionError(calls.length % 2 === 0 ? 'store-unavailable' : 'store-full', 'no room, or away')
+      const answer = await go(...args)
+      if (fault === 'after') throw new SessionError('store-unavailable', 'the answer was lost')
+      return answer
+    }
+  const store: StateStore = {
+    ...state,
+    get: through('get', state.get.bind(state)),
+    compareAndSet: through('set', state.compareAndSet.bind(state)),
   }
-  const store: StateStore = { ...state, get: through('get', state.get.bind(state)), compareAndSet: through('set', state.compareAndSet.bind(state)) }
   return { store, taken: () => calls.splice(0), reset: () => (calls = []) }
 }
 
@@ -51,7 +64,15 @@ describe('a budget per tenant', () => {
     const answer = ask()
     const under = async () => runtime.tenantSpending('acme')
     while ((await under()).reserved === undefined) await new Promise(setImmediate)
-    expect(await under()).toMatchObject({ tenant: 'acme', maxCost: '0.01', currency: 'USD', reserved: { total: '0.002001' }, left: 0.007999, windowStartsAt: 3 * day, windowEndsAt: 4 * day })
+    expect(await under()).toMatchObject({
+      tenant: 'acme',
+      maxCost: '0.01',
+      currency: 'USD',
+      reserved: { total: '0.002001' },
+      left: 0.007999,
+      windowStartsAt: 3 * day,
+      windowEndsAt: 4 * day,
+    })
     held.open()
     expect((await answer).cost?.total).toBe('0.002')
     const after = await under()
@@ -74,7 +95,10 @@ describe('a budget per tenant', () => {
     const { runtime, ask } = runtimeWith(0, { steps: [] })
     expect(await ask()).toMatchObject({ status: 'limit', reason: 'max-cost' })
     expect(await runtime.tenantSpending('acme')).toMatchObject({ maxCost: '0', left: 0 })
-    const free = createRuntime({ agents: [pricedAgent([{ text: 'free', usage }], {}, { input: '0', output: '0' })], tenantBudget: { maxCost: 0, window: 'day' } })
+    const free = createRuntime({
+      agents: [pricedAgent([{ text: 'free', usage }], {}, { input: '0', output: '0' })],
+      tenantBudget: { maxCost: 0, window: 'day' },
+    })
     runtimes.push(free)
     expect((await (await free.session(acme).send('go')).result()).text).toBe('free')
   })
@@ -92,11 +116,16 @@ describe('a budget per tenant', () => {
   it('A197: a function returns the tenant of a session, also for the sessions of subagents', async () => {
     const seen: unknown[] = []
     const helper = pricedAgent([{ text: 'helped', usage }], { name: 'helper', description: 'Helps.' })
-    const steps = [{ toolCalls: [{ name: 'delegate_to_helper', input: { prompt: 'help' } }], usage }, { text: 'done', usage }]
+    const steps = [
+      { toolCalls: [{ name: 'delegate_to_helper', input: { prompt: 'help' } }], usage },
+      { text: 'done', usage },
+    ]
     const tenantOf = (session: { readonly key: string }): string => (seen.push(session), 'mine')
     const { runtime } = runtimeWith('1', { steps, agent: { subagents: [helper] } }, { tenantOf })
     const result = await (await runtime.session('room:1', { owner: 'ann', metadata: { plan: 'pro' } }).send('go')).result()
-    expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(new Set([JSON.stringify({ key: 'room:1', metadata: { plan: 'pro' }, owner: 'ann' })]))
+    expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(
+      new Set([JSON.stringify({ key: 'room:1', metadata: { plan: 'pro' }, owner: 'ann' })]),
+    )
     // The cost of the subagent is counted where it was reserved, and not again when its parent adds it.
     expect(result.cost?.total).toBe('0.006')
     expect((await runtime.tenantSpending('mine')).spent?.total).toBe('0.006')
@@ -105,7 +134,8 @@ describe('a budget per tenant', () => {
   it('A197: a model call costs two store calls, one before and one after it, however many runs are active', async () => {
     const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: () => 'seen' })
     const state = watched(memoryStateStore())
-    const steps = (_call: unknown, index: number) => (index % 3 === 2 ? { text: 'done', usage } : { toolCalls: [{ name: 'look', input: {} }], usage })
+    const steps = (_call: unknown, index: number) =>
+      index % 3 === 2 ? { text: 'done', usage } : { toolCalls: [{ name: 'look', input: {} }], usage }
     const { ask } = runtimeWith('1', { steps, agent: { tools: [look] } }, { store: state.store })
     await ask()
     expect(state.taken()).toEqual(['get', ...Array.from({ length: 6 }, () => 'set')])
@@ -119,7 +149,10 @@ describe('a budget per tenant', () => {
     const held = gate()
     const state = memoryStateStore()
     let writes = 0
-    const slow: StateStore = { ...state, compareAndSet: async (...args) => (++writes === 2 && (await held.passed), state.compareAndSet(...args)) }
+    const slow: StateStore = {
+      ...state,
+      compareAndSet: async (...args) => (++writes === 2 && (await held.passed), state.compareAndSet(...args)),
+    }
     const { runtime, ask } = runtimeWith('1', {}, { store: slow })
     const answer = ask()
     while (writes < 2) await new Promise(setImmediate)
@@ -133,7 +166,11 @@ describe('a budget per tenant', () => {
     let isAway = false
     const state = watched(memoryStateStore(), () => (isAway ? 'before' : undefined))
     const clock = manualClock(0)
-    const { runtime, ask } = runtimeWith('1', { clock, steps: async () => ((isAway = true), { text: 'done', usage }) }, { store: state.store })
+    const { runtime, ask } = runtimeWith(
+      '1',
+      { clock, steps: async () => ((isAway = true), { text: 'done', usage }) },
+      { store: state.store },
+    )
     const answer = ask()
     while (!isAway) await new Promise(setImmediate)
     // The run continues after it has waited for half a minute.
@@ -142,7 +179,10 @@ describe('a budget per tenant', () => {
       await clock.advance(500)
     }
     expect((await answer).status).toBe('completed')
-    expect((await logOf(runtime.session(acme))).find(({ type }) => type === 'error')).toMatchObject({ name: 'budget', message: expect.stringContaining('settle of a reservation failed: it did not answer in time') as string })
+    expect((await logOf(runtime.session(acme))).find(({ type }) => type === 'error')).toMatchObject({
+      name: 'budget',
+      message: expect.stringContaining('settle of a reservation failed: it did not answer in time') as string,
+    })
     isAway = false
     const stopped = runtime.stop({ graceMs: 5_000 })
     while ((await state.store.list('tenant-budget', {})).items.every(({ value }) => !JSON.stringify(value).includes('"spent"'))) {
@@ -171,29 +211,32 @@ describe('a budget per tenant', () => {
     }
   })
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('A197: with a store that fails and loses answers, concurrent runtimes count each call once (seed %i)', async (seed) => {
-    let state = seed * 2_654_435_761
-    const random = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32
-    const clock = manualClock(0)
-    const store = memoryStateStore({ clock })
-    const faults = (): 'before' | 'after' | undefined => (random() < 0.2 ? 'before' : random() < 0.25 ? 'after' : undefined)
-    const three = [1, 2, 3].map(() => runtimeWith('0.02', { clock }, { store: watched(store, faults).store }))
-    const all = Promise.all(three.flatMap(({ ask }) => Array.from({ length: 6 }, (_, n) => ask(`tenant:acme:${n}`))))
-    let isDone = false
-    void all.finally(() => (isDone = true))
-    while (!isDone) {
-      await new Promise(setImmediate)
-      await clock.advance(25)
-    }
-    const results = await all
-    const done = results.filter(({ status }) => status === 'completed')
-    expect(results.filter(({ status }) => status !== 'completed' && status !== 'limit')).toEqual([])
-    const { runtime } = runtimeWith('0.02', { clock }, { store })
-    const spending = await runtime.tenantSpending('acme')
-    expect(spending.spent?.total).toBe(total(done.map(({ cost }) => cost)))
-    expect(spending.left).toBeGreaterThanOrEqual(0)
-    expect(spending.reserved).toBeUndefined()
-  })
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'A197: with a store that fails and loses answers, concurrent runtimes count each call once (seed %i)',
+    async (seed) => {
+      let state = seed * 2_654_435_761
+      const random = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32
+      const clock = manualClock(0)
+      const store = memoryStateStore({ clock })
+      const faults = (): 'before' | 'after' | undefined => (random() < 0.2 ? 'before' : random() < 0.25 ? 'after' : undefined)
+      const three = [1, 2, 3].map(() => runtimeWith('0.02', { clock }, { store: watched(store, faults).store }))
+      const all = Promise.all(three.flatMap(({ ask }) => Array.from({ length: 6 }, (_, n) => ask(`tenant:acme:${n}`))))
+      let isDone = false
+      void all.finally(() => (isDone = true))
+      while (!isDone) {
+        await new Promise(setImmediate)
+        await clock.advance(25)
+      }
+      const results = await all
+      const done = results.filter(({ status }) => status === 'completed')
+      expect(results.filter(({ status }) => status !== 'completed' && status !== 'limit')).toEqual([])
+      const { runtime } = runtimeWith('0.02', { clock }, { store })
+      const spending = await runtime.tenantSpending('acme')
+      expect(spending.spent?.total).toBe(total(done.map(({ cost }) => cost)))
+      expect(spending.left).toBeGreaterThanOrEqual(0)
+      expect(spending.reserved).toBeUndefined()
+    },
+  )
 
   it('A197: two runtimes that spend at the same time on one store spend no more than the budget', async () => {
     const store = memoryStateStore()
@@ -225,7 +268,11 @@ describe('a budget per tenant', () => {
   it('A197: a call that outlives its lease is still counted', async () => {
     const held = gate()
     const clock = manualClock(0)
-    const { runtime, ask } = runtimeWith('1', { clock, steps: async () => (await held.passed, { text: 'late', usage }) }, { leaseMs: 1_000 })
+    const { runtime, ask } = runtimeWith(
+      '1',
+      { clock, steps: async () => (await held.passed, { text: 'late', usage }) },
+      { leaseMs: 1_000 },
+    )
     const answer = ask()
     while ((await runtime.tenantSpending('acme')).reserved === undefined) await new Promise(setImmediate)
     await clock.advance(1_000)
@@ -238,7 +285,10 @@ describe('a budget per tenant', () => {
   it('A197: a call is counted in the window in which it was reserved', async () => {
     const held = gate()
     const clock = manualClock(day - 1)
-    const { runtime, ask } = runtimeWith('0.003', { clock, steps: async (_call, index) => (index === 0 && (await held.passed), { text: 'x', usage }) })
+    const { runtime, ask } = runtimeWith('0.003', {
+      clock,
+      steps: async (_call, index) => (index === 0 && (await held.passed), { text: 'x', usage }),
+    })
     const answer = ask()
     while ((await runtime.tenantSpending('acme')).reserved === undefined) await new Promise(setImmediate)
     await clock.advance(1)
@@ -278,9 +328,15 @@ describe('a budget per tenant', () => {
   it('A197: without a price, or with a price in another currency, the run ends with an error that says what to do', async () => {
     const noPrice = createRuntime({ agents: [pricedAgent([], {}, null)], tenantBudget: { maxCost: '1', window: 'day' } })
     runtimes.push(noPrice)
-    expect(await (await noPrice.session(acme).send('go')).result()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('needs the price of scripted:scripted-model') as string } })
+    expect(await (await noPrice.session(acme).send('go')).result()).toMatchObject({
+      status: 'error',
+      error: { message: expect.stringContaining('needs the price of scripted:scripted-model') as string },
+    })
     const { ask } = runtimeWith('1', { steps: [] }, { currency: 'EUR' })
-    expect(await ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.currency must be the currency of the prices, USD; received EUR') as string } })
+    expect(await ask()).toMatchObject({
+      status: 'error',
+      error: { message: expect.stringContaining('tenantBudget.currency must be the currency of the prices, USD; received EUR') as string },
+    })
   })
 
   it.each([
@@ -292,16 +348,27 @@ describe('a budget per tenant', () => {
     [{ maxCost: '1', window: 'day', leaseMs: 0 }, /^tenantBudget\.leaseMs must/],
     [{ maxCost: '1', window: 'day', maxcost: '1' }, /has no option "maxcost"/],
   ])('S208: refuses %j', (tenantBudget, message) => {
-    expect(() => createRuntime({ agents: [pricedAgent([])], tenantBudget: tenantBudget as never })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }))
+    expect(() => createRuntime({ agents: [pricedAgent([])], tenantBudget: tenantBudget as never })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }),
+    )
   })
 
   it('S208: functions that fail or return wrong values are named, and a runtime without budgets refuses to report on tenants', async () => {
     const failing = { maxCost: () => Promise.reject(new Error('no database')) }
-    expect(await runtimeWith('1', { steps: [] }, failing).ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.maxCost("acme") failed: no database') as string } })
+    expect(await runtimeWith('1', { steps: [] }, failing).ask()).toMatchObject({
+      status: 'error',
+      error: { message: expect.stringContaining('tenantBudget.maxCost("acme") failed: no database') as string },
+    })
     for (const given of ['lots', -1] as JSONValue[]) {
-      expect(await runtimeWith('1', { steps: [] }, { maxCost: () => given }).ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.maxCost("acme") must be a decimal') as string } })
+      expect(await runtimeWith('1', { steps: [] }, { maxCost: () => given }).ask()).toMatchObject({
+        status: 'error',
+        error: { message: expect.stringContaining('tenantBudget.maxCost("acme") must be a decimal') as string },
+      })
     }
-    expect(await runtimeWith('1', { steps: [] }, { tenantOf: () => 7 }).ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.tenantOf() must be') as string } })
+    expect(await runtimeWith('1', { steps: [] }, { tenantOf: () => 7 }).ask()).toMatchObject({
+      status: 'error',
+      error: { message: expect.stringContaining('tenantBudget.tenantOf() must be') as string },
+    })
     const without = createRuntime({ agents: [pricedAgent([])] })
     runtimes.push(without)
     await expect(without.tenantSpending('acme')).rejects.toMatchObject({ code: 'invalid-config' })

@@ -14,7 +14,11 @@ const watch = (hooks: Hooks) => ({ extensions: [defineExtension({ name: 'watch',
 function held(name: 'onAgentEnd' | 'onSettled' | 'afterCompaction') {
   const hook = gate()
   let hooked = 0
-  const extension = defineExtension({ name: 'watch', timeoutMs: 60_000, hooks: { [name]: () => (hooked++ === 0 ? hook.passed : undefined) } })
+  const extension = defineExtension({
+    name: 'watch',
+    timeoutMs: 60_000,
+    hooks: { [name]: () => (hooked++ === 0 ? hook.passed : undefined) },
+  })
   return { hook, agent: { extensions: [extension] } }
 }
 
@@ -33,7 +37,12 @@ async function reached(session: Session, type: string): Promise<void> {
 function compacting(steps: readonly Step[]) {
   const model = scriptedModel(steps)
   const models = createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:small': { contextWindow: 10_000 } } })
-  return { model: 'test:small', models, compaction: { reserveTokens: 1_000, keepRecentTokens: 50 }, runtimeParams: { maxTokens: 500 } } as const
+  return {
+    model: 'test:small',
+    models,
+    compaction: { reserveTokens: 1_000, keepRecentTokens: 50 },
+    runtimeParams: { maxTokens: 500 },
+  } as const
 }
 
 const long = `FIRST ${'x'.repeat(400)}`
@@ -44,9 +53,17 @@ describe('commands while the hooks after a turn run', () => {
     const store = memoryStore()
     const [hook, goOn] = [gate(), gate()]
     let hooked = 0
-    const scout = helper('scout', async (_call, index) => (index === 0 ? { toolCalls: [callTo('w', 'where')] } : (await goOn.passed, { text: 'scouted' })), { tools: [remote('where')] })
+    const scout = helper(
+      'scout',
+      async (_call, index) => (index === 0 ? { toolCalls: [callTo('w', 'where')] } : (await goOn.passed, { text: 'scouted' })),
+      { tools: [remote('where')] },
+    )
     const agent = watch({ onAgentEnd: ({ status }) => (status === 'awaiting-tools' && hooked++ === 0 ? hook.passed : undefined) })
-    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], { store, subagents: [scout], agent })
+    const { runtime, session } = await team([{ toolCalls: [handOver('d', 'scout')] }, { text: 'done' }], {
+      store,
+      subagents: [scout],
+      agent,
+    })
     const run = await session.send('go')
     await found(store, async () => ((await session.info())?.openRun?.pendingToolCalls.length === 1 ? true : undefined))
     await session.submitToolResults([{ toolCallId: 'w', path: ['d'], output: 'Oslo' }])
@@ -74,7 +91,10 @@ describe('commands while the hooks after a turn run', () => {
 
   it('S19: an input that is refused on a busy session does not mind the compaction that follows the turn', async () => {
     const { hook, agent } = held('onAgentEnd')
-    const { runtime, session } = await started({ steps: [], agent: { ...compacting([full, { text: 'SUMMARY' }, { text: 'two' }]), ...agent } })
+    const { runtime, session } = await started({
+      steps: [],
+      agent: { ...compacting([full, { text: 'SUMMARY' }, { text: 'two' }]), ...agent },
+    })
     await session.send(long)
     await reached(session, 'save-point')
     const sending = session.send('SECOND', { onBusy: 'reject' })
@@ -114,7 +134,12 @@ describe('commands while the hooks after a turn run', () => {
     const { runtime, session } = await started({ steps: [{ text: 'one' }], agent })
     await session.send('go')
     await reached(session, 'settled')
-    const codes = [session.switchTo(null), session.compact(), session.send('x', { onBusy: 'reject' })].map((waiting) => waiting.then(() => 'done', (error: { code?: string }) => error.code))
+    const codes = [session.switchTo(null), session.compact(), session.send('x', { onBusy: 'reject' })].map((waiting) =>
+      waiting.then(
+        () => 'done',
+        (error: { code?: string }) => error.code,
+      ),
+    )
     await new Promise(setImmediate)
     await session.delete()
     hook.open()
@@ -127,10 +152,19 @@ describe('commands while the hooks after a turn run', () => {
     const goOn = gate()
     const scout = helper('scout', async () => (await goOn.passed, { text: 'found' }))
     const { agent } = held('onAgentEnd')
-    const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'I see' }], { store, subagents: [scout], agent })
+    const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'I see' }], {
+      store,
+      subagents: [scout],
+      agent,
+    })
     const run = await session.send('go')
     await reached(session, 'save-point')
-    expect(await session.stop()).toMatchObject({ runId: run.runId, state: 'settled', status: 'completed', children: [{ state: 'pending' }] })
+    expect(await session.stop()).toMatchObject({
+      runId: run.runId,
+      state: 'settled',
+      status: 'completed',
+      children: [{ state: 'pending' }],
+    })
     goOn.open()
     const [child] = await childrenOf(store)
     expect(await endOf(store, child?.id ?? '')).toMatchObject({ status: 'completed' })
@@ -155,7 +189,10 @@ describe('commands while the hooks after a turn run', () => {
     const goOn = gate()
     const scout = helper('scout', async () => (await goOn.passed, { text: 'found' }))
     const { agent } = held('onAgentEnd')
-    const { runtime, session } = await team([{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'two' }, { text: 'I see' }], { store, subagents: [scout], agent })
+    const { runtime, session } = await team(
+      [{ toolCalls: [launch('d', 'scout')] }, { text: 'launched' }, { text: 'two' }, { text: 'I see' }],
+      { store, subagents: [scout], agent },
+    )
     await session.send('go')
     await reached(session, 'save-point')
     expect(await (await session.send('SECOND', { onBusy: 'interrupt' })).result()).toMatchObject({ status: 'completed', text: 'two' })
@@ -182,7 +219,12 @@ describe('commands while the hooks after a turn run', () => {
           }
         },
       })
-    const first = processes.start(store, { clock, steps: [{ text: 'one' }], agent: watch({ onAgentEnd: () => undefined }), around: (given) => lastNeverEnds(given as typeof store) })
+    const first = processes.start(store, {
+      clock,
+      steps: [{ text: 'one' }],
+      agent: watch({ onAgentEnd: () => undefined }),
+      around: (given) => lastNeverEnds(given as typeof store),
+    })
     await first.start()
     const run = await first.session('room:1').send('go')
     await reachedLast.passed

@@ -27,7 +27,9 @@ export async function worker({ deaf = false, ...options }: Partial<SetupOptions>
     await answered[operation]?.()
     return answer
   })
-  const store: SessionStore = deaf ? new Proxy(around, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) }) : around
+  const store: SessionStore = deaf
+    ? new Proxy(around, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
+    : around
   const onError = (error: unknown, where: unknown): void => void faults.push([error, where])
   const timers: { readonly afterMs: number; readonly hold: boolean }[] = []
   const watched: Clock = {
@@ -50,7 +52,15 @@ export async function worker({ deaf = false, ...options }: Partial<SetupOptions>
     const at = clock.now()
     const session = { id: `s${room}`, agent: 'assistant', metadata: {}, at }
     const run = { id: `left-${room}`, kind: 'user', inputHash: 'h', input: { role: 'user', content: 'go' }, at } as const
-    await memory.commit({ id: `left ${room}`, key: `room:${room}`, expect: [], writes: [{ op: 'session.ensure', session }, { op: 'run.insert', run }] })
+    await memory.commit({
+      id: `left ${room}`,
+      key: `room:${room}`,
+      expect: [],
+      writes: [
+        { op: 'session.ensure', session },
+        { op: 'run.insert', run },
+      ],
+    })
   }
   return { runtime, model, clock, memory, timers, beats, claims, renewals, faults, answered, send, statuses, left }
 }

@@ -35,7 +35,13 @@ describe('what simulations can detect', () => {
   })
 
   it.each(simulationFaults)('S198: $name', async (fault) => {
-    const { failures } = await exploreSimulations({ seed: nearby[fault.name] ?? 1, simulations: withinSeeds[fault.name] ?? 0, fault, maxFailures: 1, shrinkTries: rounds({ short: 20, long: 200 }) })
+    const { failures } = await exploreSimulations({
+      seed: nearby[fault.name] ?? 1,
+      simulations: withinSeeds[fault.name] ?? 0,
+      fault,
+      maxFailures: 1,
+      shrinkTries: rounds({ short: 20, long: 200 }),
+    })
     const [failure] = failures
     expect(failure?.problems).not.toEqual([])
     expect(failure?.simulation).toContain('await runSimulation({')

@@ -15,7 +15,8 @@ export function simulate(file: 1 | 2 | 3 | 4): void {
     it.each(blocks)('S57, S61, S196, S197, S198: hold all invariants, from seed %i', async (seed) => {
       const { failures } = await exploreSimulations({ seed, simulations: perTest, maxFailures: 1, shrinkTries: 100 })
       // Throws the text, so that it is printed unchanged and the simulation can be pasted.
-      for (const { invariant, problems, simulation, trace } of failures) throw new Error([invariant, ...problems, '', simulation, ...trace].join('\n'))
+      for (const { invariant, problems, simulation, trace } of failures)
+        throw new Error([invariant, ...problems, '', simulation, ...trace].join('\n'))
     })
   })
 }

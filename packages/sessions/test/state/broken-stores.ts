@@ -35,7 +35,9 @@ const faults: Readonly<Record<string, Breaks>> = {
     return {
       async get(space, id) {
         const read = await good.get(space, id)
-        return read.status === 'found' ? { status: 'found', value: { ...read.value, version: read.value.version - goneOf(space, id) } } : read
+        return read.status === 'found'
+          ? { status: 'found', value: { ...read.value, version: read.value.version - goneOf(space, id) } }
+          : read
       },
       async compareAndSet(space, id, expected, value, options) {
         const result = await good.compareAndSet(space, id, expected === null ? null : expected + goneOf(space, id), value, options)
@@ -59,7 +61,11 @@ const faults: Readonly<Record<string, Breaks>> = {
       touch: (space, id, ttlMs) => good.touch(all, key(space, id), ttlMs),
       delete: (space, id, expected) => good.delete(all, key(space, id), expected),
       async list(space, { prefix = '', page, ...query }) {
-        const found = await good.list(all, { ...query, prefix: `${space}:${prefix}`, ...(page === undefined ? {} : { page: `${space}:${page}` }) })
+        const found = await good.list(all, {
+          ...query,
+          prefix: `${space}:${prefix}`,
+          ...(page === undefined ? {} : { page: `${space}:${page}` }),
+        })
         const own = (id: string): string => id.slice(space.length + 1)
         const items = found.items.map((item) => ({ ...item, id: own(item.id) }))
         return { items, ...(found.next === undefined ? {} : { next: own(found.next) }) }
@@ -74,13 +80,16 @@ const faults: Readonly<Record<string, Breaks>> = {
   }),
   'rounds times up to seconds': (good) => ({
     compareAndSet: (space, id, expected, value, { ttlMs }) =>
-      good.compareAndSet(space, id, expected, value, { ttlMs: Number.isSafeInteger(ttlMs) && Number(ttlMs) > 0 ? Math.ceil(Number(ttlMs) / 1_000) * 1_000 : ttlMs }),
+      good.compareAndSet(space, id, expected, value, {
+        ttlMs: Number.isSafeInteger(ttlMs) && Number(ttlMs) > 0 ? Math.ceil(Number(ttlMs) / 1_000) * 1_000 : ttlMs,
+      }),
   }),
   'looks empty when it is away': (good) => ({
-    get: (space, id) => good.get(space, id).catch((error: { code?: string }) => {
-      if (error.code !== 'store-unavailable') throw error
-      return { status: 'missing' }
-    }),
+    get: (space, id) =>
+      good.get(space, id).catch((error: { code?: string }) => {
+        if (error.code !== 'store-unavailable') throw error
+        return { status: 'missing' }
+      }),
   }),
   'prolongs what is read': (good) => ({
     async get(space, id) {

@@ -1,4 +1,15 @@
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -175,7 +186,10 @@ describe('the state of a file store', () => {
       ]
       for (const call of calls) {
         const error: unknown = await call().catch((thrown: unknown) => thrown)
-        expect(error, String(call)).toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(`${file} is damaged in line ${line}`) as unknown })
+        expect(error, String(call)).toMatchObject({
+          code: 'store-corrupt',
+          message: expect.stringContaining(`${file} is damaged in line ${line}`) as unknown,
+        })
         expect(String(error)).not.toContain('secret')
       }
       expect(await store.readSession('room:1')).toMatchObject({ status: 'found' })
@@ -207,7 +221,10 @@ describe('the state of a file store', () => {
         const dir = await filled()
         writeFileSync(fileIn(dir), change(linesOf(fileIn(dir))).join(''))
         const { state } = await open(dir)
-        await expect(state.get('s', 'a')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(`line ${number};`) as unknown })
+        await expect(state.get('s', 'a')).rejects.toMatchObject({
+          code: 'store-corrupt',
+          message: expect.stringContaining(`line ${number};`) as unknown,
+        })
         await closeAll()
       }
     }
@@ -282,7 +299,11 @@ describe('the state of a file store', () => {
     expect(Math.max(...sizes)).toBeLessThan(100_000)
     // Rewritten only now and then.
     expect(sizes.filter((size, index) => size < (sizes[index - 1] ?? 0)).length).toBeLessThan(10)
-    const everything = async (from: typeof store) => [await from.state.list('s', {}), await from.state.get('s', 'a'), await from.state.get('s', 'gone-10')]
+    const everything = async (from: typeof store) => [
+      await from.state.list('s', {}),
+      await from.state.get('s', 'a'),
+      await from.state.get('s', 'gone-10'),
+    ]
     const before = await everything(store)
     await store.close()
     const again = await open(dir)

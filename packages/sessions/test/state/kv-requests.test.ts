@@ -84,7 +84,8 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     await store.get('s', 'a')
     await store.list('s', {})
     expect(await requestsOf(() => store.compareAndSet('s', 'a', 2, 2, life))).toEqual(['evalsha'])
-    for (const call of [() => store.get('s', 'a'), () => store.touch('s', 'a', 5_000), () => store.delete('s', 'a')]) expect(await requestsOf(call)).toEqual(['evalsha'])
+    for (const call of [() => store.get('s', 'a'), () => store.touch('s', 'a', 5_000), () => store.delete('s', 'a')])
+      expect(await requestsOf(call)).toEqual(['evalsha'])
     await store.compareAndSet('s', 'a', null, 1, life)
     expect(await requestsOf(() => store.list('s', {}))).toEqual(['evalsha', 'evalsha'])
     expect(await requestsOf(() => store.open())).toEqual(['ping'])
@@ -100,22 +101,28 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect(await store.get('s', 'a')).toMatchObject({ value: { version: 2, value: 2 } })
   })
 
-  it.each(['before', 'after', 'cut'] as const)('O64, O69: an answer that is lost (%s) is looked up, and the change is made once', async (lose) => {
-    const prefix = newPrefix()
-    const [store, direct] = [kv.open({ prefix }), kv.open({ prefix })]
-    await store.compareAndSet('s', 'a', null, 0, life)
-    kv.server.fail({ lose })
-    expect(await store.compareAndSet('s', 'a', 1, 1, life)).toEqual({ ok: true, version: 2 })
-    kv.server.fail({ lose }, { lose })
-    expect(await store.touch('s', 'a', 90_000)).toBe(true)
-    kv.server.fail({ lose })
-    expect(await store.get('s', 'a')).toMatchObject({ value: { version: 2, value: 1 } })
-    kv.server.fail({ lose })
-    expect(await store.delete('s', 'a', 2)).toEqual({ ok: true, version: 2 })
-    kv.server.fail({ lose }, { lose }, { lose })
-    await expect(store.compareAndSet('s', 'a', null, 'unknown', life)).rejects.toMatchObject({ code: 'store-unavailable', retryable: true })
-    expect((await direct.get('s', 'a')).status).toBe(lose === 'before' ? 'missing' : 'found')
-  })
+  it.each(['before', 'after', 'cut'] as const)(
+    'O64, O69: an answer that is lost (%s) is looked up, and the change is made once',
+    async (lose) => {
+      const prefix = newPrefix()
+      const [store, direct] = [kv.open({ prefix }), kv.open({ prefix })]
+      await store.compareAndSet('s', 'a', null, 0, life)
+      kv.server.fail({ lose })
+      expect(await store.compareAndSet('s', 'a', 1, 1, life)).toEqual({ ok: true, version: 2 })
+      kv.server.fail({ lose }, { lose })
+      expect(await store.touch('s', 'a', 90_000)).toBe(true)
+      kv.server.fail({ lose })
+      expect(await store.get('s', 'a')).toMatchObject({ value: { version: 2, value: 1 } })
+      kv.server.fail({ lose })
+      expect(await store.delete('s', 'a', 2)).toEqual({ ok: true, version: 2 })
+      kv.server.fail({ lose }, { lose }, { lose })
+      await expect(store.compareAndSet('s', 'a', null, 'unknown', life)).rejects.toMatchObject({
+        code: 'store-unavailable',
+        retryable: true,
+      })
+      expect((await direct.get('s', 'a')).status).toBe(lose === 'before' ? 'missing' : 'found')
+    },
+  )
 
   it('O64, O69: an answer after the timeout is unknown; the late execution of the request changes nothing', async () => {
     const prefix = newPrefix()
@@ -137,7 +144,12 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     const store = kv.open({ clock, timeoutMs: 5_000, maxWaitMs: 60_000 })
     await store.compareAndSet('s', 'a', null, 0, life)
     const inNineSeconds = (): string => new Date(clock.now() + 9_000).toUTCString()
-    for (const [retryAfter, waitMs] of [[() => '7', 7_000], [inNineSeconds, 9_000], [() => 'soon', 100], [undefined, 100]] as const) {
+    for (const [retryAfter, waitMs] of [
+      [() => '7', 7_000],
+      [inNineSeconds, 9_000],
+      [() => 'soon', 100],
+      [undefined, 100],
+    ] as const) {
       waits.length = 0
       kv.server.fail({ status: 429, ...(retryAfter && { retryAfter: retryAfter() }) })
       const read = store.get('s', 'a')
@@ -159,7 +171,10 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     const busy = { code: 'store-unavailable', message: 'The KV service is busy (status 429) and asks to wait 30 s.' }
     expect(await requestsOf(() => expect(store.compareAndSet('s', 'a', 1, 1, life)).rejects.toMatchObject(busy))).toEqual(['evalsha'])
     kv.server.fail({ status: 503, retryAfter: '30' })
-    const unknown = { code: 'store-unavailable', message: expect.stringMatching(/status 503.* 30 s\. A change may or may not have been made/) as unknown }
+    const unknown = {
+      code: 'store-unavailable',
+      message: expect.stringMatching(/status 503.* 30 s\. A change may or may not have been made/) as unknown,
+    }
     expect(await requestsOf(() => expect(store.compareAndSet('s', 'a', 1, 1, life)).rejects.toMatchObject(unknown))).toEqual(['evalsha'])
   })
 
@@ -178,7 +193,10 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
   it('O69: a value over the limit is refused with its size, and nothing is sent', async () => {
     const store = kv.open({ maxRequestBytes: 10_000 })
     await store.compareAndSet('s', 'a', null, 0, life)
-    const refused = { code: 'entry-too-large', message: expect.stringMatching(/must have at most 10000 bytes; this one has \d{5}\./) as unknown }
+    const refused = {
+      code: 'entry-too-large',
+      message: expect.stringMatching(/must have at most 10000 bytes; this one has \d{5}\./) as unknown,
+    }
     for (const value of ['x'.repeat(9_000), 'ä'.repeat(4_500), '"'.repeat(4_500), 'x'.repeat(12_000)]) {
       expect(await requestsOf(() => expect(store.compareAndSet('s', 'a', 1, value, life)).rejects.toMatchObject(refused))).toEqual([])
     }
@@ -268,9 +286,14 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a KV service that fails'), () =>
   })
   async function benchOver(config: Record<string, string> = {}) {
     const server = await start(config)
-    const admin = await createClient({ url: server.url }).on('error', () => undefined).connect()
+    const admin = await createClient({ url: server.url })
+      .on('error', () => undefined)
+      .connect()
     const kv = await startKvServer({ redisUrl: server.url })
-    closing.push(async () => admin.destroy(), () => kv.close())
+    closing.push(
+      async () => admin.destroy(),
+      () => kv.close(),
+    )
     return { server, admin, kv, store: kvStateStore({ url: kv.url, token: kv.token, prefix: 'p', timeoutMs: 500 }) }
   }
 
@@ -285,7 +308,10 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a KV service that fails'), () =>
     const { admin, store } = await benchOver()
     await store.compareAndSet('s', 'a', null, 1, life)
     await admin.configSet('maxmemory', '1')
-    await expect(store.compareAndSet('s', 'a', 1, 2, life)).rejects.toMatchObject({ code: 'store-full', message: 'The KV service is full: raise its maxmemory, or delete records (OOM).' })
+    await expect(store.compareAndSet('s', 'a', 1, 2, life)).rejects.toMatchObject({
+      code: 'store-full',
+      message: 'The KV service is full: raise its maxmemory, or delete records (OOM).',
+    })
     expect(await store.get('s', 'a')).toMatchObject({ value: { version: 1, value: 1 } })
     await admin.configSet('maxmemory', '0')
     await admin.del('p:{s}:value:a')
@@ -300,18 +326,29 @@ describe('the options of kvStateStore', () => {
       [{}, 'kvStateStore needs the variable KV_REST_API_URL and the variable KV_REST_API_TOKEN.'],
       [{ environment: { KV_REST_API_URL: url } }, 'kvStateStore needs the variable KV_REST_API_TOKEN.'],
       [{ environment: { UPSTASH_REDIS_REST_TOKEN: 't', KV_REST_API_URL: '' } }, 'kvStateStore needs the variable UPSTASH_REDIS_REST_URL.'],
-      [{ environment: { KV_REST_API_URL: url, UPSTASH_REDIS_REST_TOKEN: 'of another' } }, 'kvStateStore needs the variable KV_REST_API_TOKEN.'],
+      [
+        { environment: { KV_REST_API_URL: url, UPSTASH_REDIS_REST_TOKEN: 'of another' } },
+        'kvStateStore needs the variable KV_REST_API_TOKEN.',
+      ],
       [{ url }, 'kvStateStore needs token.'],
       [{ token: 't' }, 'kvStateStore needs url.'],
       [{ url: 'redis://:secret@host', token: 't' }, 'url must be https://host without a user, a query or a fragment.'],
       [{ url: 'https://user:secret@host', token: 't' }, 'url must be https://host without a user, a query or a fragment.'],
-      [{ environment: { KV_REST_API_URL: 'secret', KV_REST_API_TOKEN: 't' } }, 'the variable KV_REST_API_URL must be https://host without a user, a query or a fragment.'],
+      [
+        { environment: { KV_REST_API_URL: 'secret', KV_REST_API_TOKEN: 't' } },
+        'the variable KV_REST_API_URL must be https://host without a user, a query or a fragment.',
+      ],
       [{ url, token: 'secret\n' }, 'token must have no spaces or line breaks.'],
     ] as const
     for (const [options, message] of cases) {
-      expect(() => kvStateStore({ environment: {}, ...options })).toThrow(expect.objectContaining({ code: 'invalid-config', message }) as Error)
+      expect(() => kvStateStore({ environment: {}, ...options })).toThrow(
+        expect.objectContaining({ code: 'invalid-config', message }) as Error,
+      )
     }
-    for (const environment of [{ KV_REST_API_URL: url, KV_REST_API_TOKEN: 't' }, { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: 't' }]) {
+    for (const environment of [
+      { KV_REST_API_URL: url, KV_REST_API_TOKEN: 't' },
+      { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: 't' },
+    ]) {
       expect(kvStateStore({ environment })).toMatchObject({ open: expect.any(Function) as unknown })
     }
   })

@@ -40,7 +40,9 @@ describe('the state of a postgres store', () => {
     const store = await stateOf(await place.empty(), systemClock)
     await store.compareAndSet('s', 'a', null, 'secret', { ttlMs: 'never' })
     await store.delete('s', 'a')
-    expect(await place.query('select space, id, version::int, value, expires_at from bowline.state')).toEqual([{ space: 's', id: 'a', version: 1, value: null, expires_at: null }])
+    expect(await place.query('select space, id, version::int, value, expires_at from bowline.state')).toEqual([
+      { space: 's', id: 'a', version: 1, value: null, expires_at: null },
+    ])
     await store.close()
   })
 
@@ -61,7 +63,10 @@ describe('a state store on postgres without a runtime', () => {
     const runtime = await stateOf(await place.empty(), systemClock)
     await runtime.compareAndSet('s', 'a', null, 'one', { ttlMs: 'never' })
     const chosen = await stateStoreFromEnv({ environment: { DATABASE_URL: place.url } })
-    expect(chosen).toMatchObject({ kind: 'postgres', because: expect.stringMatching(/^DATABASE_URL is set, and none of REDIS_URL, /) as unknown })
+    expect(chosen).toMatchObject({
+      kind: 'postgres',
+      because: expect.stringMatching(/^DATABASE_URL is set, and none of REDIS_URL, /) as unknown,
+    })
     expect(await chosen.store.get('s', 'a')).toMatchObject({ value: { value: 'one' } })
     const apart = await stateStoreFromEnv({ environment: { DATABASE_URL: place.url }, prefix: 'apart' })
     expect(await apart.store.get('s', 'a')).toEqual({ status: 'missing' })
@@ -72,25 +77,44 @@ describe('a state store on postgres without a runtime', () => {
 
   it('O58: an unreachable server is unavailable, is tried again at each call, and is unavailable after closing', async () => {
     let asked = 0
-    const pool = { connect: () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED', asked: ++asked })), on: () => pool, removeListener: () => pool }
+    const pool = {
+      connect: () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED', asked: ++asked })),
+      on: () => pool,
+      removeListener: () => pool,
+    }
     const store = postgresStateStore({ pool })
-    for (const call of [() => store.get('s', 'a'), () => store.open(), () => store.sweep(1)]) await expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })
+    for (const call of [() => store.get('s', 'a'), () => store.open(), () => store.sweep(1)])
+      await expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })
     expect(asked).toBe(3)
     await store.close()
     await store.close()
-    await expect(store.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The Postgres state store is closed. Create another one.' })
+    await expect(store.get('s', 'a')).rejects.toMatchObject({
+      code: 'store-unavailable',
+      message: 'The Postgres state store is closed. Create another one.',
+    })
     expect(asked).toBe(3)
   })
 
   it('O65: a missing or unreadable URL throws at creation and is not shown', () => {
     const cases = [
-      [{ environment: {} }, 'postgresStateStore needs a server: give it a connectionString of the form postgresql://user:password@host:port/database, or a pool, or set the variable DATABASE_URL.'],
-      [{ environment: { DATABASE_URL: 'mysql://:secret@host/x' } }, 'The variable DATABASE_URL must have the form postgresql://user:password@host:port/database.'],
+      [
+        { environment: {} },
+        'postgresStateStore needs a server: give it a connectionString of the form postgresql://user:password@host:port/database, or a pool, or set the variable DATABASE_URL.',
+      ],
+      [
+        { environment: { DATABASE_URL: 'mysql://:secret@host/x' } },
+        'The variable DATABASE_URL must have the form postgresql://user:password@host:port/database.',
+      ],
       [{ connectionString: 'secret', environment: { DATABASE_URL: 'postgresql://host/x' } }, /^postgresStateStore needs a server/],
     ] as const
     for (const [options, message] of cases) {
       const create = () => postgresStateStore(options)
-      expect(create).toThrow(expect.objectContaining({ code: 'invalid-config', message: typeof message === 'string' ? message : (expect.stringMatching(message) as unknown) }))
+      expect(create).toThrow(
+        expect.objectContaining({
+          code: 'invalid-config',
+          message: typeof message === 'string' ? message : (expect.stringMatching(message) as unknown),
+        }),
+      )
       expect(create).not.toThrow(/secret/)
     }
   })

@@ -61,7 +61,11 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     const { store, server, direct } = bench()
     server.lose('made', 'made', 'made')
     const message = expect.stringMatching(/did not answer. A change may or may not have been made/) as unknown
-    await expect(store.compareAndSet('s', 'a', null, 'one', life)).rejects.toMatchObject({ code: 'store-unavailable', retryable: true, message })
+    await expect(store.compareAndSet('s', 'a', null, 'one', life)).rejects.toMatchObject({
+      code: 'store-unavailable',
+      retryable: true,
+      message,
+    })
     expect(await direct.get('s', 'a')).toMatchObject({ value: { version: 1 } })
     expect(server.sent(scripts.compareAndSet)).toBe(3)
   })
@@ -159,7 +163,10 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
       await direct.delete('s', 'b')
     })
     const { items } = await store.list('s', {})
-    expect(items.map(({ id, version, value }) => [id, version, value])).toEqual([['a', 2, 'second'], ['c', 1, 'first of c']])
+    expect(items.map(({ id, version, value }) => [id, version, value])).toEqual([
+      ['a', 2, 'second'],
+      ['c', 1, 'first of c'],
+    ])
   })
 })
 
@@ -212,4 +219,3 @@ function losingServer(server: RedisServer): LosingServer {
     sent: (script) => sent.filter((each) => each === script).length,
   }
 }
-

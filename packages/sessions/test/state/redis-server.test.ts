@@ -61,7 +61,9 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
       await admin.configResetStat()
       await work()
       // Commands executed by a script are counted too.
-      return [...(await admin.info('commandstats')).matchAll(/cmdstat_(eval\w*|script\w*|multi|watch|scan|keys):calls=(\d+)/g)].map(([, name = '', calls = '']) => `${name} ${calls}`)
+      return [...(await admin.info('commandstats')).matchAll(/cmdstat_(eval\w*|script\w*|multi|watch|scan|keys):calls=(\d+)/g)].map(
+        ([, name = '', calls = '']) => `${name} ${calls}`,
+      )
     }
     expect(await commandsOf(() => store.compareAndSet('s', 'a', null, 1, life))).toEqual(['evalsha 1'])
     expect(await commandsOf(() => store.compareAndSet('s', 'a', 1, 2, life))).toEqual(['evalsha 1'])
@@ -111,7 +113,11 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
       // On a slow machine the short life is over before the first read.
       const [earliest, read, latest] = [await now(), await store.get('s', 'b'), await now()]
       if (read.status === 'found') expect(earliest).toBeLessThan(Number(read.value.expiresAt))
-      else expect(read).toEqual({ status: 'expired', at: expect.toSatisfy((at: number) => before + 40 <= at && at <= Math.min(after + 40, latest)) as unknown })
+      else
+        expect(read).toEqual({
+          status: 'expired',
+          at: expect.toSatisfy((at: number) => before + 40 <= at && at <= Math.min(after + 40, latest)) as unknown,
+        })
       if (read.status === 'expired') break
     }
   })
@@ -119,7 +125,10 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
   it('O68: a server that would evict records is refused at the start; a server that may lose records causes one warning', async () => {
     const evicting = await start({ 'maxmemory-policy': 'allkeys-lru' })
     const store = open({ url: evicting.url })
-    const refused = { code: 'invalid-config', message: 'Redis would evict records when its memory is full: its maxmemory-policy is allkeys-lru. Set it to noeviction.' }
+    const refused = {
+      code: 'invalid-config',
+      message: 'Redis would evict records when its memory is full: its maxmemory-policy is allkeys-lru. Set it to noeviction.',
+    }
     await expect(store.open()).rejects.toMatchObject(refused)
     await Promise.all(callsOf(store).map((call) => expect(call()).rejects.toMatchObject(refused)))
     const admin = await clientOf(evicting.url)
@@ -143,12 +152,20 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     const admin = await clientOf(`redis://:right-secret@127.0.0.1:${server.port}`)
     await admin.aclSetUser('reader', ['on', '>reader-secret', '~*', '+hello', '+info', '+get', '+client'])
     const cases = [
-      [`redis://:wrong-secret@127.0.0.1:${server.port}`, 'invalid-config', /^Redis refuses the user or the password\. Correct them \(WRONGPASS\)\.$/],
+      [
+        `redis://:wrong-secret@127.0.0.1:${server.port}`,
+        'invalid-config',
+        /^Redis refuses the user or the password\. Correct them \(WRONGPASS\)\.$/,
+      ],
       [`redis://nobody:wrong-secret@127.0.0.1:${server.port}`, 'invalid-config', /WRONGPASS/],
       [`redis://127.0.0.1:${server.port}`, 'invalid-config', /^Redis wants a password\. Add it to the URL \(NOAUTH\)\.$/],
       [`redis://reader:reader-secret@127.0.0.1:${server.port}`, 'invalid-config', /NOPERM/],
       [`rediss://:right-secret@127.0.0.1:${server.port}`, 'store-unavailable', /^Redis cannot be reached/],
-      ['redis://:right-secret@127.0.0.1:1', 'store-unavailable', /^Redis cannot be reached \(ECONNREFUSED\)\. Start it, or correct its URL\.$/],
+      [
+        'redis://:right-secret@127.0.0.1:1',
+        'store-unavailable',
+        /^Redis cannot be reached \(ECONNREFUSED\)\. Start it, or correct its URL\.$/,
+      ],
       ['redis://:right-secret@no-such-host.invalid:6379', 'store-unavailable', /^Redis cannot be reached/],
     ] as const
     for (const [url, code, message] of cases) {
@@ -202,10 +219,16 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     const store = open({ url: server.url, prefix: 'slow', timeoutMs: 200 })
     expect(await answered(() => store.get('s', 'a'))).toMatchObject({ status: 'found' })
     server.freeze()
-    await Promise.all(callsOf(store).slice(0, 2).map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })))
+    await Promise.all(
+      callsOf(store)
+        .slice(0, 2)
+        .map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })),
+    )
     server.thaw()
     // The change was either made late or given up.
-    expect(await answered(() => store.get('s', 'a'))).toMatchObject({ value: { version: expect.toSatisfy((version: number) => version === 1 || version === 2) as unknown } })
+    expect(await answered(() => store.get('s', 'a'))).toMatchObject({
+      value: { version: expect.toSatisfy((version: number) => version === 1 || version === 2) as unknown },
+    })
   })
 
   it('O68: a full server refuses what needs room and writes nothing; reads, touches and deletes go on', async () => {
@@ -242,7 +265,10 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await expect(store.list('s', {})).rejects.toMatchObject(damaged)
     expect(await store.delete('s', 'a')).toEqual({ ok: true, version: 1 })
     await admin.set('evicted:{t}:records', 'of something else')
-    await expect(store.get('t', 'a')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringMatching(/other data under the keys/) as unknown })
+    await expect(store.get('t', 'a')).rejects.toMatchObject({
+      code: 'store-corrupt',
+      message: expect.stringMatching(/other data under the keys/) as unknown,
+    })
   })
 
   it('O68: kill -9 during writes loses no acknowledged change, and no version is used twice', async () => {
@@ -277,25 +303,36 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await admins[0]?.clusterAddSlotsRange({ start: 0, end: 8_191 })
     await admins[1]?.clusterAddSlotsRange({ start: 8_192, end: 16_383 })
     await admins[0]?.clusterMeet('127.0.0.1', servers[1]?.port ?? 0)
-    for (const admin of admins) await expect.poll(async () => String(await admin.clusterInfo()), { timeout: 30_000 }).toMatch(/cluster_state:ok[^]*cluster_known_nodes:2/)
+    for (const admin of admins)
+      await expect
+        .poll(async () => String(await admin.clusterInfo()), { timeout: 30_000 })
+        .toMatch(/cluster_state:ok[^]*cluster_known_nodes:2/)
 
     const cluster = createCluster({ rootNodes: servers.map(({ url }) => ({ url })) })
     clients.push(cluster)
     const store = open({ client: cluster })
     const spaces = ['a', 'b', 'c', 'd', '{', '}', '{}', '%', 'a}b', 'ä']
     for (const space of spaces) {
-      for (const id of ['one', 'two', '{three}']) await store.compareAndSet(space, id, null, [space, id], { ttlMs: id === 'two' ? 1 : 60_000 })
+      for (const id of ['one', 'two', '{three}'])
+        await store.compareAndSet(space, id, null, [space, id], { ttlMs: id === 'two' ? 1 : 60_000 })
       expect(await store.touch(space, 'one', 60_000)).toBe(true)
       expect(await store.delete(space, '{three}')).toEqual({ ok: true, version: 1 })
     }
-    for (const space of spaces) await expect.poll(async () => (await store.list(space, {})).items.map(({ value }) => value)).toEqual([[space, 'one']])
+    for (const space of spaces)
+      await expect.poll(async () => (await store.list(space, {})).items.map(({ value }) => value)).toEqual([[space, 'one']])
     expect(await store.sweep(100)).toBe(spaces.length)
-    expect(await Promise.all(admins.map((admin) => admin.dbSize()))).toEqual([expect.toSatisfy((keys: number) => keys > 3), expect.toSatisfy((keys: number) => keys > 3)])
+    expect(await Promise.all(admins.map((admin) => admin.dbSize()))).toEqual([
+      expect.toSatisfy((keys: number) => keys > 3),
+      expect.toSatisfy((keys: number) => keys > 3),
+    ])
 
     await admins[1]?.configSet('maxmemory-policy', 'allkeys-lru')
     await expect(open({ client: cluster }).open()).rejects.toMatchObject({ code: 'invalid-config' })
     const single = open({ url: servers[0]?.url ?? '' })
-    await expect(Promise.all(spaces.map((space) => single.get(space, 'one')))).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(/createCluster/) as unknown })
+    await expect(Promise.all(spaces.map((space) => single.get(space, 'one')))).rejects.toMatchObject({
+      code: 'invalid-config',
+      message: expect.stringMatching(/createCluster/) as unknown,
+    })
   })
 
   it('O68: a client passed by the caller is connected, used and left open', async () => {
@@ -309,7 +346,10 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     proxy.next = 'cut'
     expect(await store.compareAndSet('s', 'a', 1, 2, life)).toEqual({ ok: true, version: 2 })
     await store.close()
-    await expect(store.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: expect.stringMatching(/closed/) as unknown })
+    await expect(store.get('s', 'a')).rejects.toMatchObject({
+      code: 'store-unavailable',
+      message: expect.stringMatching(/closed/) as unknown,
+    })
     expect(await client.ping()).toBe('PONG')
   })
 
@@ -323,7 +363,10 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
         process.stdin.unref()
         console.log(JSON.stringify(await store.compareAndSet('s', 'a', 1, 2, { ttlMs: 'never' })))
       })`
-    const child = spawn(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', program], { cwd: `${import.meta.dirname}/../..`, stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, [...bundledFlags(), '--input-type=module', '--eval', program], {
+      cwd: `${import.meta.dirname}/../..`,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
     const exited = once(child, 'exit')
     // Keeps a line that comes before it is awaited.
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -349,7 +392,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await store.close()
     expect(SessionError.isInstance(await opening) || (await opening) === undefined).toBe(true)
     await expect(store.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable' })
-    await expect.poll(async () => (await admin.sendCommand(['CLIENT', 'LIST']) as unknown as string).trim().split('\n').length).toBe(1)
+    await expect.poll(async () => ((await admin.sendCommand(['CLIENT', 'LIST'])) as unknown as string).trim().split('\n').length).toBe(1)
   })
 })
 
@@ -361,10 +404,15 @@ describe('the options of redisStateStore', () => {
       [{ url: 'https://:secret@host' }, 'url must be redis://host:port or rediss://host:port.'],
       [{ url: 'secret' }, 'url must be redis://host:port or rediss://host:port.'],
       [{ environment: { REDIS_URL: 'http://:secret@host' } }, 'The variable REDIS_URL must be redis://host:port or rediss://host:port.'],
-      [{ url: 'redis://host', prefix: '{x}' }, 'prefix must be a text of 1 to 64 letters, digits and . _ : / -; received a text of 3 characters.'],
+      [
+        { url: 'redis://host', prefix: '{x}' },
+        'prefix must be a text of 1 to 64 letters, digits and . _ : / -; received a text of 3 characters.',
+      ],
     ] as const
     for (const [options, message] of cases) {
-      expect(() => redisStateStore({ environment: {}, ...options })).toThrow(expect.objectContaining({ code: 'invalid-config', message }) as Error)
+      expect(() => redisStateStore({ environment: {}, ...options })).toThrow(
+        expect.objectContaining({ code: 'invalid-config', message }) as Error,
+      )
     }
     const client = createClient()
     expect(() => redisStateStore({ client, url: 'redis://host' })).toThrow(/both url and client/)

@@ -20,7 +20,11 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('redis', isRedisUrlMissing), (
   }
 
   testStateStore(kit)
-  testStateStore({ ...kit, name: 'redis, from two processes', second: async (_store, clock) => elsewhere({ kind: 'redis', url: server.url, prefix }, clock) })
+  testStateStore({
+    ...kit,
+    name: 'redis, from two processes',
+    second: async (_store, clock) => elsewhere({ kind: 'redis', url: server.url, prefix }, clock),
+  })
 
   it('O67, O70: the kit passes it, also without a second store', async () => {
     expect(await runKit(kit.create)).toMatchObject({ failures: [] })

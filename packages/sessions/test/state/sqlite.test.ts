@@ -58,7 +58,9 @@ describe('the state of a sqlite store', () => {
     await store.delete('s', 'a')
     await store.close()
     const outside = new DatabaseSync(join(directory, 'data.db'))
-    expect(outside.prepare('select space, id, version, value, expires_at from state').all()).toEqual([{ space: 's', id: 'a', version: 1, value: null, expires_at: null }])
+    expect(outside.prepare('select space, id, version, value, expires_at from state').all()).toEqual([
+      { space: 's', id: 'a', version: 1, value: null, expires_at: null },
+    ])
     outside.close()
   })
 
@@ -67,7 +69,9 @@ describe('the state of a sqlite store', () => {
     await (await openIn(directory, systemClock)).close()
     const outside = new DatabaseSync(join(directory, 'data.db'))
     const plan = outside
-      .prepare("explain query plan select * from state where namespace = 'default' and space = 's' and value is not null and (expires_at is null or expires_at > 5) and id >= 'a' and id <> 'a' and id < 'b' order by id limit 3")
+      .prepare(
+        "explain query plan select * from state where namespace = 'default' and space = 's' and value is not null and (expires_at is null or expires_at > 5) and id >= 'a' and id <> 'a' and id < 'b' order by id limit 3",
+      )
       .all()
       .map((step) => String(step['detail']))
     expect(plan).toEqual([expect.stringMatching(/^SEARCH state USING INDEX state_live \(namespace=\? AND space=\? AND id>\? AND id<\?\)$/)])
@@ -103,7 +107,10 @@ describe('a state store on sqlite without a runtime', () => {
     await expect(other.open()).rejects.toMatchObject({ code: 'store-locked' })
     await one.close()
     expect(await other.get('s', 'a')).toEqual({ status: 'missing' })
-    await expect(one.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The SQLite state store is closed. Create another one.' })
+    await expect(one.get('s', 'a')).rejects.toMatchObject({
+      code: 'store-unavailable',
+      message: 'The SQLite state store is closed. Create another one.',
+    })
     await other.close()
   })
 })

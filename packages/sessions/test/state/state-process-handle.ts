@@ -40,11 +40,21 @@ export function stateProcess(): (place: StatePlace, clock?: Clock) => StateStore
     const method = <Name extends keyof StateStore>(name: Name) =>
       ((...args: readonly unknown[]) => send({ place, method: name, args, ...(clock && { now: clock.now() }) })) as StateStore[Name]
     const { kind } = place
-    const searched = (name: 'find' | 'count') => async (...args: readonly unknown[]) => send({ place, method: `search.${name}`, args, ...(clock && { now: clock.now() }) })
+    const searched =
+      (name: 'find' | 'count') =>
+      async (...args: readonly unknown[]) =>
+        send({ place, method: `search.${name}`, args, ...(clock && { now: clock.now() }) })
     return {
-      ...(kind === 'postgres' && { search: { kind: 'tsvector', find: searched('find') as StateSearch['find'], count: searched('count') as StateSearch['count'] } }),
-      ...{ get: method('get'), compareAndSet: method('compareAndSet'), touch: method('touch'), delete: method('delete') },
-      ...{ list: method('list'), sweep: method('sweep'), close: method('close') },
+      ...(kind === 'postgres' && {
+        search: { kind: 'tsvector', find: searched('find') as StateSearch['find'], count: searched('count') as StateSearch['count'] },
+      }),
+      get: method('get'),
+      compareAndSet: method('compareAndSet'),
+      touch: method('touch'),
+      delete: method('delete'),
+      list: method('list'),
+      sweep: method('sweep'),
+      close: method('close'),
     }
   }
 }

@@ -12,14 +12,26 @@ const kv = { KV_REST_API_URL: 'https://secret.example', KV_REST_API_TOKEN: 'secr
 describe('the state store from the environment', () => {
   it('O70: is Redis, a KV service, Postgres or memory, and reports which one and why', async () => {
     const cases = [
-      [{}, 'memory', 'none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, DATABASE_URL is set: records are lost with this process'],
+      [
+        {},
+        'memory',
+        'none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, DATABASE_URL is set: records are lost with this process',
+      ],
       [{ REDIS_URL: '', KV_REST_API_URL: '', DATABASE_URL: '' }, 'memory', expect.stringMatching(/^none of/) as unknown],
       [{ REDIS_URL: redisUrl }, 'redis', 'REDIS_URL is set'],
       [{ REDIS_URL: redisUrl, ...kv }, 'redis', 'REDIS_URL is set; KV_REST_API_URL, KV_REST_API_TOKEN are set too and not used'],
       [{ REDIS_URL: redisUrl, ...postgres }, 'redis', 'REDIS_URL is set; DATABASE_URL is set too and not used'],
       [kv, 'kv', 'KV_REST_API_URL, KV_REST_API_TOKEN are set, and REDIS_URL is not'],
-      [{ ...kv, ...postgres }, 'kv', 'KV_REST_API_URL, KV_REST_API_TOKEN are set, and REDIS_URL is not; DATABASE_URL is set too and not used'],
-      [postgres, 'postgres', 'DATABASE_URL is set, and none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN is'],
+      [
+        { ...kv, ...postgres },
+        'kv',
+        'KV_REST_API_URL, KV_REST_API_TOKEN are set, and REDIS_URL is not; DATABASE_URL is set too and not used',
+      ],
+      [
+        postgres,
+        'postgres',
+        'DATABASE_URL is set, and none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN is',
+      ],
     ] as const
     for (const [environment, kind, because] of cases) {
       const chosen = await stateStoreFromEnv({ environment })
@@ -37,7 +49,10 @@ describe('the state store from the environment', () => {
       [{ REDIS_URL: 'nothing', ...kv }, /REDIS_URL must be redis:/],
     ] as const
     for (const [environment, message] of cases) {
-      await expect(stateStoreFromEnv({ environment })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(message) as unknown })
+      await expect(stateStoreFromEnv({ environment })).rejects.toMatchObject({
+        code: 'invalid-config',
+        message: expect.stringMatching(message) as unknown,
+      })
     }
   })
 })
@@ -49,7 +64,10 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('the server of the environment
   it('O70: finds the same records through Redis and through the KV service', async () => {
     const prefix = newPrefix()
     const overRedis = await stateStoreFromEnv({ prefix, environment: { REDIS_URL: redis.url } })
-    const overKv = await stateStoreFromEnv({ prefix, environment: { KV_REST_API_URL: service.server.url, KV_REST_API_TOKEN: service.server.token } })
+    const overKv = await stateStoreFromEnv({
+      prefix,
+      environment: { KV_REST_API_URL: service.server.url, KV_REST_API_TOKEN: service.server.token },
+    })
     await overRedis.store.compareAndSet('s', 'a', null, 'one', { ttlMs: 'never' })
     expect(await overKv.store.get('s', 'a')).toMatchObject({ value: { value: 'one' } })
     for (const { store } of [overRedis, overKv]) await store.close()

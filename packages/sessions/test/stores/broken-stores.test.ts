@@ -16,7 +16,14 @@ function testsFor(create: () => SessionStore): readonly CollectedTest[] {
     describe: (_name, body) => body(),
     it: (name, body) => void tests.push({ name, body }),
   }
-  testSessionStore({ name: 'broken', create: async () => create(), reopen: async (store) => store, limitsRecords: false, loss: 'lease', runner })
+  testSessionStore({
+    name: 'broken',
+    create: async () => create(),
+    reopen: async (store) => store,
+    limitsRecords: false,
+    loss: 'lease',
+    runner,
+  })
   return tests
 }
 

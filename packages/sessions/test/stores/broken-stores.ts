@@ -13,7 +13,7 @@ function replaced(replace: (store: SessionStore) => Partial<SessionStore>): () =
   return () => {
     const store = memoryStore()
     const other = replace(store)
-    return new Proxy(store, { get: (target, name) => (Reflect.get(name in other ? other : target, name) as unknown) })
+    return new Proxy(store, { get: (target, name) => Reflect.get(name in other ? other : target, name) as unknown })
   }
 }
 
@@ -32,7 +32,10 @@ function withWrites(batch: Batch, change: (write: Write) => Write): Batch {
 }
 
 async function isKnown(store: SessionStore, key: string, entryId: string): Promise<boolean> {
-  return store.readPath(key, { leaf: entryId, limit: 1 }).then(({ items }) => items.length > 0, () => false)
+  return store.readPath(key, { leaf: entryId, limit: 1 }).then(
+    ({ items }) => items.length > 0,
+    () => false,
+  )
 }
 
 /** More than ten ways to be wrong. */
@@ -42,7 +45,11 @@ export const brokenStores: readonly BrokenStore[] = [
     rules: ['S36'],
     create: changing((batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') })),
   },
-  { name: 'applies the half of a batch that it refuses', rules: ['S34'], create: replaced((store) => ({ commit: (batch) => commitHalf(store, batch) })) },
+  {
+    name: 'applies the half of a batch that it refuses',
+    rules: ['S34'],
+    create: replaced((store) => ({ commit: (batch) => commitHalf(store, batch) })),
+  },
   {
     name: 'uses a number of the log twice',
     rules: ['S38'],
@@ -57,23 +64,41 @@ export const brokenStores: readonly BrokenStore[] = [
   { name: 'lets a second claimer have the run too', rules: ['S55', 'S56'], create: replaced(claimingTwice) },
   { name: 'leaves a lost run alone while another one of its session waits', rules: ['S60', 'S25'], create: replaced(leavingLostRuns) },
   { name: 'forgets which batches it has applied', rules: ['S35'], create: forgetful() },
-  { name: 'ends a run with an open call', rules: ['S42'], create: replaced((store) => ({ commit: (batch) => commitSettled(store, batch) })) },
+  {
+    name: 'ends a run with an open call',
+    rules: ['S42'],
+    create: replaced((store) => ({ commit: (batch) => commitSettled(store, batch) })),
+  },
   { name: 'does not look for the parent of an entry', rules: ['S43'], create: changing(adoptOrphans) },
   ...(['listRuns', 'listSessions', 'readPath'] as const).map((operation) => ({
     name: `begins each page with the end of the one before (${operation})`,
     rules: ['S47'],
     create: replaced((store) => ({ [operation]: repeating(store)[operation] })),
   })),
-  { name: 'refuses to take what is not in the inbox', rules: ['S89'], create: replaced((store) => ({ commit: (batch) => commitStrictly(store, batch) })) },
+  {
+    name: 'refuses to take what is not in the inbox',
+    rules: ['S89'],
+    create: replaced((store) => ({ commit: (batch) => commitStrictly(store, batch) })),
+  },
   {
     name: 'renews a lease that was lost',
     rules: ['S57'],
-    create: replaced((store) => ({ renew: async (leases, ms) => (await store.renew(leases, ms)).map((state) => ({ ...state, held: true })) })),
+    create: replaced((store) => ({
+      renew: async (leases, ms) => (await store.renew(leases, ms)).map((state) => ({ ...state, held: true })),
+    })),
   },
   { name: 'begins anew when it is opened again', rules: ['S15', 'S34', 'S60'], create: replaced(emptiedAtOpen) },
   { name: 'takes an input again that it has', rules: ['S15', 'S16'], create: changing((batch) => withWrites(batch, withoutInputId)) },
-  { name: 'claims without the inbox', rules: ['S55'], create: replaced((store) => ({ claim: async (request) => (await store.claim(request)).map((claim) => ({ ...claim, inbox: [] })) })) },
-  { name: 'claims runs of any agent', rules: ['S8'], create: replaced((store) => ({ claim: (request) => store.claim({ ...request, agents: ['assistant', 'other'] }) })) },
+  {
+    name: 'claims without the inbox',
+    rules: ['S55'],
+    create: replaced((store) => ({ claim: async (request) => (await store.claim(request)).map((claim) => ({ ...claim, inbox: [] })) })),
+  },
+  {
+    name: 'claims runs of any agent',
+    rules: ['S8'],
+    create: replaced((store) => ({ claim: (request) => store.claim({ ...request, agents: ['assistant', 'other'] }) })),
+  },
   {
     name: 'makes a session of what is missing',
     rules: ['S40'],
@@ -137,7 +162,16 @@ async function commitSettled(store: SessionStore, batch: Batch): Promise<CommitR
 function madeUp(call: ToolCallRecord): ToolCallRecord {
   const { toolCallId, name, index } = call
   const output = { type: 'text', value: 'made up' } as const
-  const outcome = { role: 'tool-result', id: `made-up-${toolCallId}`, toolCallId, toolName: name, output, at: 0, status: 'cancelled', index } as const
+  const outcome = {
+    role: 'tool-result',
+    id: `made-up-${toolCallId}`,
+    toolCallId,
+    toolName: name,
+    output,
+    at: 0,
+    status: 'cancelled',
+    index,
+  } as const
   return { ...call, state: 'settled', status: 'cancelled', outcome }
 }
 
@@ -155,7 +189,10 @@ async function adoptOrphans(batch: Batch, store: SessionStore): Promise<Batch> {
 
 function repeating(store: SessionStore): Pick<SessionStore, 'listRuns' | 'listSessions' | 'readPath'> {
   let last: unknown
-  const repeat = async <Page extends { readonly items: readonly unknown[] }>(page: string | undefined, read: Promise<Page>): Promise<Page> => {
+  const repeat = async <Page extends { readonly items: readonly unknown[] }>(
+    page: string | undefined,
+    read: Promise<Page>,
+  ): Promise<Page> => {
     const found = await read
     const before = last
     last = found.items.at(-1)

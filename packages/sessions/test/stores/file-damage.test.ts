@@ -158,7 +158,10 @@ describe('a damaged file', () => {
       // The run is in the last line. If that line is damaged, nothing tells which session the run belongs to.
       for (const operation of [...everyOperation(store), ...(line < 5 ? ofItsRun(store) : [])]) {
         const error: unknown = await operation().catch((thrown: unknown) => thrown)
-        expect(error, String(operation)).toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(`${file} is damaged in line ${line}`) as unknown })
+        expect(error, String(operation)).toMatchObject({
+          code: 'store-corrupt',
+          message: expect.stringContaining(`${file} is damaged in line ${line}`) as unknown,
+        })
         expect(String(error)).not.toContain('secret')
       }
       await expectOthersWork(store)
@@ -229,7 +232,10 @@ describe('a damaged file', () => {
     for (const damage of [() => flip(one, 90), () => copyFileSync(two, one)]) {
       damage()
       const again = await open(dir)
-      await expect(again.readDefinition('h1')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(one) as unknown })
+      await expect(again.readDefinition('h1')).rejects.toMatchObject({
+        code: 'store-corrupt',
+        message: expect.stringContaining(one) as unknown,
+      })
       expect(await again.readDefinition('h2')).toEqual({ instructions: 'h2' })
       expect(await again.readSession('room:1')).toMatchObject({ status: 'found' })
       await again.close()

@@ -49,7 +49,10 @@ describe('the files of sessions', () => {
     expect(linesOf(fileOf(dir, 'room_1'))).toHaveLength(2)
     await closeAll()
     const next = await open(dir, 'owner-b')
-    expect(await next.commit({ ...batch('late', 'room:1', [say('x')]), expect: [{ that: 'fence', runId: 'run-1', epoch: 2 }] })).toEqual({ ok: false, reason: 'fenced' })
+    expect(await next.commit({ ...batch('late', 'room:1', [say('x')]), expect: [{ that: 'fence', runId: 'run-1', epoch: 2 }] })).toEqual({
+      ok: false,
+      reason: 'fenced',
+    })
     expect(await next.claim({ ...request, owner: 'owner-b' })).toMatchObject([{ run: { epoch: 2, attempts: 1 }, previous: 'running' }])
   })
 
@@ -77,7 +80,13 @@ describe('the files of sessions', () => {
   it('S164: a file with little live content is rewritten, and reads the same', async () => {
     const dir = newFolder()
     const store = await open(dir)
-    await store.commit(batch('a', 'room:1', [ensure('room:1'), say('first'), { op: 'timer.put', timers: [{ id: 't', kind: 'deadline', dueAt: 9, body: {} }] }]))
+    await store.commit(
+      batch('a', 'room:1', [
+        ensure('room:1'),
+        say('first'),
+        { op: 'timer.put', timers: [{ id: 't', kind: 'deadline', dueAt: 9, body: {} }] },
+      ]),
+    )
     for (let n = 1; n <= 60; n++) {
       await store.commit(batch(`in ${n}`, 'room:1', [insert(`run-${n}`, `input ${'x'.repeat(500)}`), say(`event ${n}`)]))
       await store.commit(batch(`out ${n}`, 'room:1', [patch(`run-${n}`, { status: 'aborted' })]))
@@ -109,9 +118,15 @@ describe('the files of sessions', () => {
     const dir = newFolder()
     const store = await open(dir)
     await store.commit(batch('a', 'room:1', [ensure('room:1')]))
-    const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, runId: 'run-1', input: 'x'.repeat(1000) } }) as const
+    const row = (n: number) =>
+      ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, runId: 'run-1', input: 'x'.repeat(1000) } }) as const
     for (let n = 1; n <= 200; n++) {
-      await store.commit(batch(`put ${n}`, 'room:1', [{ op: 'inbox.put', rows: [row(n)] }, { op: 'inbox.take', ids: [`row ${n - 1}`] }]))
+      await store.commit(
+        batch(`put ${n}`, 'room:1', [
+          { op: 'inbox.put', rows: [row(n)] },
+          { op: 'inbox.take', ids: [`row ${n - 1}`] },
+        ]),
+      )
     }
     const before = statSync(fileOf(dir, 'room_1')).size
     await store.close()
@@ -192,7 +207,9 @@ describe('the files of sessions', () => {
     const store = await open(dir)
     const define = { op: 'definition.put', hash: 'h1', body: { instructions: 'be brief' } } as const
     for (const key of ['room:1', 'room:2']) {
-      await store.commit(batch(`begin ${key}`, key, [ensure(key), define, insert(`run of ${key}`), patch(`run of ${key}`, { definition: 'h1' })]))
+      await store.commit(
+        batch(`begin ${key}`, key, [ensure(key), define, insert(`run of ${key}`), patch(`run of ${key}`, { definition: 'h1' })]),
+      )
     }
     const files = () => readdirSync(join(dir, 'default', 'definitions'))
     expect(files()).toEqual([fileNameOf('h1')])
@@ -211,9 +228,29 @@ describe('the files of sessions', () => {
     const dir = newFolder()
     const store = await open(dir)
     const accept: Write = { op: 'run.insert', run: { id: 'run-1', kind: 'user', inputId: 'input-1', inputHash: 'hash', input: 1, at: 1 } }
-    const call = { runId: 'run-1', step: 1, toolCallId: 'call', index: 0, name: 'pay', effect: 'once', idempotencyKey: 'k', inputHash: 'h', input: {}, state: 'pending', attempt: 0 } as const
+    const call = {
+      runId: 'run-1',
+      step: 1,
+      toolCallId: 'call',
+      index: 0,
+      name: 'pay',
+      effect: 'once',
+      idempotencyKey: 'k',
+      inputHash: 'h',
+      input: {},
+      state: 'pending',
+      attempt: 0,
+    } as const
     const put: Write = { op: 'call.put', calls: [{ ...call, approval: { approvalId: 'approval', at: 1 } }] as never }
-    await store.commit(batch('a', 'room:1', [ensure('room:1'), accept, { op: 'definition.put', hash: 'h1', body: {} }, patch('run-1', { definition: 'h1' }), put]))
+    await store.commit(
+      batch('a', 'room:1', [
+        ensure('room:1'),
+        accept,
+        { op: 'definition.put', hash: 'h1', body: {} },
+        patch('run-1', { definition: 'h1' }),
+        put,
+      ]),
+    )
     await store.close()
     const again = await open(dir)
     expect(await again.readApproval('approval')).toMatchObject({ status: 'found', value: { toolCallId: 'call' } })

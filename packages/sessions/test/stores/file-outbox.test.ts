@@ -141,7 +141,8 @@ describe('deliveries between files', () => {
       writes: [{ op: 'run.insert', run: { id: 'run-1', kind: 'user', inputHash: 'hash', input, at: 1 } }],
     })
     const most = maxRecordBytes - JSON.stringify(withInput('')).length
-    const sending = (length: number) => store.commit(batch(`source ${length}`, 'source', [ensure('source')], [withInput('x'.repeat(length))]))
+    const sending = (length: number) =>
+      store.commit(batch(`source ${length}`, 'source', [ensure('source')], [withInput('x'.repeat(length))]))
     await expect(sending(most + 1)).rejects.toMatchObject({ code: 'entry-too-large' })
     expect(await store.readSession('source')).toEqual({ status: 'missing' })
     await sending(most)
@@ -158,7 +159,12 @@ describe('deliveries between files', () => {
     const store = await open(dir)
     const row = (n: number) => ({ id: `row ${n}`, kind: 'steer', at: n, body: { inputId: `${n}`, runId: 'run-1', input: n } }) as const
     for (let n = 1; n <= 200; n++) {
-      await store.commit(batch(`put ${n}`, 'target', [{ op: 'inbox.put', rows: [row(n)] }, { op: 'inbox.take', ids: [`row ${n - 1}`] }]))
+      await store.commit(
+        batch(`put ${n}`, 'target', [
+          { op: 'inbox.put', rows: [row(n)] },
+          { op: 'inbox.take', ids: [`row ${n - 1}`] },
+        ]),
+      )
     }
     await store.prune({ runsEndedBefore: 0 }, 10)
     expect(linesOf(fileOf(dir, 'target')).length).toBeLessThan(5)

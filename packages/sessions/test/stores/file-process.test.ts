@@ -41,7 +41,10 @@ describe('files and other processes', () => {
     const dir = join(newFolder(), 'sessions')
     const holder = start('hold', dir)
     expect(await holder.next()).toEqual({ opened: holder.pid })
-    await expect(open(dir)).rejects.toMatchObject({ code: 'store-locked', message: expect.stringContaining(`process ${holder.pid}`) as unknown })
+    await expect(open(dir)).rejects.toMatchObject({
+      code: 'store-locked',
+      message: expect.stringContaining(`process ${holder.pid}`) as unknown,
+    })
     await holder.kill()
     const store = await open(dir)
     expect(await store.readSession('room:1')).toEqual({ status: 'missing' })

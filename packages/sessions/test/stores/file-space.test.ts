@@ -32,47 +32,50 @@ const request = { owner: 'owner-a', max: 10, leaseMs: 1000, agents: ['assistant'
 const insert = (id: string) => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 1, at: 1 } }) as const
 
 describe('a store without space', () => {
-  it.skipIf(!isRoot)(`S168: a full disk gives store-full and leaves nothing in part; with space again writing goes on${isRoot ? '' : ' (left out: only root may mount)'}`, async (context) => {
-    const disk = smallFileSystem(512)
-    if (disk === undefined) return context.skip('this system mounts no tmpfs')
-    const ballast = join(disk, 'ballast')
-    writeFileSync(ballast, Buffer.alloc(200 * 1024))
-    const dir = join(disk, 'sessions')
-    const store = await open(dir)
-    await store.commit(batch('other', 'other', [ensure('other'), insert('run-1')]))
-    let written = 0
-    const failed: unknown = await (async () => {
-      for (let n = 1; ; n++, written++) await store.commit(numbered(n, 'room:1', 'x'.repeat(5000)))
-    })().catch((error: unknown) => error)
-    const file = fileOf(dir, 'room_1')
-    expect(failed).toMatchObject({ code: 'store-full', retryable: false, message: expect.stringContaining(file) as unknown })
-    expect(written).toBeGreaterThan(5)
+  it.skipIf(!isRoot)(
+    `S168: a full disk gives store-full and leaves nothing in part; with space again writing goes on${isRoot ? '' : ' (left out: only root may mount)'}`,
+    async (context) => {
+      const disk = smallFileSystem(512)
+      if (disk === undefined) return context.skip('this system mounts no tmpfs')
+      const ballast = join(disk, 'ballast')
+      writeFileSync(ballast, Buffer.alloc(200 * 1024))
+      const dir = join(disk, 'sessions')
+      const store = await open(dir)
+      await store.commit(batch('other', 'other', [ensure('other'), insert('run-1')]))
+      let written = 0
+      const failed: unknown = await (async () => {
+        for (let n = 1; ; n++, written++) await store.commit(numbered(n, 'room:1', 'x'.repeat(5000)))
+      })().catch((error: unknown) => error)
+      const file = fileOf(dir, 'room_1')
+      expect(failed).toMatchObject({ code: 'store-full', retryable: false, message: expect.stringContaining(file) as unknown })
+      expect(written).toBeGreaterThan(5)
 
-    const fill = () => writeFileSync(join(disk, 'filling'), Buffer.alloc(1024 * 1024))
-    expect(fill).toThrow('ENOSPC')
-    // Fills the rest of its last page too.
-    const least = async () => {
-      for (let n = 1; ; n++) await store.commit(batch(`least ${n}`, 'other', []))
-    }
-    await expect(least()).rejects.toMatchObject({ code: 'store-full' })
-    await expect(store.claim(request)).rejects.toMatchObject({ code: 'store-full' })
-    await expect(store.commit(batch('new', 'new', [ensure('new')]))).rejects.toMatchObject({ code: 'store-full' })
-    expect(await store.readSession('new')).toEqual({ status: 'missing' })
-    expect(await store.readRun('run-1')).toMatchObject({ value: { status: 'queued', epoch: 0 } })
-    expect(await store.readSession('room:1')).toMatchObject({ value: { version: written } })
-    expect(linesOf(file)).toHaveLength(written)
-    expect(readFileSync(file).at(-1)).toBe(0x0a)
-    expect(readdirSync(join(dir, 'default')).filter((name) => name.startsWith('new-') || name.endsWith('.tmp'))).toEqual([])
+      const fill = () => writeFileSync(join(disk, 'filling'), Buffer.alloc(1024 * 1024))
+      expect(fill).toThrow('ENOSPC')
+      // Fills the rest of its last page too.
+      const least = async () => {
+        for (let n = 1; ; n++) await store.commit(batch(`least ${n}`, 'other', []))
+      }
+      await expect(least()).rejects.toMatchObject({ code: 'store-full' })
+      await expect(store.claim(request)).rejects.toMatchObject({ code: 'store-full' })
+      await expect(store.commit(batch('new', 'new', [ensure('new')]))).rejects.toMatchObject({ code: 'store-full' })
+      expect(await store.readSession('new')).toEqual({ status: 'missing' })
+      expect(await store.readRun('run-1')).toMatchObject({ value: { status: 'queued', epoch: 0 } })
+      expect(await store.readSession('room:1')).toMatchObject({ value: { version: written } })
+      expect(linesOf(file)).toHaveLength(written)
+      expect(readFileSync(file).at(-1)).toBe(0x0a)
+      expect(readdirSync(join(dir, 'default')).filter((name) => name.startsWith('new-') || name.endsWith('.tmp'))).toEqual([])
 
-    rmSync(join(disk, 'filling'), { force: true })
-    rmSync(ballast)
-    expect(await store.commit(numbered(written + 1, 'room:1'))).toMatchObject({ ok: true, version: written + 1 })
-    expect(await store.claim(request)).toMatchObject([{ run: { id: 'run-1', epoch: 1 } }])
-    await store.close()
-    const again = await open(dir)
-    expect(await said(again, 'room:1')).toHaveLength(written + 1)
-    expect(existsSync(`${file}.bak`)).toBe(false)
-  })
+      rmSync(join(disk, 'filling'), { force: true })
+      rmSync(ballast)
+      expect(await store.commit(numbered(written + 1, 'room:1'))).toMatchObject({ ok: true, version: written + 1 })
+      expect(await store.claim(request)).toMatchObject([{ run: { id: 'run-1', epoch: 1 } }])
+      await store.close()
+      const again = await open(dir)
+      expect(await said(again, 'room:1')).toHaveLength(written + 1)
+      expect(existsSync(`${file}.bak`)).toBe(false)
+    },
+  )
 
   it('S34: a directory that cannot be written is reported at once, with the reason', async () => {
     const folder = newFolder()
@@ -117,7 +120,11 @@ describe('a store without space', () => {
   it('S34, S55: a claim gets the runs of the writable files, and fails if there are no others', async () => {
     const dir = newFolder()
     const store = await open(dir)
-    for (const [key, id] of [['room:1', 'run-1'], ['room:2', 'run-2']] as const) await store.commit(batch(key, key, [ensure(key), insert(id)]))
+    for (const [key, id] of [
+      ['room:1', 'run-1'],
+      ['room:2', 'run-2'],
+    ] as const)
+      await store.commit(batch(key, key, [ensure(key), insert(id)]))
     const file = fileOf(dir, 'room_1')
     const content = readFileSync(file)
     rmSync(file)

@@ -80,7 +80,10 @@ describe.each(Object.entries(spaces))('idle sessions in the %s store', (_name, n
     commitBatch(space, batch('one', 'room:1', [ensure('room:1'), run('run-1')]), 2)
     expect(claimRuns(space, request, 3)).toMatchObject([{ run: { id: 'run-1' } }])
     expect(dueIn(space, 4, 100)).toEqual({ timers: [], expired: [], unread: [], nextAt: 10_001 })
-    const reads = readsOf(() => space, () => 4)
+    const reads = readsOf(
+      () => space,
+      () => 4,
+    )
     expect((await reads.listSessions({ status: ['queued', 'running'] })).items.map(({ key }) => key)).toEqual(['room:1'])
     expect((await reads.listSessions({ parent: 'room:1' })).items).toEqual([])
     commitBatch(space, batch('two', 'room:1', [{ op: 'session.delete', at: 5 }]), 5)
@@ -109,7 +112,9 @@ describe.each(Object.entries(spaces))('idle sessions in the %s store', (_name, n
     const space = newOne()
     commitBatch(space, batch('one', 'room:1', [ensure('room:1'), run('run-1')]), 1)
     const before = dueIn(space, 1, 10)
-    const refused = { ...batch('two', 'room:1', [{ op: 'session.delete', at: 2 }, ensure('room:1'), { op: 'run.patch', runId: 'none', patch: {} }]) }
+    const refused = {
+      ...batch('two', 'room:1', [{ op: 'session.delete', at: 2 }, ensure('room:1'), { op: 'run.patch', runId: 'none', patch: {} }]),
+    }
     expect(commitBatch(space, refused, 2)).toMatchObject({ ok: false })
     applyDelivery(space, { id: 'delivery', to: 'room:1', writes: [{ op: 'run.patch', runId: 'none', patch: {} }] }, 2)
     expect(dueIn(space, 1, 10)).toEqual(before)
@@ -133,8 +138,23 @@ function countRows(table: ReadonlyMap<unknown, unknown> | undefined): () => numb
 
 describe.each(Object.entries(spaces))('growing data in the %s store', (_name, newOne) => {
   const end = (runId: string, endedAt: number): Write => ({ op: 'run.patch', runId, patch: { status: 'aborted', endedAt } })
-  const call = { runId: 'run-1', step: 1, toolCallId: 'call', index: 0, name: 'pay', effect: 'once', idempotencyKey: 'k', inputHash: 'h', input: {}, state: 'pending', attempt: 0 } as const
-  const asked = (approvalId?: string): Write => ({ op: 'call.put', calls: [{ ...call, ...(approvalId !== undefined && { approval: { approvalId, at: 1 } }) }] as never })
+  const call = {
+    runId: 'run-1',
+    step: 1,
+    toolCallId: 'call',
+    index: 0,
+    name: 'pay',
+    effect: 'once',
+    idempotencyKey: 'k',
+    inputHash: 'h',
+    input: {},
+    state: 'pending',
+    attempt: 0,
+  } as const
+  const asked = (approvalId?: string): Write => ({
+    op: 'call.put',
+    calls: [{ ...call, ...(approvalId !== undefined && { approval: { approvalId, at: 1 } }) }] as never,
+  })
 
   it('S164: pruning reads no session without anything to prune', () => {
     const space = newOne()
@@ -142,7 +162,18 @@ describe.each(Object.entries(spaces))('growing data in the %s store', (_name, ne
     fillWithIdle(space)
     const define = (hash: string): Write => ({ op: 'definition.put', hash, body: {} })
     const refer = (runId: string, definition: string): Write => ({ op: 'run.patch', runId, patch: { definition } })
-    const writes = [ensure('room:1'), define('old'), define('new'), run('one'), refer('one', 'old'), end('one', 5), run('two'), refer('two', 'old'), refer('two', 'new'), end('two', 9)]
+    const writes = [
+      ensure('room:1'),
+      define('old'),
+      define('new'),
+      run('one'),
+      refer('one', 'old'),
+      end('one', 5),
+      run('two'),
+      refer('two', 'old'),
+      refer('two', 'new'),
+      end('two', 9),
+    ]
     commitBatch(space, batch('one', 'room:1', writes), 9)
     sessions.looks = 0
     expect(pruneSpace(space, { runsEndedBefore: 0 }, 10, 10)).toEqual({ runs: 0, events: 0, more: false })
@@ -162,9 +193,17 @@ describe.each(Object.entries(spaces))('growing data in the %s store', (_name, ne
 
   it('S164: a refused batch and a deleted session keep the definitions that are still referred to', () => {
     const space = newOne()
-    const begin = (key: string): Write[] => [ensure(key), { op: 'definition.put', hash: 'h', body: {} }, run(`run of ${key}`), { op: 'run.patch', runId: `run of ${key}`, patch: { definition: 'h' } }]
+    const begin = (key: string): Write[] => [
+      ensure(key),
+      { op: 'definition.put', hash: 'h', body: {} },
+      run(`run of ${key}`),
+      { op: 'run.patch', runId: `run of ${key}`, patch: { definition: 'h' } },
+    ]
     commitBatch(space, batch('one', 'room:1', begin('room:1')), 1)
-    const refused: Write[] = [{ op: 'run.patch', runId: 'run of room:1', patch: { definition: null } }, { op: 'run.patch', runId: 'none', patch: {} }]
+    const refused: Write[] = [
+      { op: 'run.patch', runId: 'run of room:1', patch: { definition: null } },
+      { op: 'run.patch', runId: 'none', patch: {} },
+    ]
     expect(commitBatch(space, batch('two', 'room:1', refused), 2)).toMatchObject({ ok: false })
     commitBatch(space, batch('three', 'room:2', begin('room:2')), 3)
     commitBatch(space, batch('four', 'room:1', [{ op: 'session.delete', at: 4 }]), 4)
@@ -179,7 +218,10 @@ describe.each(Object.entries(spaces))('growing data in the %s store', (_name, ne
     const space = newOne()
     const sessions = counted(space)
     fillWithIdle(space)
-    const reads = readsOf(() => space, () => 4)
+    const reads = readsOf(
+      () => space,
+      () => 4,
+    )
     commitBatch(space, batch('one', 'room:1', [ensure('room:1'), run('run-1'), asked('approval')]), 2)
     sessions.looks = 0
     expect(await reads.readApproval('approval')).toMatchObject({ status: 'found', value: { toolCallId: 'call' } })
@@ -194,7 +236,8 @@ describe.each(Object.entries(spaces))('growing data in the %s store', (_name, ne
 
   it('S54: an accepted input, a step and a search for open runs read no earlier run', async () => {
     const space = newOne()
-    const accept = (n: number, hash = 'hash', id = `accept ${n}`) => batch(id, 'room:1', [ensure('room:1'), run(`run ${n}`, { inputId: `input ${n}`, inputHash: hash })])
+    const accept = (n: number, hash = 'hash', id = `accept ${n}`) =>
+      batch(id, 'room:1', [ensure('room:1'), run(`run ${n}`, { inputId: `input ${n}`, inputHash: hash })])
     for (let n = 1; n <= 50; n++) {
       commitBatch(space, accept(n), n)
       commitBatch(space, batch(`end ${n}`, 'room:1', [end(`run ${n}`, n)]), n)
@@ -208,7 +251,10 @@ describe.each(Object.entries(spaces))('growing data in the %s store', (_name, ne
     commitBatch(space, batch('step', 'room:1', [{ op: 'call.put', calls: [{ ...call, runId: 'run 51' }] as never }]), 53)
     rows.push(countRows(held?.calls.get('run 51')))
     commitBatch(space, batch('next step', 'room:1', [{ op: 'run.patch', runId: 'run 51', patch: { step: 2 } }]), 54)
-    const reads = readsOf(() => space, () => 55)
+    const reads = readsOf(
+      () => space,
+      () => 55,
+    )
     expect((await reads.listRuns('room:1', { status: ['queued', 'running'] })).items.map(({ id }) => id)).toEqual(['run 51'])
     const [ofRuns = 0, ...others] = rows.map((count) => count())
     // Each change of the session reads its oldest run.
@@ -220,13 +266,20 @@ describe.each(Object.entries(spaces))('growing data in the %s store', (_name, ne
     const space = newOne()
     const sessions = counted(space)
     const queued = 200
-    for (let n = 0; n < queued; n++) commitBatch(space, batch(`${n}`, `idle:${n}`, [ensure(`idle:${n}`), run(`run ${n}`, { at: 1 + Math.floor(n / 4) })]), 1)
+    for (let n = 0; n < queued; n++)
+      commitBatch(space, batch(`${n}`, `idle:${n}`, [ensure(`idle:${n}`), run(`run ${n}`, { at: 1 + Math.floor(n / 4) })]), 1)
     sessions.looks = 0
     const taken = ['run 0', 'run 1', 'run 2', 'run 3', 'run 4']
     expect(claimRuns(space, { ...request, max: 5 }, 10).map(({ run }) => run.id)).toEqual(taken)
     const looks = sessions.looks
     sessions.looks = 0
-    expect(claimRuns(space, { ...request, max: 5, holds: taken }, 10).map(({ run }) => run.id)).toEqual(['run 5', 'run 6', 'run 7', 'run 8', 'run 9'])
+    expect(claimRuns(space, { ...request, max: 5, holds: taken }, 10).map(({ run }) => run.id)).toEqual([
+      'run 5',
+      'run 6',
+      'run 7',
+      'run 8',
+      'run 9',
+    ])
     expect(dueIn(space, 10, 10).nextAt).toBe(null)
     expect(looks).toBeLessThan(queued)
     expect(sessions.looks).toBeLessThan(queued)

@@ -3,7 +3,10 @@ import { expect, it } from 'vitest'
 import { randomRuns } from '../../../../scripts/test-length.ts'
 import { copyJson } from '../../src/json.ts'
 
-const values = fc.oneof(fc.jsonValue({ maxDepth: 4 }), fc.object({ key: fc.constantFrom('a', '__proto__', 'toJSON'), values: [fc.double(), fc.constant(undefined), fc.string()] }))
+const values = fc.oneof(
+  fc.jsonValue({ maxDepth: 4 }),
+  fc.object({ key: fc.constantFrom('a', '__proto__', 'toJSON'), values: [fc.double(), fc.constant(undefined), fc.string()] }),
+)
 
 it('a copy of a value equals its JSON form, and shares nothing with it', () => {
   fc.assert(

@@ -35,7 +35,9 @@ it('S181: its content ends with it, as its capabilities say; no record is too lo
   expect(store.capabilities).toEqual({ durable: 'none', processes: 'one', maxRecordBytes: Number.MAX_SAFE_INTEGER })
   const metadata = { long: 'x'.repeat(17 * 1024 * 1024) }
   const session = { id: 'first', agent: 'assistant', metadata, at: 0 }
-  expect(await store.commit({ id: 'batch', key: 'room:1', expect: [], writes: [{ op: 'session.ensure', session }] })).toMatchObject({ ok: true })
+  expect(await store.commit({ id: 'batch', key: 'room:1', expect: [], writes: [{ op: 'session.ensure', session }] })).toMatchObject({
+    ok: true,
+  })
   expect(await other.readSession('room:1')).toEqual({ status: 'missing' })
   for (const each of [store, other]) await each.close()
 })
@@ -49,13 +51,30 @@ function listedSession(n: number): SessionRecord {
   return { ...newSession(key, session, firstNumbers), ...(n % 100 !== 2 && { status }), ...(n % 100 === 50 && { expiredAt: n }) }
 }
 
-const noticeQueries: readonly NoticeQuery[] = [{}, { state: 'failed' }, { hook: 'rare' }, { state: 'failed', hook: 'rare' }, { key: 'room:7' }]
+const noticeQueries: readonly NoticeQuery[] = [
+  {},
+  { state: 'failed' },
+  { hook: 'rare' },
+  { state: 'failed', hook: 'rare' },
+  { key: 'room:7' },
+]
 
 /** Few notices are of the hook, fewer of the session, and the oldest have failed. */
 function listedNotice(n: number): NoticeRecord {
   const session = n % 60 === 7 ? 'room:7' : `room:${n}:x`
   const state = n <= 1500 ? 'failed' : 'delivered'
-  return { id: `id-${session}.${n}`, session, n, hook: n % 30 === 7 ? 'rare' : 'usual', type: 'settled', at: n, body: {}, state, attempts: 1, queuedAt: n }
+  return {
+    id: `id-${session}.${n}`,
+    session,
+    n,
+    hook: n % 30 === 7 ? 'rare' : 'usual',
+    type: 'settled',
+    at: n,
+    body: {},
+    state,
+    attempts: 1,
+    queuedAt: n,
+  }
 }
 
 describe('lists in memory', () => {
@@ -64,7 +83,12 @@ describe('lists in memory', () => {
     const held = newHeld(listedSession(1))
     space.sessions.set('room:1', held)
     const search = vi.spyOn(held.calls, 'values')
-    expect(await readsOf(() => space, () => 0).readCall('room:1', 'unknown')).toEqual({ status: 'missing' })
+    expect(
+      await readsOf(
+        () => space,
+        () => 0,
+      ).readCall('room:1', 'unknown'),
+    ).toEqual({ status: 'missing' })
     expect(search).not.toHaveBeenCalled()
   })
 
@@ -80,7 +104,9 @@ describe('lists in memory', () => {
       const found: number[] = []
       for (const { n } of findNotices(lists, query, after)) if (found.push(n) === 10) break
       const all = Array.from({ length: 3000 }, (_, index) => listedNotice(3000 - index))
-      const wanted = all.filter(({ session, state, hook, at }) => at < (after?.at ?? Infinity) && matches(query, { key: session, state, hook }))
+      const wanted = all.filter(
+        ({ session, state, hook, at }) => at < (after?.at ?? Infinity) && matches(query, { key: session, state, hook }),
+      )
       expect(found).toEqual(wanted.slice(0, 10).map(({ n }) => n))
       expect(reads).toBeLessThanOrEqual(2 * 10)
     }

@@ -10,7 +10,10 @@ const leaseMs = 30_000
 const secret = 'a secret of a session'
 
 /** Three dead receivers, for which `waiting` notices wait, and a live one, for which three do. */
-function world(waiting: number): { readonly space: Space; readonly visitedBy: (request: Partial<NoticeClaimRequest>) => readonly [visited: number, claimed: readonly string[]] } {
+function world(waiting: number): {
+  readonly space: Space
+  readonly visitedBy: (request: Partial<NoticeClaimRequest>) => readonly [visited: number, claimed: readonly string[]]
+} {
   const space = newSpace()
   const visited = new Set<string>()
   for (let place = 0; place < waiting + 3; place++) {
@@ -20,7 +23,9 @@ function world(waiting: number): { readonly space: Space; readonly visitedBy: (r
     const result = commitBatch(
       space,
       {
-        ...{ id: 'first', key, expect: [] },
+        id: 'first',
+        key,
+        expect: [],
         writes: [
           { op: 'session.ensure', session: { id: key, agent: 'assistant', metadata: {}, at: now, settings } },
           { op: 'run.insert', run: { id: `run ${place}`, kind: 'turn', createdAt: now, input: [], inputIds: [] } as never },

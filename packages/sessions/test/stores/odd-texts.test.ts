@@ -191,13 +191,17 @@ describe.each(stores)('texts on the %s store', (_name, open) => {
         if (text.length <= 800 && text.isWellFormed()) expect(answered).toBe(text)
         else expect(answered).toMatch(/^[\w-]{43}$/)
       }
-    }),
-  )
+    }))
 })
 
 /** Answers a call with this id, and returns the id in the log, which is that in a copy of the session too. */
 async function callIdOf({ runtime, answers }: Bench, key: string, text: string): Promise<unknown> {
-  answers.push({ toolCalls: [{ id: text, name: 'elsewhere', input: {} }, { id: `${text}+`, name: 'look', input: {} }] })
+  answers.push({
+    toolCalls: [
+      { id: text, name: 'elsewhere', input: {} },
+      { id: `${text}+`, name: 'look', input: {} },
+    ],
+  })
   const session = runtime.session(key, { remoteTools: [{ name: 'elsewhere', description: 'Elsewhere.', inputSchema: schema }] })
   const { pendingToolCalls } = await (await session.send('go')).result()
   const [call] = pendingToolCalls

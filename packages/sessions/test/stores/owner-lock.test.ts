@@ -11,7 +11,11 @@ function place() {
   return { file, pidFile: `${file}.pid`, take: () => takeOwnerLock({ file, what: 'The folder' }) }
 }
 
-const refusal = (holder: string) => expect.objectContaining({ code: 'store-locked', message: `The folder is in use by ${holder}; only one process can open it. Close it there first` }) as Error
+const refusal = (holder: string) =>
+  expect.objectContaining({
+    code: 'store-locked',
+    message: `The folder is in use by ${holder}; only one process can open it. Close it there first`,
+  }) as Error
 
 describe('S167: the lock of an owner', () => {
   it('S167: names its process as long as it is held, in its own files', () => {

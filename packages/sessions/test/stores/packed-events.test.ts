@@ -12,7 +12,10 @@ const batches: Readonly<Record<string, readonly NewEvent[]>> = {
     { event: event({ type: 'step-end', continues: true }) },
     { event: event({ type: 'message-start', step: 3, messageId: 'm1' }) },
   ],
-  'the same list in all of them': [{ event: event({ type: 'step-start', list: ['a'] }) }, { event: event({ type: 'step-end', list: ['a'] }) }],
+  'the same list in all of them': [
+    { event: event({ type: 'step-start', list: ['a'] }) },
+    { event: event({ type: 'step-end', list: ['a'] }) },
+  ],
   'a field that is absent in some, or false, or null': [
     { event: event({ type: 'step-end', continues: false, left: null }) },
     { event: event({ type: 'step-end', continues: false, more: false }) },

@@ -49,7 +49,8 @@ describe.skipIf(process.platform === 'win32').each(['sqlite', 'file'] as const)(
       await runtime.stop()
     }
     await write()
-    const shared = readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((file) => file.endsWith(name === 'sqlite' ? '.db' : '.jsonl')) ?? ''
+    const shared =
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).find((file) => file.endsWith(name === 'sqlite' ? '.db' : '.jsonl')) ?? ''
     chmodSync(join(folder, shared), 0o640)
     const { size } = statSync(join(folder, shared))
     await write()

@@ -27,7 +27,10 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
   const prepare = (text: string): StatementSync => {
     if (!plans.has(text) && !/^(begin|commit|rollback|savepoint|release)/.test(text)) {
       const steps = database.prepare(`explain query plan ${text}`).all()
-      plans.set(text, steps.map(({ detail }) => String(detail)))
+      plans.set(
+        text,
+        steps.map(({ detail }) => String(detail)),
+      )
     }
     return database.prepare(text)
   }
@@ -78,7 +81,11 @@ async function planAll(): Promise<Plans> {
   const bodies: (() => Promise<void>)[] = []
   const create = () => plannedStore(plans)
   testSessionStore({
-    ...{ name: 'planned', create, reopen: create, limitsRecords: false, loss: 'owner' },
+    name: 'planned',
+    create,
+    reopen: create,
+    limitsRecords: false,
+    loss: 'owner',
     runner: { describe: (_name, body) => body(), it: (_name, body) => void bodies.push(body) },
   })
   // Results are tested elsewhere. Some tests fail here, since a reopened store has no data.
@@ -93,26 +100,74 @@ const tooFar = [/^SCAN (?!path|line|json_each|wanted|kept|CONSTANT ROW)/, /USING
 const goesThroughAll = [/^insert/]
 /** Seldom statements: pruning of old data, and the branches of one conversation in all its entries. */
 const goesThroughAllNowAndThen = [
-  ...[/^delete from/, /^select "run"."session" from .* "run"."ended_at" </, /^select .*"run"."first_seq", "run"."ended_at" from .* order by "run"."n"$/],
+  ...[
+    /^delete from/,
+    /^select "run"."session" from .* "run"."ended_at" </,
+    /^select .*"run"."first_seq", "run"."ended_at" from .* order by "run"."n"$/,
+  ],
   ...[/^select "id", "parent_id" as "parentId"/, /^select "definition"."hash"/],
 ]
 
 /** Other lists than those of sessions, at a first or a later page, with the index of each part. */
 const otherLists: readonly (readonly [title: string, paths: readonly string[], read: (store: SessionStore) => Promise<unknown>])[] = [
   ['runs', ['run USING INDEX sqlite_autoindex_run_2 (session=? AND n>?)'], (store) => store.listRuns('room:1', { page: '7' })],
-  ['the newest runs', ['run USING INDEX sqlite_autoindex_run_2 (session=? AND n<?)'], (store) => store.listRuns('room:1', { newestFirst: true, page: '7' })],
-  ['open runs', ['run USING INDEX run_open (session=? AND status=?)'], (store) => store.listRuns('room:1', { status: ['queued', 'running'] })],
-  ['the newest open runs', ['run USING INDEX run_open (session=? AND status=?)'], (store) => store.listRuns('room:1', { status: ['queued'], newestFirst: true })],
-  ['failed runs', ['run USING INDEX run_ended (session=? AND status=? AND n<?)'], (store) => store.listRuns('room:1', { status: ['error'], newestFirst: true })],
-  ['calls with an id', ['tool_call USING INDEX tool_call_id (session=? AND tool_call_id=?)'], (store) => store.readCall('room:1', 'unknown')],
-  ['child runs', ['run USING INDEX run_parent_session (namespace=? AND parent_session=? AND created_at>?)'], (store) => store.listChildren({ parent: { session: 'room:1' }, page: '7:x' })],
-  ['timers', ['timer USING INDEX timer_list (namespace=? AND kind=? AND key>?)'], (store) => store.listTimers({ kind: 'schedule', page: '6:room:1x' })],
-  ['timers of a session', ['timer USING INDEX timer_list (namespace=? AND kind=? AND key=? AND id>?)'], (store) => store.listTimers({ kind: 'schedule', key: 'room:1' })],
+  [
+    'the newest runs',
+    ['run USING INDEX sqlite_autoindex_run_2 (session=? AND n<?)'],
+    (store) => store.listRuns('room:1', { newestFirst: true, page: '7' }),
+  ],
+  [
+    'open runs',
+    ['run USING INDEX run_open (session=? AND status=?)'],
+    (store) => store.listRuns('room:1', { status: ['queued', 'running'] }),
+  ],
+  [
+    'the newest open runs',
+    ['run USING INDEX run_open (session=? AND status=?)'],
+    (store) => store.listRuns('room:1', { status: ['queued'], newestFirst: true }),
+  ],
+  [
+    'failed runs',
+    ['run USING INDEX run_ended (session=? AND status=? AND n<?)'],
+    (store) => store.listRuns('room:1', { status: ['error'], newestFirst: true }),
+  ],
+  [
+    'calls with an id',
+    ['tool_call USING INDEX tool_call_id (session=? AND tool_call_id=?)'],
+    (store) => store.readCall('room:1', 'unknown'),
+  ],
+  [
+    'child runs',
+    ['run USING INDEX run_parent_session (namespace=? AND parent_session=? AND created_at>?)'],
+    (store) => store.listChildren({ parent: { session: 'room:1' }, page: '7:x' }),
+  ],
+  [
+    'timers',
+    ['timer USING INDEX timer_list (namespace=? AND kind=? AND key>?)'],
+    (store) => store.listTimers({ kind: 'schedule', page: '6:room:1x' }),
+  ],
+  [
+    'timers of a session',
+    ['timer USING INDEX timer_list (namespace=? AND kind=? AND key=? AND id>?)'],
+    (store) => store.listTimers({ kind: 'schedule', key: 'room:1' }),
+  ],
   ['notices', ['notice USING INDEX notice_list (namespace=?)'], (store) => store.listNotices({})],
   ['notices of a late page', ['notice USING INDEX notice_list (namespace=? AND at<?)'], (store) => store.listNotices({ page: '7:x.1' })],
-  ['notices with a state', ['notice USING INDEX notice_state (namespace=? AND state=? AND at<?)'], (store) => store.listNotices({ state: 'failed', page: '7:x.1' })],
-  ['notices of a hook', ['notice USING INDEX notice_hook (namespace=? AND hook=? AND at<?)'], (store) => store.listNotices({ hook: 'audit', page: '7:x.1' })],
-  ['notices of a session', ['notice USING INDEX notice_session (session=? AND at<?)'], (store) => store.listNotices({ key: 'room:1', state: 'failed', page: '7:x.1' })],
+  [
+    'notices with a state',
+    ['notice USING INDEX notice_state (namespace=? AND state=? AND at<?)'],
+    (store) => store.listNotices({ state: 'failed', page: '7:x.1' }),
+  ],
+  [
+    'notices of a hook',
+    ['notice USING INDEX notice_hook (namespace=? AND hook=? AND at<?)'],
+    (store) => store.listNotices({ hook: 'audit', page: '7:x.1' }),
+  ],
+  [
+    'notices of a session',
+    ['notice USING INDEX notice_session (session=? AND at<?)'],
+    (store) => store.listNotices({ key: 'room:1', state: 'failed', page: '7:x.1' }),
+  ],
 ]
 
 describe('the plans of the statements', { timeout: 60_000 }, () => {
@@ -129,16 +184,26 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
 
   it('S47, S54: a page is not sorted, except entries of the same time and open runs', async () => {
     // Distinct sessions are those of rows that wait to be taken or pruned.
-    const pages = [...(await plansOfAll())].filter(([text]) => /^select (?!distinct)(?!.*coalesce\("run"\."n").* order by .* limit cast\(/.test(text))
+    const pages = [...(await plansOfAll())].filter(([text]) =>
+      /^select (?!distinct)(?!.*coalesce\("run"\."n").* order by .* limit cast\(/.test(text),
+    )
     expect(pages.length).toBeGreaterThan(10)
-    const sorted = pages.filter(([text, steps]) => !goesThroughAllNowAndThen.some((pattern) => pattern.test(text)) && steps.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
+    const sorted = pages.filter(
+      ([text, steps]) =>
+        !goesThroughAllNowAndThen.some((pattern) => pattern.test(text)) && steps.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')),
+    )
     expect(sorted.map(([text]) => text)).toEqual([])
   })
 
   it('S54: a claim reads only queued and running runs', async () => {
     const plans = await plansOfAll()
-    const claims = [...plans].filter(([text]) => /^select "run"."session" .*"run"."status" = '(queued|running)'.* order by "run"."created_at"/.test(text))
-    expect(claims.map(([, steps]) => steps[0]).sort()).toEqual(['SEARCH run USING INDEX run_queued (namespace=?)', 'SEARCH run USING INDEX run_running (namespace=?)'])
+    const claims = [...plans].filter(([text]) =>
+      /^select "run"."session" .*"run"."status" = '(queued|running)'.* order by "run"."created_at"/.test(text),
+    )
+    expect(claims.map(([, steps]) => steps[0]).sort()).toEqual([
+      'SEARCH run USING INDEX run_queued (namespace=?)',
+      'SEARCH run USING INDEX run_running (namespace=?)',
+    ])
   })
 
   it('S213, S54: a claim of notices seeks from receiver to receiver, and reads those of one in the order of time', async () => {
@@ -157,7 +222,9 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
   })
 
   it('S54: only lists use the indexes of lists: each holds all sessions of an agent or a tenant', async () => {
-    const uses = [...(await plansOfAll())].filter(([text, steps]) => !text.includes('order by "session"."active_at" desc') && steps.some((step) => /INDEX session_(?!end)/.test(step)))
+    const uses = [...(await plansOfAll())].filter(
+      ([text, steps]) => !text.includes('order by "session"."active_at" desc') && steps.some((step) => /INDEX session_(?!end)/.test(step)),
+    )
     expect(uses).toEqual([])
   })
 
@@ -177,8 +244,12 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     const plans: Plans = new Map()
     const store = await plannedStore(plans)
     await read(store)
-    expect([...plans.values()].flat().filter((step) => step.startsWith('SEARCH') && /INDEX (?!sqlite_autoindex_session)/.test(step))).toEqual(paths.map((path) => `SEARCH ${path}`))
-    expect([...plans.values()].flat().filter((step) => /^SCAN|TEMP B-TREE FOR ORDER/.test(step) && !step.includes('json_each'))).toEqual(/open|calls/.test(title) ? ['USE TEMP B-TREE FOR ORDER BY'] : [])
+    expect(
+      [...plans.values()].flat().filter((step) => step.startsWith('SEARCH') && /INDEX (?!sqlite_autoindex_session)/.test(step)),
+    ).toEqual(paths.map((path) => `SEARCH ${path}`))
+    expect([...plans.values()].flat().filter((step) => /^SCAN|TEMP B-TREE FOR ORDER/.test(step) && !step.includes('json_each'))).toEqual(
+      /open|calls/.test(title) ? ['USE TEMP B-TREE FOR ORDER BY'] : [],
+    )
   })
 
   it('S54: sessions with a prefix are read in the order of their keys, unless these are many', async () => {
@@ -186,6 +257,9 @@ describe('the plans of the statements', { timeout: 60_000 }, () => {
     await (await plannedStore(plans)).listSessions({ keyPrefix: 'room:', agent: 'assistant' })
     const steps = [...plans.values()].map(([step]) => step)
     const range = '(namespace=? AND key>? AND key<?)'
-    expect(steps).toEqual([`SEARCH session USING COVERING INDEX sqlite_autoindex_session_1 ${range}`, `SEARCH session USING INDEX sqlite_autoindex_session_1 ${range}`])
+    expect(steps).toEqual([
+      `SEARCH session USING COVERING INDEX sqlite_autoindex_session_1 ${range}`,
+      `SEARCH session USING INDEX sqlite_autoindex_session_1 ${range}`,
+    ])
   })
 })

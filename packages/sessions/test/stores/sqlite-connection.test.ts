@@ -45,7 +45,9 @@ describe('the connection of a sqlite store', () => {
 
   it('S168: a setting that does not take effect is an error that names it', () => {
     const database = new DatabaseSync(':memory:')
-    expect(() => applySettings(database, 'sessions.db', settings)).toThrow(/sessions\.db does not accept the pragma journal_mode = wal; its value stays memory/)
+    expect(() => applySettings(database, 'sessions.db', settings)).toThrow(
+      /sessions\.db does not accept the pragma journal_mode = wal; its value stays memory/,
+    )
     database.close()
   })
 
@@ -170,7 +172,10 @@ describe('the connection of a sqlite store', () => {
       },
     })
     const connection = new SqliteConnection(watched, db, 'full')
-    const commitNumber = (n: number) => connection.transaction(commitBatch({ ...batch, id: `batch-${n}` }, { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }))
+    const commitNumber = (n: number) =>
+      connection.transaction(
+        commitBatch({ ...batch, id: `batch-${n}` }, { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }),
+      )
     await commitNumber(1)
     await commitNumber(2)
     const afterTwo = prepared.length
@@ -185,12 +190,25 @@ describe('the connection of a sqlite store', () => {
     await store.open(opening)
     const refused = { ...batch, id: 'refused', expect: [{ that: 'session', id: null }] } as const
     const broken = { ...batch, id: 'broken', writes: [...batch.writes, { op: 'timer.drop', ids: [Number.NaN] }] } as unknown as typeof batch
-    const tooLong = { ...batch, id: 'too-long', writes: [...batch.writes, { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(2 ** 24) } }] }] } as const
+    const tooLong = {
+      ...batch,
+      id: 'too-long',
+      writes: [
+        ...batch.writes,
+        { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(2 ** 24) } }] },
+      ],
+    } as const
     const entry = { id: 'a', parentId: null, type: 'message', at: 1, message: { role: 'user', id: 'a', content: 'it' } } as const
-    const half = { ...batch, id: 'half', writes: [...batch.writes, { op: 'entry.append', entries: [entry] }, { op: 'run.patch', runId: 'unknown', patch: {} }] } as const
+    const half = {
+      ...batch,
+      id: 'half',
+      writes: [...batch.writes, { op: 'entry.append', entries: [entry] }, { op: 'run.patch', runId: 'unknown', patch: {} }],
+    } as const
     const given = [batch, half, refused, { ...batch, id: 'batch-2' }, broken, tooLong, { ...batch, id: 'batch-3' }]
     const results = await Promise.allSettled(given.map((each) => store.commit(each)))
-    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as { code: string }).code))).toMatchObject([
+    expect(
+      results.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as { code: string }).code)),
+    ).toMatchObject([
       { ok: true, version: 1 },
       { ok: false, reason: 'conflict' },
       { ok: false, reason: 'conflict' },
@@ -200,7 +218,10 @@ describe('the connection of a sqlite store', () => {
       { ok: true, version: 3 },
     ])
     expect(await store.readSession('room:1')).toMatchObject({ value: { version: 3, nextSeq: 1, leaf: null } })
-    expect(await store.commit({ ...batch, id: 'batch-4', writes: [{ op: 'entry.append', entries: [entry] }] })).toMatchObject({ ok: true, version: 4 })
+    expect(await store.commit({ ...batch, id: 'batch-4', writes: [{ op: 'entry.append', entries: [entry] }] })).toMatchObject({
+      ok: true,
+      version: 4,
+    })
     await store.close()
   })
 
@@ -252,7 +273,11 @@ describe('the connection of a sqlite store', () => {
   it('S51: each schema step is one transaction, and completed steps are not repeated', async () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    const tables = () => database.prepare("select name from sqlite_schema where name like 'step%'").all().map((row) => row.name)
+    const tables = () =>
+      database
+        .prepare("select name from sqlite_schema where name like 'step%'")
+        .all()
+        .map((row) => row.name)
     const version = () => database.prepare("select value from meta where name = 'schema'").get()?.value
     const second = async (connection: Kysely<Tables>) => void (await sql`create table step_two (a)`.execute(connection))
     const broken = async (connection: Kysely<Tables>) => {

@@ -1,4 +1,15 @@
-import { copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, truncateSync, writeFileSync, writeSync, closeSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+  closeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
@@ -157,7 +168,10 @@ describe('files that a sqlite store refuses', () => {
     const size = readFileSync(file).length
     overwrite(file, size >> 1, size)
     const damaged = await open(file)
-    await expect(damaged.readPath('room:1')).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(file) as unknown })
+    await expect(damaged.readPath('room:1')).rejects.toMatchObject({
+      code: 'store-corrupt',
+      message: expect.stringContaining(file) as unknown,
+    })
     await damaged.close()
   })
 })

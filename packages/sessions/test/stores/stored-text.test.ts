@@ -3,7 +3,12 @@ import { expect, it } from 'vitest'
 import { boundValue, fromStored, toStored } from '../../src/stores/sql/stored-text.ts'
 import { randomRuns } from '../../../../scripts/test-length.ts'
 
-const anyText = fc.string({ unit: fc.oneof(fc.constantFrom('\0', '\u0001', '\u0002', '\u0003', 'd800', '\ud83d', '\udc4d', 'a', 'ü', '\u{1f44d}'), fc.string({ unit: 'binary' })) })
+const anyText = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom('\0', '\u0001', '\u0002', '\u0003', 'd800', '\ud83d', '\udc4d', 'a', 'ü', '\u{1f44d}'),
+    fc.string({ unit: 'binary' }),
+  ),
+})
 
 it('S7, S44: any text is read back from a database unchanged, in a form that SQLite and Postgres accept', () => {
   fc.assert(

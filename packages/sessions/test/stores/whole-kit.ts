@@ -51,8 +51,14 @@ function wholeKit(): readonly string[] {
   const names: string[] = []
   const notMade = (): Promise<SessionStore> => Promise.reject(new Error('These tests are not run.'))
   testSessionStore({
-    ...{ name: 'any', create: notMade, reopen: notMade, second: notMade, bytesWritten: () => Promise.resolve(0) },
-    ...{ limitsRecords: true, loss: 'lease', runner: { describe: (_name, body) => body(), it: (name) => void names.push(name) } },
+    name: 'any',
+    create: notMade,
+    reopen: notMade,
+    second: notMade,
+    bytesWritten: () => Promise.resolve(0),
+    limitsRecords: true,
+    loss: 'lease',
+    runner: { describe: (_name, body) => body(), it: (name) => void names.push(name) },
   })
   return names
 }

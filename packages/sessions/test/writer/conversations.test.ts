@@ -60,7 +60,16 @@ function line(from: number, to: number): NewEntry[] {
 }
 
 function compaction(id: string, parent: string, firstKeptMessageId: string): NewEntry {
-  const body = { compactionId: id, summary: 'So far.', firstKeptMessageId, facts: [], source: 'default', usage: {}, tokensBefore: 1, tokensAfter: 1 } as const
+  const body = {
+    compactionId: id,
+    summary: 'So far.',
+    firstKeptMessageId,
+    facts: [],
+    source: 'default',
+    usage: {},
+    tokensBefore: 1,
+    tokensAfter: 1,
+  } as const
   return { id, parentId: parent, at: 1, runId: 'run-1', type: 'compaction', compaction: body }
 }
 
@@ -142,7 +151,10 @@ describe('S155: the transcript that a process remembers', () => {
     if (!('compaction' in made)) throw new TypeError('no compaction')
     conversations[0].committed([{ type: 'compaction', compaction: made.compaction }], 'm10', 'c1')
     for (const conversation of conversations) {
-      expect(await conversation.read(bench.store, key, 'c1', undefined)).toEqual({ messages: [message(8), message(9), message(10)], compaction: made.compaction })
+      expect(await conversation.read(bench.store, key, 'c1', undefined)).toEqual({
+        messages: [message(8), message(9), message(10)],
+        compaction: made.compaction,
+      })
     }
   })
 

@@ -41,9 +41,18 @@ async function longSession(entries: number, model: AgentModel) {
   onTestFinished(() => runtime.stop())
   const session = { id: 'session-1', agent: 'assistant', metadata: {}, at: 1 }
   const entriesOf = Array.from({ length: entries }, (_, index) => entryOf(index + 1))
-  await inner.commit({ id: 'fill', key, expect: [], writes: [{ op: 'session.ensure', session }, { op: 'entry.append', entries: entriesOf }] })
+  await inner.commit({
+    id: 'fill',
+    key,
+    expect: [],
+    writes: [
+      { op: 'session.ensure', session },
+      { op: 'entry.append', entries: entriesOf },
+    ],
+  })
   const frozen = vi.spyOn(Object, 'isFrozen')
-  const frozenLooks = (): number => frozen.mock.calls.filter(([value]: readonly unknown[]) => typeof value === 'object' && value !== null && watched.has(value)).length
+  const frozenLooks = (): number =>
+    frozen.mock.calls.filter(([value]: readonly unknown[]) => typeof value === 'object' && value !== null && watched.has(value)).length
   onTestFinished(() => frozen.mockRestore())
   return async (): Promise<{ readonly looks: number; readonly reads: number }> => {
     ;[looks, reads] = [0, 0]

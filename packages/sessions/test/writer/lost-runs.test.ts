@@ -9,12 +9,31 @@ import type { SessionStore } from '../../src/contract/session-store.ts'
 import type { RunParent, RunRecord, RunRest, ToolCallRecord } from '../../src/contract/records.ts'
 
 const run = {
-  ...{ id: 'r1', session: 'room:1', kind: 'user', status: 'running', turn: 2, step: 3, attempts: 1, epoch: 4 },
-  ...{ usage: { inputTokens: 10, totalTokens: 15 }, pendingToolCalls: [], pendingApprovals: [] },
+  id: 'r1',
+  session: 'room:1',
+  kind: 'user',
+  status: 'running',
+  turn: 2,
+  step: 3,
+  attempts: 1,
+  epoch: 4,
+  usage: { inputTokens: 10, totalTokens: 15 },
+  pendingToolCalls: [],
+  pendingApprovals: [],
 } as unknown as RunRecord
 
 function record(toolCallId: string, parts: Partial<ToolCallRecord> = {}): ToolCallRecord {
-  return { runId: 'r1', step: 3, toolCallId, session: 'room:1', name: 'pay', state: 'pending', effect: 'once', index: 0, ...parts } as unknown as ToolCallRecord
+  return {
+    runId: 'r1',
+    step: 3,
+    toolCallId,
+    session: 'room:1',
+    name: 'pay',
+    state: 'pending',
+    effect: 'once',
+    index: 0,
+    ...parts,
+  } as unknown as ToolCallRecord
 }
 
 function settled(toolCallId: string, parts: Partial<SettledCall> = {}): SettledCall {
@@ -24,7 +43,19 @@ function settled(toolCallId: string, parts: Partial<SettledCall> = {}): SettledC
 
 function lost(parts: Partial<LostRun> = {}): LostRun {
   const end = { status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message: 'lost again and again' } } as const
-  return { run, leaf: 'e1', calls: [], discarded: undefined, compacting: undefined, answers: [], untold: [], end, told: 'nothing', at: 9, ...parts }
+  return {
+    run,
+    leaf: 'e1',
+    calls: [],
+    discarded: undefined,
+    compacting: undefined,
+    answers: [],
+    untold: [],
+    end,
+    told: 'nothing',
+    at: 9,
+    ...parts,
+  }
 }
 
 const typesOf = (events: readonly DurableEvent[]): readonly string[] => events.map(({ type }) => type)
@@ -35,7 +66,14 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     const events = lastEvents(lost(), true)
     expect(typesOf(events)).toEqual(['turn-start', 'turn-end', 'save-point', 'settled'])
     expect(events[0]).toEqual({ at: 9, runId: 'r1', turn: 2, type: 'turn-start', resumed: true, attempt: 2, cause: 'recovery' })
-    expect(events[1]).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'journal-failed', message: 'lost again and again' }, steps: 3, overlaysExpired: 0, usage: run.usage })
+    expect(events[1]).toMatchObject({
+      status: 'error',
+      reason: 'journal-error',
+      error: { code: 'journal-failed', message: 'lost again and again' },
+      steps: 3,
+      overlaysExpired: 0,
+      usage: run.usage,
+    })
     expect(typesOf(lastEvents(lost(), false))).toEqual(['turn-start', 'turn-end', 'save-point'])
   })
 
@@ -47,7 +85,9 @@ describe('S62: the last events of a run that the loop cannot end', () => {
     expect(aborted).toMatchObject({ status: 'aborted', reason: 'abort' })
     expect(aborted).not.toHaveProperty('error')
     const store = { code: 'store-unavailable', message: 'no disk' } as const
-    expect(lastEvents(lost({ end: { status: 'error', reason: 'journal-error', error: store } }), false)[1]).toMatchObject({ error: { code: 'journal-failed', message: 'no disk' } })
+    expect(lastEvents(lost({ end: { status: 'error', reason: 'journal-error', error: store } }), false)[1]).toMatchObject({
+      error: { code: 'journal-failed', message: 'no disk' },
+    })
   })
 
   it('S62: discard an answer that had begun and book it, without a price', () => {
@@ -73,7 +113,8 @@ describe('S62: the last events of a run that the loop cannot end', () => {
   })
 
   it('S62: end a step only if it is open, and a retry only if it was announced, as a failed one', () => {
-    for (const stepState of ['begun', 'answered']) expect(typesOf(lastEvents(lost({ run: withState({ stepState }) }), false))).toContain('step-end')
+    for (const stepState of ['begun', 'answered'])
+      expect(typesOf(lastEvents(lost({ run: withState({ stepState }) }), false))).toContain('step-end')
     expect(typesOf(lastEvents(lost({ run: withState({ stepState: 'ended' }) }), false))).not.toContain('step-end')
     const events = lastEvents(lost({ run: withState({ retry: { open: true }, attempt: 4 }) }), false)
     expect(events[1]).toMatchObject({ type: 'retry-end', step: 3, attempt: 4, success: false })
@@ -97,8 +138,19 @@ describe('S62: the last writes of a run that the loop cannot end', () => {
     const events = lastEvents(lost(), false)
     const discarded = { inputTokens: 7, totalTokens: 7 }
     const stop = { at: 1 } as unknown as NonNullable<LostRun['end']['stop']>
-    const writes = lastWrites(lost({ calls, discarded, answers: ['i1'], untold: [{ id: 'i2' }] as never, end: { status: 'aborted', reason: 'abort', stop } }), events)
-    expect(writes.map(({ op }) => op)).toEqual(['call.put', 'entry.append', 'event.append', 'inbox.take', 'timer.drop', 'session.patch', 'run.patch'])
+    const writes = lastWrites(
+      lost({ calls, discarded, answers: ['i1'], untold: [{ id: 'i2' }] as never, end: { status: 'aborted', reason: 'abort', stop } }),
+      events,
+    )
+    expect(writes.map(({ op }) => op)).toEqual([
+      'call.put',
+      'entry.append',
+      'event.append',
+      'inbox.take',
+      'timer.drop',
+      'session.patch',
+      'run.patch',
+    ])
     expect(writes[0]).toMatchObject({ calls: [{ toolCallId: 'a' }] })
     expect(writes[1]).toEqual({
       op: 'entry.append',
@@ -110,13 +162,36 @@ describe('S62: the last writes of a run that the loop cannot end', () => {
     expect(writes[3]).toEqual({ op: 'inbox.take', ids: ['i1', 'i2'] })
     expect(writes[4]).toEqual({ op: 'timer.drop', ids: ['deadline:r1'] })
     expect(writes[5]).toEqual({ op: 'session.patch', patch: { usage: discarded } })
-    expect(writes[6]).toMatchObject({ runId: 'r1', patch: { status: 'aborted', reason: 'abort', error: null, usage: { inputTokens: 17, totalTokens: 22 }, cost: null, stop, openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } })
+    expect(writes[6]).toMatchObject({
+      runId: 'r1',
+      patch: {
+        status: 'aborted',
+        reason: 'abort',
+        error: null,
+        usage: { inputTokens: 17, totalTokens: 22 },
+        cost: null,
+        stop,
+        openMessageId: null,
+        pendingToolCalls: [],
+        pendingApprovals: [],
+        turnState: null,
+        rest: null,
+        notBefore: null,
+      },
+    })
   })
 
   it('S62: include a single call, a single event and a single answer', () => {
     const { turn: _turn, ...before } = run
     const one = lost({ run: before, calls: [settled('a')], answers: ['i1'] })
-    expect(lastWrites(one, lastEvents(one, false)).map(({ op }) => op)).toEqual(['call.put', 'entry.append', 'event.append', 'inbox.take', 'session.patch', 'run.patch'])
+    expect(lastWrites(one, lastEvents(one, false)).map(({ op }) => op)).toEqual([
+      'call.put',
+      'entry.append',
+      'event.append',
+      'inbox.take',
+      'session.patch',
+      'run.patch',
+    ])
   })
 
   it('S62: leave out what does not exist', () => {
@@ -181,8 +256,23 @@ describe('S62: reading a run that the loop cannot end', () => {
 })
 
 describe('S62: reports to the sessions above about a run that the loop cannot end', () => {
-  const parent = { session: 'room:1', runId: 'r0', toolCallId: 'c0', turn: 1, step: 1, path: ['helper'], root: 'room:1', rootAgent: 'assistant', maxDepth: 3 } as const
-  const child = (parts: Partial<RunRecord> = {}, more: Partial<RunParent> = {}): RunRecord => ({ ...run, session: 'room:1~helper~1', parent: { ...parent, ...more }, ...parts })
+  const parent = {
+    session: 'room:1',
+    runId: 'r0',
+    toolCallId: 'c0',
+    turn: 1,
+    step: 1,
+    path: ['helper'],
+    root: 'room:1',
+    rootAgent: 'assistant',
+    maxDepth: 3,
+  } as const
+  const child = (parts: Partial<RunRecord> = {}, more: Partial<RunParent> = {}): RunRecord => ({
+    ...run,
+    session: 'room:1~helper~1',
+    parent: { ...parent, ...more },
+    ...parts,
+  })
   const noCalls = { readCalls: async () => [] } as unknown as SessionStore
   const news = (parts: Partial<LostRun>) => newsOfLostRun(noCalls, lost(parts), 'b1')
 
@@ -190,15 +280,32 @@ describe('S62: reports to the sessions above about a run that the loop cannot en
     const spent = { usage: { inputTokens: 4, totalTokens: 6 }, cost: { total: '1' } } as never
     const discarded = { inputTokens: 7, totalTokens: 7 }
     const [cost, log, ...word] = await news({ run: child({ turnState: { spent, cost: { total: '2' } as never } }), discarded })
-    expect(cost).toMatchObject({ to: 'room:1', writes: [{ op: 'session.patch', patch: { childUsage: { inputTokens: 11, totalTokens: 13 }, childCost: { total: '1' } } }] })
-    const ended = { type: 'child-end', toolCallId: 'c0', childRunId: 'r1', subagent: 'helper', status: 'error', usage: { inputTokens: 17, totalTokens: 22 }, error: { code: 'journal-failed', message: 'lost again and again' } }
+    expect(cost).toMatchObject({
+      to: 'room:1',
+      writes: [{ op: 'session.patch', patch: { childUsage: { inputTokens: 11, totalTokens: 13 }, childCost: { total: '1' } } }],
+    })
+    const ended = {
+      type: 'child-end',
+      toolCallId: 'c0',
+      childRunId: 'r1',
+      subagent: 'helper',
+      status: 'error',
+      usage: { inputTokens: 17, totalTokens: 22 },
+      error: { code: 'journal-failed', message: 'lost again and again' },
+    }
     expect(log).toMatchObject({ to: 'room:1', writes: [{ op: 'event.append', events: [{ event: ended }] }] })
     expect(log).not.toHaveProperty('writes.0.events.0.event.cost')
-    expect(word.map(({ writes }) => writes)).toMatchObject([[{ op: 'inbox.put' }], [{ op: 'run.patch', runId: 'r0', patch: { status: 'queued' } }]])
+    expect(word.map(({ writes }) => writes)).toMatchObject([
+      [{ op: 'inbox.put' }],
+      [{ op: 'run.patch', runId: 'r0', patch: { status: 'queued' } }],
+    ])
   })
 
   it('S62, S146: contain a price if no answer was discarded, and no error if there was none', async () => {
-    const [, log] = await news({ run: child({ turnState: { spent: { usage: {} }, cost: { total: '2' } as never } }), end: { status: 'aborted', reason: 'abort' } })
+    const [, log] = await news({
+      run: child({ turnState: { spent: { usage: {} }, cost: { total: '2' } as never } }),
+      end: { status: 'aborted', reason: 'abort' },
+    })
     expect(log).toMatchObject({ writes: [{ events: [{ event: { status: 'aborted', usage: run.usage, cost: { total: '2' } } }] }] })
     expect(log).not.toHaveProperty('writes.0.events.0.event.error')
   })
@@ -206,7 +313,11 @@ describe('S62: reports to the sessions above about a run that the loop cannot en
   it('S62: close the questions of a background task', async () => {
     const asks = child({ pendingToolCalls: [{ toolCallId: 'a', toolName: 'place', input: {}, path: [], agent: [] }] }, { taskId: 'bg_1' })
     const told = (await news({ run: asks })).at(-1)
-    expect(told).toMatchObject({ id: 'asked:b1:r1', to: 'room:1', writes: [{ events: [{ event: { type: 'awaiting-tools', pendingToolCalls: [], background: ['c0'], agent: ['helper'] } }] }] })
+    expect(told).toMatchObject({
+      id: 'asked:b1:r1',
+      to: 'room:1',
+      writes: [{ events: [{ event: { type: 'awaiting-tools', pendingToolCalls: [], background: ['c0'], agent: ['helper'] } }] }],
+    })
   })
 
   it('S62: do not exist for a run of a root session', async () => {
@@ -219,7 +330,9 @@ describe('S104: calls of a run that is given up', () => {
   function storeOf(calls: readonly ToolCallRecord[], entries: readonly string[] = []): SessionStore {
     const readPath: SessionStore['readPath'] = async (_key, { before } = {}) => {
       const place = before === undefined ? 0 : Number(before)
-      const items = entries.slice(place, place + 1).map((id) => ({ id, type: 'message', message: { role: id === 'answer' ? 'assistant' : 'user' } }))
+      const items = entries
+        .slice(place, place + 1)
+        .map((id) => ({ id, type: 'message', message: { role: id === 'answer' ? 'assistant' : 'user' } }))
       return { items, ...(place + 1 < entries.length && { next: String(place + 1) }) } as never
     }
     return { readCalls: async () => calls, readPath } as unknown as SessionStore
@@ -234,7 +347,16 @@ describe('S104: calls of a run that is given up', () => {
   ] as const)('S104: a call that was %s with the effect %s is %s', async (state, effect, status, value) => {
     const [one] = await settleOpenCalls(storeOf([record('a', { state, effect, index: 2 })]), fakeIds(), run, 8)
     expect(one).toMatchObject({ fresh: true, started: state === 'started', inTranscript: false, record: { state: 'settled', status } })
-    expect(one?.outcome).toEqual({ role: 'tool-result', id: expect.stringMatching(/^msg/), toolCallId: 'a', toolName: 'pay', output: { type: 'error-text', value }, at: 8, status, index: 2 })
+    expect(one?.outcome).toEqual({
+      role: 'tool-result',
+      id: expect.stringMatching(/^msg/),
+      toolCallId: 'a',
+      toolName: 'pay',
+      output: { type: 'error-text', value },
+      at: 8,
+      status,
+      index: 2,
+    })
     expect(one?.record.outcome).toBe(one?.outcome)
   })
 
@@ -252,7 +374,17 @@ describe('S104: calls of a run that is given up', () => {
 
 describe('S73: rows of the ledger', () => {
   const approval = { approvalId: 'p1', state: 'approved', input: {}, inputHash: 'h' }
-  const row = { runId: 'r1', step: 3, toolCallId: 'a', toolName: 'pay', state: 'pending', effect: 'once', idempotencyKey: 'k', attempt: 1, approval } as unknown as CallRow
+  const row = {
+    runId: 'r1',
+    step: 3,
+    toolCallId: 'a',
+    toolName: 'pay',
+    state: 'pending',
+    effect: 'once',
+    idempotencyKey: 'k',
+    attempt: 1,
+    approval,
+  } as unknown as CallRow
 
   it('S73: a row is read back unchanged, without the fields that only the store keeps', () => {
     const decided = { at: 5, by: 'ann' }
@@ -269,19 +401,27 @@ describe('S73: rows of the ledger', () => {
     expect(callRow(callRecord({ ...row, state }, 'room:1', {})).state).toBe(state)
   })
 
-  it.each(['result', 'error', 'denied', 'cancelled', 'unknown'] as const)('S73: the state %s becomes settled, with its outcome', (status) => {
-    const outcome = { ...settled('a').outcome, status } as ToolResult
-    const stored = callRecord({ ...row, state: status, outcome }, 'room:1', {})
-    expect(stored).toMatchObject({ state: 'settled', status, outcome })
-    expect(callRow(stored).state).toBe(status)
-  })
+  it.each(['result', 'error', 'denied', 'cancelled', 'unknown'] as const)(
+    'S73: the state %s becomes settled, with its outcome',
+    (status) => {
+      const outcome = { ...settled('a').outcome, status } as ToolResult
+      const stored = callRecord({ ...row, state: status, outcome }, 'room:1', {})
+      expect(stored).toMatchObject({ state: 'settled', status, outcome })
+      expect(callRow(stored).state).toBe(status)
+    },
+  )
 })
 
 describe('S114: the stored state of a turn', () => {
   const given = { runId: 'r1', state: 'running', turn: 1, step: 2, usage: {}, attempt: 3, elapsedMs: 7 } as unknown as RunRow
 
   it('S114: holds how far the step has come', () => {
-    expect(['step-start', 'message-end', 'step-end', 'turn-end'].map((type) => stepStateOf({ type } as DurableEvent))).toEqual([{ stepState: 'begun' }, { stepState: 'answered' }, { stepState: 'ended' }, {}])
+    expect(['step-start', 'message-end', 'step-end', 'turn-end'].map((type) => stepStateOf({ type } as DurableEvent))).toEqual([
+      { stepState: 'begun' },
+      { stepState: 'answered' },
+      { stepState: 'ended' },
+      {},
+    ])
   })
 
   it('S114: holds the state of an open turn, with the earlier step and overlays', () => {
@@ -292,13 +432,25 @@ describe('S114: the stored state of a turn', () => {
   })
 
   it('S114: lets a run rest at once, or when its owner has stored what follows', () => {
-    const ended = { ...given, state: 'ended', status: 'error', reason: 'model-error', error: { code: 'x' }, cost: { total: '1' } } as unknown as RunRow
+    const ended = {
+      ...given,
+      state: 'ended',
+      status: 'error',
+      reason: 'model-error',
+      error: { code: 'x' },
+      cost: { total: '1' },
+    } as unknown as RunRow
     const lists = { pendingToolCalls: [], pendingApprovals: [], cost: { total: '1' } }
     expect(restPatchOf(ended)).toEqual({ ...lists, status: 'error', reason: 'model-error', error: { code: 'x' } })
-    expect(restPatchOf({ ...ended, followed: true })).toEqual({ ...lists, rest: { status: 'error', reason: 'model-error', error: { code: 'x' } } })
+    expect(restPatchOf({ ...ended, followed: true })).toEqual({
+      ...lists,
+      rest: { status: 'error', reason: 'model-error', error: { code: 'x' } },
+    })
     expect(restPatchOf(given)).toEqual({})
     expect(restPatchOf({ ...ended, state: 'running' })).toEqual({})
-    expect(restPatchOf({ ...given, state: 'suspended', status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'a' }] } as unknown as RunRow)).toEqual({ pendingToolCalls: [{ toolCallId: 'a' }], pendingApprovals: [], status: 'awaiting-tools', reason: null, error: null })
+    expect(
+      restPatchOf({ ...given, state: 'suspended', status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'a' }] } as unknown as RunRow),
+    ).toEqual({ pendingToolCalls: [{ toolCallId: 'a' }], pendingApprovals: [], status: 'awaiting-tools', reason: null, error: null })
     expect(patchOf({ status: 'completed' } as never)).toEqual({ status: 'completed', reason: null, error: null })
   })
 

@@ -1,4 +1,12 @@
-import { createMemoryJournal, type Agent, type AgentInput, type AgentResult, type Journal, type JournalState, type RunOptions } from '@bowline/agent-loop'
+import {
+  createMemoryJournal,
+  type Agent,
+  type AgentInput,
+  type AgentResult,
+  type Journal,
+  type JournalState,
+  type RunOptions,
+} from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
@@ -45,7 +53,17 @@ export async function mirroredSession(): Promise<MirroredSession> {
   const unknown = (): Conversation => new Conversation(() => undefined)
   const conversation = unknown()
   const journalOf = (claim: Claim, remembered = unknown()): StoreJournal =>
-    new StoreJournal({ store, live, ids, claim, conversation: remembered, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
+    new StoreJournal({
+      store,
+      live,
+      ids,
+      claim,
+      conversation: remembered,
+      answers: [],
+      abort: new AbortController(),
+      durability: 'boundary',
+      enqueue: () => Promise.reject(new Error('no follow-ups')),
+    })
 
   /** Returns the state for a process that takes the run over now. */
   async function stored(runId: string): Promise<{ readonly claim: Claim; readonly state: JournalState }> {
@@ -73,7 +91,10 @@ export async function mirroredSession(): Promise<MirroredSession> {
     const run = { id: ids.next('run'), kind: 'user', inputHash: '', input: JSON.stringify(input ?? null), at: clock.now() } as const
     await commit(
       waiting === undefined
-        ? [{ op: 'session.ensure', session }, { op: 'run.insert', run }]
+        ? [
+            { op: 'session.ensure', session },
+            { op: 'run.insert', run },
+          ]
         : [{ op: 'run.patch', runId: waiting, patch: { status: 'queued' } }],
     )
     const [claim] = await store.claim({ owner: 'tests', max: 1, leaseMs: 1_000_000, agents: ['assistant'], holds: [] })

@@ -24,7 +24,10 @@ function agentOf(steps: readonly Step[], options: Partial<AgentOptions> = {}): A
 
 const look = (steered?: string) =>
   defineTool({
-    ...{ name: 'look', description: 'Looks.', inputSchema: z.object({}), effect: 'pure' },
+    name: 'look',
+    description: 'Looks.',
+    inputSchema: z.object({}),
+    effect: 'pure',
     execute: async (_input, context) => {
       if (steered !== undefined) await context.steer(steered)
       return 'seen'
@@ -35,7 +38,10 @@ describe('after each commit the journal over a store equals the memory journal',
   it('S114: attempts, waits and the position of a fallback', async () => {
     const session = await mirroredSession()
     const broken = { error: Object.assign(new Error('Invalid API key'), { statusCode: 401 }) }
-    const agent = agentOf([busy, busy, { toolCalls: [call('look')] }, broken], { tools: [look()], fallback: [scriptedModel([busy, { text: 'done' }])] })
+    const agent = agentOf([busy, busy, { toolCalls: [call('look')] }, broken], {
+      tools: [look()],
+      fallback: [scriptedModel([busy, { text: 'done' }])],
+    })
     expect(await session.play(agent, 'go')).toMatchObject({ status: 'completed', text: 'done', steps: 2 })
     expect(session.compared()).toBeGreaterThan(8)
   })
@@ -81,7 +87,11 @@ describe('after each commit the journal over a store equals the memory journal',
   it('S155: a compaction of a rewound turn stays in force', async () => {
     const session = await mirroredSession()
     const steps = [{ text: long(4_000, 'a'), usage: used(2_000) }, overflow, { text: 'SUMMARY' }, busy, { text: 'on' }]
-    const agent = agentOf(steps, { retry: { ...retry, maxRetries: 0 }, onFailedTurn: 'rewind', compaction: { reserveTokens: 1_000, keepRecentTokens: 50 } })
+    const agent = agentOf(steps, {
+      retry: { ...retry, maxRetries: 0 },
+      onFailedTurn: 'rewind',
+      compaction: { reserveTokens: 1_000, keepRecentTokens: 50 },
+    })
     await session.play(agent, long(4_000))
     expect(await session.play(agent, 'more')).toMatchObject({ status: 'error' })
     expect((await session.state()).messages).toHaveLength(2)
@@ -93,7 +103,10 @@ describe('after each commit the journal over a store equals the memory journal',
     const session = await mirroredSession()
     const sent: unknown[] = []
     const send = defineTool({
-      ...{ name: 'send', description: 'Sends.', inputSchema: z.object({ to: z.string() }), needsApproval: true },
+      name: 'send',
+      description: 'Sends.',
+      inputSchema: z.object({ to: z.string() }),
+      needsApproval: true,
       execute: (input) => {
         sent.push(input)
         return 'sent'
@@ -115,7 +128,9 @@ describe('after each commit the journal over a store equals the memory journal',
       extensionState: { counter: { steps: 1, ends: 1 } },
     })
     const approvalId = asked.pendingApprovals[0]?.approvalId ?? ''
-    expect(await session.play(agent, { approvals: [{ approvalId, decision: 'approve', input: { to: 'b' } }] })).toMatchObject({ text: 'done' })
+    expect(await session.play(agent, { approvals: [{ approvalId, decision: 'approve', input: { to: 'b' } }] })).toMatchObject({
+      text: 'done',
+    })
     expect(sent).toEqual([{ to: 'b' }])
   })
 })

@@ -15,7 +15,10 @@ async function storeOf(entries: readonly NewEntry[]): Promise<SessionStore> {
     id: 'batch-1',
     key,
     expect: [],
-    writes: [{ op: 'session.ensure', session }, { op: 'entry.append', entries }],
+    writes: [
+      { op: 'session.ensure', session },
+      { op: 'entry.append', entries },
+    ],
   })
   expect(result).toMatchObject({ ok: true })
   return store
@@ -36,8 +39,14 @@ function line(count: number, after: number, compaction: Partial<Compaction>, run
 }
 
 const whole: Compaction = {
-  ...{ compactionId: 'c1', summary: 'So far.', firstKeptMessageId: 'm1', facts: [], source: 'default', usage: {} },
-  ...{ tokensBefore: 1, tokensAfter: 1 },
+  compactionId: 'c1',
+  summary: 'So far.',
+  firstKeptMessageId: 'm1',
+  facts: [],
+  source: 'default',
+  usage: {},
+  tokensBefore: 1,
+  tokensAfter: 1,
 }
 
 /** Counts the entries read. */
@@ -62,7 +71,17 @@ describe('the transcript for a model', () => {
 
   it('S155: a compaction that keeps nothing hides the entries before its last message', async () => {
     const store = await storeOf(line(20, 12, { firstKeptMessageId: '', lastMessageId: 'm12' }))
-    expect((await readTranscript(store, key, { openRun: 'run-2' })).messages.map(({ id }) => id)).toEqual(['m12', 'm13', 'm14', 'm15', 'm16', 'm17', 'm18', 'm19', 'm20'])
+    expect((await readTranscript(store, key, { openRun: 'run-2' })).messages.map(({ id }) => id)).toEqual([
+      'm12',
+      'm13',
+      'm14',
+      'm15',
+      'm16',
+      'm17',
+      'm18',
+      'm19',
+      'm20',
+    ])
   })
 
   it('S155: a compaction of the open run hides nothing, because its turn may be rewound', async () => {

@@ -15,7 +15,10 @@ export function deleteReport({ pace, clock, dataFolder }: ToolEnvironment) {
     label: toolLabel('delete_report'),
     description: 'Deletes a report, or moves it to the bin. A person is asked before, who may change the arguments.',
     inputSchema: z.strictObject({
-      report: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be the name of a report, such as q3-draft').describe('Name without an ending.'),
+      report: z
+        .string()
+        .regex(/^[a-z0-9-]{1,40}$/, 'must be the name of a report, such as q3-draft')
+        .describe('Name without an ending.'),
       forever: z.boolean().describe('False: it goes to the bin.'),
     }),
     effect: 'idempotent',

@@ -46,15 +46,30 @@ export function hostileAgent(clock: Clock): Agent {
   return defineAgent({
     name: hostileName,
     description: 'Answers with what would harm a careless page.',
-    model: scriptedModel(({ prompt }): Step => {
-      const last = prompt.at(-1)
-      if (last?.role === 'tool') return { text: hostileMarkdown }
-      const text = JSON.stringify(last?.content)
-      if (text.includes('wrong key')) return { error: new APICallError({ message: 'Incorrect API key provided.', statusCode: 401, url: 'hostile:', requestBodyValues: {} }) }
-      if (text.includes('one megabyte')) return { text: `Of one megabyte. ${'knot '.repeat(210_000)}` }
-      if (text.includes('piece by piece')) return { text: hostileStream, chunk: 3, deltaDelayMs: streamDelayMs }
-      return { text: 'I look.', toolCalls: [{ name: 'look', input: { at: hostileHtml } }] }
-    }, { clock }),
-    tools: [defineTool({ name: 'look', label: '<b>Look</b>', description: 'Looks.', effect: 'pure', inputSchema: { type: 'object', properties: { at: { type: 'string' } } }, execute: () => ({ output: hostileHtml }) })],
+    model: scriptedModel(
+      ({ prompt }): Step => {
+        const last = prompt.at(-1)
+        if (last?.role === 'tool') return { text: hostileMarkdown }
+        const text = JSON.stringify(last?.content)
+        if (text.includes('wrong key'))
+          return {
+            error: new APICallError({ message: 'Incorrect API key provided.', statusCode: 401, url: 'hostile:', requestBodyValues: {} }),
+          }
+        if (text.includes('one megabyte')) return { text: `Of one megabyte. ${'knot '.repeat(210_000)}` }
+        if (text.includes('piece by piece')) return { text: hostileStream, chunk: 3, deltaDelayMs: streamDelayMs }
+        return { text: 'I look.', toolCalls: [{ name: 'look', input: { at: hostileHtml } }] }
+      },
+      { clock },
+    ),
+    tools: [
+      defineTool({
+        name: 'look',
+        label: '<b>Look</b>',
+        description: 'Looks.',
+        effect: 'pure',
+        inputSchema: { type: 'object', properties: { at: { type: 'string' } } },
+        execute: () => ({ output: hostileHtml }),
+      }),
+    ],
   })
 }

@@ -8,8 +8,11 @@ export function outOfReach(page: Page): Promise<readonly string[]> {
   return page.evaluate(() => {
     const roundingPixels = 1
     const sideways = document.documentElement.scrollWidth - document.documentElement.clientWidth
-    const controls = document.querySelectorAll<HTMLElement>('button:not([tabindex="-1"]), a[href], input, select, textarea, summary, [role=tab]')
-    const nameOf = (element: Element): string => `${element.tagName.toLowerCase()} “${element.getAttribute('aria-label') ?? element.textContent?.slice(0, 40)}”`
+    const controls = document.querySelectorAll<HTMLElement>(
+      'button:not([tabindex="-1"]), a[href], input, select, textarea, summary, [role=tab]',
+    )
+    const nameOf = (element: Element): string =>
+      `${element.tagName.toLowerCase()} “${element.getAttribute('aria-label') ?? element.textContent?.slice(0, 40)}”`
     const clips = (element: Element): boolean => {
       const { overflowX, overflowY } = getComputedStyle(element)
       return overflowX !== 'visible' || overflowY !== 'visible'
@@ -35,8 +38,13 @@ export function outOfReach(page: Page): Promise<readonly string[]> {
       // If a control is taller than its box, the user scrolls to see it.
       const tallest = Math.min(...boxes.map((box) => box.height))
       const fits = seenWidth >= width - roundingPixels && seenHeight >= Math.min(height, tallest) - roundingPixels
-      return fits ? undefined : `${nameOf(control)} shows ${Math.round(seenWidth)} of ${Math.round(width)} by ${Math.round(seenHeight)} of ${Math.round(height)} px`
+      return fits
+        ? undefined
+        : `${nameOf(control)} shows ${Math.round(seenWidth)} of ${Math.round(width)} by ${Math.round(seenHeight)} of ${Math.round(height)} px`
     }
-    return [...(sideways > 0 ? [`the page scrolls sideways by ${sideways} px`] : []), ...[...controls].flatMap((control) => faultOf(control) ?? [])]
+    return [
+      ...(sideways > 0 ? [`the page scrolls sideways by ${sideways} px`] : []),
+      ...[...controls].flatMap((control) => faultOf(control) ?? []),
+    ]
   })
 }

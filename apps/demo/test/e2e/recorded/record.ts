@@ -115,7 +115,19 @@ async function recordBranches(world: World, { session, finish }: Recorder): Prom
 async function recordUnknown(world: World, { finish }: Recorder): Promise<void> {
   const session = await finish('unknown')
   const at = world.now()
-  const message = { id: 'message_newer', role: 'assistant', content: [{ type: 'hologram', shape: 'knot' }, { type: 'text', text: 'A known part beside it.' }], stopReason: 'stop', provider: 'offline', modelId: 'newer', usage: {}, at }
+  const message = {
+    id: 'message_newer',
+    role: 'assistant',
+    content: [
+      { type: 'hologram', shape: 'knot' },
+      { type: 'text', text: 'A known part beside it.' },
+    ],
+    stopReason: 'stop',
+    provider: 'offline',
+    modelId: 'newer',
+    usage: {},
+    at,
+  }
   const { leaf } = (await session.info()) ?? {}
   const facts = { runId: 'run_newer', turn: 2, step: 1, at }
   const events = [
@@ -127,7 +139,15 @@ async function recordUnknown(world: World, { finish }: Recorder): Promise<void> 
   ]
   const entry = { id: message.id, parentId: leaf, at, type: 'message', message }
   // The store accepts the data, as it would from a newer process.
-  const batch = { id: 'batch_newer', key: session.key, expect: [], writes: [{ op: 'entry.append', entries: [entry] }, { op: 'event.append', events: events.map((event) => ({ event })) }] }
+  const batch = {
+    id: 'batch_newer',
+    key: session.key,
+    expect: [],
+    writes: [
+      { op: 'entry.append', entries: [entry] },
+      { op: 'event.append', events: events.map((event) => ({ event })) },
+    ],
+  }
   await world.store.commit(batch as unknown as Parameters<typeof world.store.commit>[0])
 }
 
@@ -162,5 +182,9 @@ function has(events: readonly AgentEvent[], type: AgentEvent['type']): boolean {
 /** Returns true if each child has ended and the last event says that no work is left. */
 function endsWithRest(events: readonly AgentEvent[]): boolean {
   const count = (type: AgentEvent['type']): number => events.filter((event) => event.type === type).length
-  return events.at(-1)?.type === 'settled' && count('child-start') === count('child-end') && count('settled') >= (has(events, 'child-start') ? 2 : 1)
+  return (
+    events.at(-1)?.type === 'settled' &&
+    count('child-start') === count('child-end') &&
+    count('settled') >= (has(events, 'child-start') ? 2 : 1)
+  )
 }

@@ -41,20 +41,29 @@ export async function openRecording(pageFolder: string): Promise<Recording> {
   const port = await freePort(0)
   let token = 'token-1'
   const api = createServer({
-    ...{ runtime, orchestration: world.orchestration, requests: world.requests },
+    runtime,
+    orchestration: world.orchestration,
+    requests: world.requests,
     auth: async (request) => (holdsToken(request, port, token) ? { id: 'page', tenant: demoTenant, scopes } : null),
     agents: { [demoAgentName]: {} },
   })
   const info = { model: { provider: 'offline', modelId: 'bowline-offline', offline: true, madeUpPrices: true }, canKill: true, phrases }
   const page = { port, info, effects: () => countEffects(dataFolder), pageFolder, api }
-  const running = await serve({ ...api, fetch: (request, peer) => createDemoFetch({ ...page, token })(request, peer) }, { host: '127.0.0.1', port })
+  const running = await serve(
+    { ...api, fetch: (request, peer) => createDemoFetch({ ...page, token })(request, peer) },
+    { host: '127.0.0.1', port },
+  )
   return {
     url: running.url,
     world,
     now: world.now(),
     at: (id) => `${running.url}/#/s/${id}`,
     expireToken: () => void (token = 'token-2'),
-    logs: async () => JSON.stringify(await Promise.all(Object.keys(recorded).map((id) => eventsOf(runtime.session(sessionKeyOf(id))))), null, 1).replaceAll(/bg_[0-9a-f]{32}/g, 'bg'),
+    logs: async () =>
+      JSON.stringify(await Promise.all(Object.keys(recorded).map((id) => eventsOf(runtime.session(sessionKeyOf(id))))), null, 1).replaceAll(
+        /bg_[0-9a-f]{32}/g,
+        'bg',
+      ),
     async close() {
       await running.close({ drainMs: 0 })
       await removeDataFolder(dataFolder)

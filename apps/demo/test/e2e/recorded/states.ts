@@ -62,12 +62,46 @@ const inspectorTab = (name: string, id: RecordedId, shows: (tab: DemoPage) => Pr
 })
 
 export const openings: readonly Opening[] = [
-  { name: 'the command menu', id: 'story', open: async ({ page }) => (await page.getByRole('button', { name: 'Commands' }).click(), page.getByPlaceholder('What would you like to do?').waitFor()) },
-  { name: 'the list of keys', id: 'story', open: async ({ page }) => (await page.getByRole('heading', { level: 1 }).click(), await page.keyboard.press('?'), page.getByRole('dialog', { name: 'Keys' }).waitFor()) },
-  { name: 'the question before a kill', id: 'tool', open: async ({ page }) => (await page.getByRole('button', { name: 'Kill the server' }).click(), page.getByRole('dialog').waitFor()) },
-  { name: 'the question before deleting', id: 'story', panel: 'Sessions', open: async ({ page }) => (await page.getByRole('button', { name: 'Delete tell me a story' }).press('Enter'), page.getByRole('alertdialog').waitFor()) },
+  {
+    name: 'the command menu',
+    id: 'story',
+    open: async ({ page }) => (
+      await page.getByRole('button', { name: 'Commands' }).click(),
+      page.getByPlaceholder('What would you like to do?').waitFor()
+    ),
+  },
+  {
+    name: 'the list of keys',
+    id: 'story',
+    open: async ({ page }) => (
+      await page.getByRole('heading', { level: 1 }).click(),
+      await page.keyboard.press('?'),
+      page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    ),
+  },
+  {
+    name: 'the question before a kill',
+    id: 'tool',
+    open: async ({ page }) => (await page.getByRole('button', { name: 'Kill the server' }).click(), page.getByRole('dialog').waitFor()),
+  },
+  {
+    name: 'the question before deleting',
+    id: 'story',
+    panel: 'Sessions',
+    open: async ({ page }) => (
+      await page.getByRole('button', { name: 'Delete tell me a story' }).press('Enter'),
+      page.getByRole('alertdialog').waitFor()
+    ),
+  },
   { name: 'the sessions', id: 'research', panel: 'Sessions', open: async ({ page }) => page.getByRole('searchbox').fill('research') },
-  { name: 'arguments that are edited, with a mistake', id: 'approval', open: async ({ page }) => (await page.getByRole('button', { name: 'Edit the arguments' }).click(), page.getByRole('textbox', { name: 'Arguments' }).fill('{ "report": ')) },
+  {
+    name: 'arguments that are edited, with a mistake',
+    id: 'approval',
+    open: async ({ page }) => (
+      await page.getByRole('button', { name: 'Edit the arguments' }).click(),
+      page.getByRole('textbox', { name: 'Arguments' }).fill('{ "report": ')
+    ),
+  },
   {
     name: 'the question before a record',
     id: 'recovery',
@@ -81,7 +115,10 @@ export const openings: readonly Opening[] = [
   {
     name: 'all that folds out',
     id: 'compaction',
-    open: async ({ page }) => page.locator('[data-testid=conversation] summary').evaluateAll((summaries: HTMLElement[]) => summaries.forEach((summary) => summary.click())),
+    open: async ({ page }) =>
+      page
+        .locator('[data-testid=conversation] summary')
+        .evaluateAll((summaries: HTMLElement[]) => summaries.forEach((summary) => summary.click())),
   },
   inspectorTab('Event', 'crash', async ({ page }) => page.getByLabel('Event', { exact: true }).first().waitFor()),
   inspectorTab('Request', 'plan', async ({ page }) => page.getByTestId('request').waitFor()),
@@ -97,8 +134,21 @@ export const openings: readonly Opening[] = [
     },
   },
   { name: 'the timeline', id: 'crash', panel: 'Timeline', open: async ({ page }) => page.getByTestId('gap').waitFor() },
-  { name: 'the menu of jumps', id: 'crash', panel: 'Timeline', open: async ({ page }) => (await page.getByRole('button', { name: 'Jump' }).press('Enter'), page.getByRole('menu').waitFor()) },
-  { name: 'the past', id: 'crash', panel: 'Timeline', open: async ({ page }) => (await page.getByRole('slider', { name: 'Event' }).fill('8'), page.getByTestId('scrubber').getByRole('button', { name: 'Fork from here' }).waitFor()) },
+  {
+    name: 'the menu of jumps',
+    id: 'crash',
+    panel: 'Timeline',
+    open: async ({ page }) => (await page.getByRole('button', { name: 'Jump' }).press('Enter'), page.getByRole('menu').waitFor()),
+  },
+  {
+    name: 'the past',
+    id: 'crash',
+    panel: 'Timeline',
+    open: async ({ page }) => (
+      await page.getByRole('slider', { name: 'Event' }).fill('8'),
+      page.getByTestId('scrubber').getByRole('button', { name: 'Fork from here' }).waitFor()
+    ),
+  },
 ]
 
 /** Shows a panel if it is hidden. */

@@ -39,8 +39,24 @@ export async function createWorld(dataFolder: string, isLoaded: boolean) {
     const pace = createPace(1, clock)
     const choice = { model: offlineModel({ pace }), spare: offlineModel({ pace, isSpare: true }), offline: true }
     const { tool: delegate } = createDemoBridge(over, 1)
-    const agents = createDemoAgents(choice, { ...{ pace, clock, dataFolder, delegate }, speed: 1, jitter: 0, orchestration: orchestration.extension(), requests: requests.extension })
-    return createRuntime({ agents: [...agents, hostileAgent(clock)], store: over, lease: { ttlMs: leaseMs, heartbeatMs: leaseMs / 4 }, ...{ clock, ids, requests } })
+    const agents = createDemoAgents(choice, {
+      pace,
+      clock,
+      dataFolder,
+      delegate,
+      speed: 1,
+      jitter: 0,
+      orchestration: orchestration.extension(),
+      requests: requests.extension,
+    })
+    return createRuntime({
+      agents: [...agents, hostileAgent(clock)],
+      store: over,
+      lease: { ttlMs: leaseMs, heartbeatMs: leaseMs / 4 },
+      clock,
+      ids,
+      requests,
+    })
   }
 
   const settle = (): Promise<void> => time.settle({ isLoaded })
@@ -51,11 +67,15 @@ export async function createWorld(dataFolder: string, isLoaded: boolean) {
   }
 
   const world = {
-    ...{ store, requests, orchestration, settle },
+    store,
+    requests,
+    orchestration,
+    settle,
     now: () => clock.now(),
     mortal: mortalRuntime(store, open),
     open: () => open(store),
-    session: (runtime: Runtime, id: string, title: string, agent?: string): Session => runtime.session(sessionKeyOf(id), { metadata: { title }, ...(agent !== undefined && { agent }) }),
+    session: (runtime: Runtime, id: string, title: string, agent?: string): Session =>
+      runtime.session(sessionKeyOf(id), { metadata: { title }, ...(agent !== undefined && { agent }) }),
     /** Advances the clock from timer to timer until `done`. */
     async until(done: () => unknown): Promise<void> {
       const last = clock.now() + longestWaitMs
@@ -67,7 +87,8 @@ export async function createWorld(dataFolder: string, isLoaded: boolean) {
     /** Advances the clock by this time, from timer to timer. */
     async pass(ms: number): Promise<void> {
       const end = clock.now() + ms
-      for (let next = await nextAt(end); clock.now() < end; next = await nextAt(end)) time.advance(time.nextAt() === undefined ? end - clock.now() : next - clock.now())
+      for (let next = await nextAt(end); clock.now() < end; next = await nextAt(end))
+        time.advance(time.nextAt() === undefined ? end - clock.now() : next - clock.now())
       await settle()
     },
   }

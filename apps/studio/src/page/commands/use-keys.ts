@@ -18,5 +18,9 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
 }
 
 function isField(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || target.closest('input:not([type=range]), textarea, select, dialog, [role=dialog], [role=alertdialog], [role=menu]') !== null)
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable ||
+      target.closest('input:not([type=range]), textarea, select, dialog, [role=dialog], [role=alertdialog], [role=menu]') !== null)
+  )
 }

@@ -24,7 +24,8 @@ const byCode: Readonly<Record<string, string>> = {
   disconnected: 'The server is out of reach. The run goes on there; reload to see it.',
   busy: 'A run is open in this session. Wait for it, answer it or stop it.',
   'tool-result-conflict': 'Somebody else answered first, perhaps in another tab.',
-  unauthenticated: 'The token of this page is not valid any more. Reload the page; a studio before another server must be started with a new token.',
+  unauthenticated:
+    'The token of this page is not valid any more. Reload the page; a studio before another server must be started with a new token.',
   'scope-missing': 'The token of this page may not do that. Start the studio with a token that has the scope.',
   'body-too-large': 'The message is too long. Shorten it.',
 }

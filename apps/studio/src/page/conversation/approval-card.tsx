@@ -28,13 +28,24 @@ export function ApprovalCard({ request, onDecide }: ApprovalCardProps) {
     if (deciding || (decision === 'approve' && fault !== undefined)) return
     setDeciding(true)
     const changed = decision === 'approve' && edited !== undefined
-    void onDecide(approvalId, { decision, inputHash, ...(changed && { input: JSON.parse(edited) as unknown }) }).finally(() => setDeciding(false))
+    void onDecide(approvalId, { decision, inputHash, ...(changed && { input: JSON.parse(edited) as unknown }) }).finally(() =>
+      setDeciding(false),
+    )
   }
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       // If there are several questions, the keys answer the first one.
       const first = document.querySelector('[data-testid=approval]') === card.current
-      if (!first || card.current?.closest('fieldset:disabled') || isTyping(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
+      if (
+        !first ||
+        card.current?.closest('fieldset:disabled') ||
+        isTyping(event) ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        event.repeat
+      )
+        return
       if (event.key.toLowerCase() === 'a') decide('approve')
       if (event.key.toLowerCase() === 'd') decide('deny')
     }
@@ -104,5 +115,8 @@ function faultOf(text: string): string | undefined {
 }
 
 function isTyping({ target }: KeyboardEvent): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || target.closest('input, textarea, select, dialog, [role=dialog], [role=menu]') !== null)
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.closest('input, textarea, select, dialog, [role=dialog], [role=menu]') !== null)
+  )
 }

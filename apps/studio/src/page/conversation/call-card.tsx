@@ -26,7 +26,8 @@ export function CallCard({ toolCallId, view, progress, connected, childActions, 
   const call = toolCallOf(view, toolCallId) ?? callBeingWritten(view.open, toolCallId)
   if (!call) return null
   // Questions of agents that the call started are shown here too.
-  const isHere = (asked: { readonly toolCallId: string; readonly path: readonly string[] }): boolean => (asked.path[0] ?? asked.toolCallId) === toolCallId
+  const isHere = (asked: { readonly toolCallId: string; readonly path: readonly string[] }): boolean =>
+    (asked.path[0] ?? asked.toolCallId) === toolCallId
   const pending = view.pendingToolCalls.filter(isHere)
   const approvals = view.pendingApprovals.filter(isHere)
   const lost = pending.some((waiting) => waiting.toolCallId === toolCallId && waiting.unknown)

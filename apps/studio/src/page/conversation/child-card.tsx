@@ -24,7 +24,8 @@ interface Look {
 }
 
 function lookOf({ status, outcome, taskId }: ChildView): Look {
-  if (status === 'running' || status === 'queued') return { icon: LoaderCircle, word: taskId === undefined ? 'at work' : 'at work in the background', tone: 'text-model' }
+  if (status === 'running' || status === 'queued')
+    return { icon: LoaderCircle, word: taskId === undefined ? 'at work' : 'at work in the background', tone: 'text-model' }
   if (status === 'completed') return { icon: CircleCheck, word: 'done', tone: 'text-good' }
   if (status === 'stopped') return { icon: Ban, word: 'stopped', tone: 'text-ink-soft' }
   if (status === 'failed') return { icon: CircleX, word: outcome === 'limit' ? 'ended at a limit' : 'failed', tone: 'text-bad' }

@@ -48,7 +48,8 @@ function drawLine(line: ColouredLine, index: number) {
 }
 
 function read(children: ReactNode): { readonly language: string; readonly code: string } {
-  if (!isValidElement<{ readonly className?: string; readonly children?: ReactNode }>(children)) return { language: '', code: textOf(children) }
+  if (!isValidElement<{ readonly className?: string; readonly children?: ReactNode }>(children))
+    return { language: '', code: textOf(children) }
   const { className = '', children: code } = children.props
   return { language: /language-([\w+#-]+)/.exec(className)?.[1] ?? '', code: textOf(code).replace(/\n$/, '') }
 }

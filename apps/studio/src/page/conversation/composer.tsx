@@ -38,7 +38,11 @@ export const Composer = memo(function Composer({ busy, stopping, asking, phrases
       }}
     >
       {phrases.length > 0 && (
-        <div className="mb-2 flex gap-1.5 overflow-x-auto pt-1 sm:max-h-20 sm:flex-wrap sm:overflow-y-auto" role="group" aria-label="Things to try">
+        <div
+          className="mb-2 flex gap-1.5 overflow-x-auto pt-1 sm:max-h-20 sm:flex-wrap sm:overflow-y-auto"
+          role="group"
+          aria-label="Things to try"
+        >
           {phrases.map(({ say, see }) => (
             <button
               key={say}

@@ -80,7 +80,24 @@ export interface ConversationProps {
 const noPhrases: readonly Phrase[] = []
 
 export function ConversationPanel(props: ConversationProps) {
-  const { moment, live, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, agents, planTools, onCrash, isChild, readOnly, actions } = props
+  const {
+    moment,
+    live,
+    past,
+    onLeavePast,
+    loading,
+    connected,
+    sent,
+    stopping,
+    trouble,
+    phrases,
+    agents,
+    planTools,
+    onCrash,
+    isChild,
+    readOnly,
+    actions,
+  } = props
   const { view, plan } = moment
   const empty = !past && !loading && view.messages.length === 0 && !live.open && view.status === undefined && sent.length === 0
   const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
@@ -102,7 +119,12 @@ export function ConversationPanel(props: ConversationProps) {
       {empty ? (
         <div className="min-h-0 flex-1 overflow-y-auto">
           <div className="mx-auto w-full max-w-3xl px-4" data-status="new" data-testid="conversation">
-            <Welcome agents={mayWrite ? agents : undefined} phrases={mayWrite ? phrases : []} onCrash={mayWrite ? onCrash : undefined} onSend={send} />
+            <Welcome
+              agents={mayWrite ? agents : undefined}
+              phrases={mayWrite ? phrases : []}
+              onCrash={mayWrite ? onCrash : undefined}
+              onSend={send}
+            />
             {trouble && <AdviceBox advice={trouble} />}
           </div>
         </div>
@@ -121,7 +143,10 @@ export function ConversationPanel(props: ConversationProps) {
             ? 'Nothing can be sent into the past. Fork from here to try another way.'
             : isChild
               ? 'This is the work of a subagent. It can be looked at only.'
-              : readOnly && (actions?.denied.decide === undefined ? 'Your token may decide, and send nothing: that needs the scope sessions:write.' : 'Your token may read only: nothing can be sent.')}
+              : readOnly &&
+                (actions?.denied.decide === undefined
+                  ? 'Your token may decide, and send nothing: that needs the scope sessions:write.'
+                  : 'Your token may read only: nothing can be sent.')}
         </p>
       )}
     </section>
@@ -134,7 +159,9 @@ function Talk(props: ConversationProps) {
   const { view, margins } = moment
   const { open } = live
   const render = useCallback(
-    (message: ViewMessage) => <Entry {...{ message, moment, past, connected, timeline, effects, servers, keyVariable, childActions, actions }} />,
+    (message: ViewMessage) => (
+      <Entry {...{ message, moment, past, connected, timeline, effects, servers, keyVariable, childActions, actions }} />
+    ),
     [moment, past, connected, timeline, effects, servers, keyVariable, childActions, actions],
   )
   return (
@@ -145,12 +172,21 @@ function Talk(props: ConversationProps) {
           <Progress value={live.progress}>
             <EntryList messages={view.messages} render={render} />
           </Progress>
-          {open && <OpenAnswer open={open} renderCall={(toolCallId) => <Call key={toolCallId} {...{ toolCallId, past, connected, childActions, actions }} view={live} />} />}
-          {actions && !past && view.pendingApprovals.filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId)).map((request) => (
-            <Permitted key={request.approvalId} denied={actions.denied.decide}>
-              <ApprovalCard request={request} onDecide={actions.onDecide} />
-            </Permitted>
-          ))}
+          {open && (
+            <OpenAnswer
+              open={open}
+              renderCall={(toolCallId) => <Call key={toolCallId} {...{ toolCallId, past, connected, childActions, actions }} view={live} />}
+            />
+          )}
+          {actions &&
+            !past &&
+            view.pendingApprovals
+              .filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId))
+              .map((request) => (
+                <Permitted key={request.approvalId} denied={actions.denied.decide}>
+                  <ApprovalCard request={request} onDecide={actions.onDecide} />
+                </Permitted>
+              ))}
           <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
           {view.status === 'queued' && !open && <Waiting />}
           {trouble && <AdviceBox advice={trouble} />}
@@ -195,10 +231,19 @@ interface CallProps extends Pick<ConversationProps, 'past' | 'connected' | 'chil
 }
 
 function Call({ toolCallId, view, past, connected, childActions, actions }: CallProps) {
-  return <CallCard {...{ toolCallId, view, connected, childActions }} progress={useContext(Progress)[toolCallId]} actions={past ? undefined : actions} />
+  return (
+    <CallCard
+      {...{ toolCallId, view, connected, childActions }}
+      progress={useContext(Progress)[toolCallId]}
+      actions={past ? undefined : actions}
+    />
+  )
 }
 
-interface EntryProps extends Pick<ConversationProps, 'moment' | 'past' | 'connected' | 'timeline' | 'effects' | 'servers' | 'keyVariable' | 'childActions' | 'actions'> {
+interface EntryProps extends Pick<
+  ConversationProps,
+  'moment' | 'past' | 'connected' | 'timeline' | 'effects' | 'servers' | 'keyVariable' | 'childActions' | 'actions'
+> {
   readonly message: ViewMessage
 }
 
@@ -212,7 +257,10 @@ function Entry({ message, moment, past, connected, timeline, effects, servers, k
   return (
     <div>
       {message.role === 'assistant' ? (
-        <Answer message={message} renderCall={(toolCallId) => <Call key={toolCallId} {...{ toolCallId, view, past, connected, childActions, actions }} />} />
+        <Answer
+          message={message}
+          renderCall={(toolCallId) => <Call key={toolCallId} {...{ toolCallId, view, past, connected, childActions, actions }} />}
+        />
       ) : margins.notices.includes(id) ? (
         <Notice message={message} />
       ) : (

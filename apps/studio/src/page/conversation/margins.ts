@@ -50,7 +50,18 @@ export interface LoggedInput {
   readonly text: string
 }
 
-export const emptyMargins: Margins = { notes: {}, retries: {}, queued: [], withdrawn: {}, compactions: {}, notices: [], steered: [], inputs: [], atWork: {}, lastSeq: 0 }
+export const emptyMargins: Margins = {
+  notes: {},
+  retries: {},
+  queued: [],
+  withdrawn: {},
+  compactions: {},
+  notices: [],
+  steered: [],
+  inputs: [],
+  atWork: {},
+  lastSeq: 0,
+}
 
 export function foldMargins(margins: Margins, event: AgentEvent): Margins {
   if (isDelta(event) || event.seq === undefined || event.seq <= margins.lastSeq) return margins

@@ -15,7 +15,16 @@ const components: NonNullable<StreamdownProps['components']> = {
   // Loading an image would tell its host that the text is being read.
   img: ({ alt, src }) => <span className="text-ink-soft">[picture: {alt || String(src)}]</span>,
   // Checkbox of a task list.
-  input: ({ checked }) => <input type="checkbox" disabled checked={checked === true} readOnly aria-label={checked === true ? 'done' : 'to do'} className="mr-1.5 accent-accent" />,
+  input: ({ checked }) => (
+    <input
+      type="checkbox"
+      disabled
+      checked={checked === true}
+      readOnly
+      aria-label={checked === true ? 'done' : 'to do'}
+      className="mr-1.5 accent-accent"
+    />
+  ),
   // Tables and code scroll sideways on a phone, also by keyboard.
   table: ({ children }) => (
     <div tabIndex={0} className="my-3 overflow-x-auto rounded-lg border border-line">
@@ -45,7 +54,13 @@ export function MarkdownBody({ text, streaming = false }: MarkdownProps) {
   return (
     <div className="markdown space-y-4">
       {sections.map((section, place) => (
-        <Section key={place} text={section} part={!asOne} whole={asOne && !streaming} streaming={streaming && place === sections.length - 1} />
+        <Section
+          key={place}
+          text={section}
+          part={!asOne}
+          whole={asOne && !streaming}
+          streaming={streaming && place === sections.length - 1}
+        />
       ))}
     </div>
   )
@@ -65,7 +80,13 @@ const Section = memo(function Section({ text, streaming = false, whole = false, 
   return (
     <div ref={place} style={part && !streaming ? laidOutInSight(text) : undefined}>
       {near ? (
-        <Streamdown components={components} mode={whole ? 'static' : 'streaming'} parseIncompleteMarkdown={streaming} controls={false} linkSafety={noLinkSafety}>
+        <Streamdown
+          components={components}
+          mode={whole ? 'static' : 'streaming'}
+          parseIncompleteMarkdown={streaming}
+          controls={false}
+          linkSafety={noLinkSafety}
+        >
           {text}
         </Streamdown>
       ) : (

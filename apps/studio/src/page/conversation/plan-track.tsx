@@ -32,7 +32,14 @@ export function PlanTrack({ plan, tools }: PlanTrackProps) {
       </ol>
       {tools && active?.name != null && (
         <p className="mt-1 flex flex-wrap gap-y-1 text-xs text-ink-soft">
-          <span className="mr-1">Tools of this step:</span> {tools.length === 0 ? 'none' : tools.map((tool) => <code key={tool} className="mr-1 rounded bg-sunken px-1 font-mono">{tool}</code>)}
+          <span className="mr-1">Tools of this step:</span>{' '}
+          {tools.length === 0
+            ? 'none'
+            : tools.map((tool) => (
+                <code key={tool} className="mr-1 rounded bg-sunken px-1 font-mono">
+                  {tool}
+                </code>
+              ))}
         </p>
       )}
     </div>

@@ -48,7 +48,14 @@ export function RecoveryCard({ call, onResolve }: RecoveryCardProps) {
           {recoveryChoices.map(({ name, meaning, example }) => (
             <div key={name}>
               <label className="flex items-baseline gap-2">
-                <input type="radio" name={group} required className="accent-accent" checked={name === chosen} onChange={() => setChosen(name)} />
+                <input
+                  type="radio"
+                  name={group}
+                  required
+                  className="accent-accent"
+                  checked={name === chosen}
+                  onChange={() => setChosen(name)}
+                />
                 <span>
                   <span className="font-medium">{name}</span> <span className="text-ink-soft">– {meaning}</span>
                 </span>

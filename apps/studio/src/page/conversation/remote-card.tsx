@@ -30,8 +30,7 @@ export function RemoteCard({ call, onAnswer }: RemoteCardProps) {
       }}
     >
       <p className="flex items-center gap-2 font-medium">
-        <Hand className="size-4 shrink-0 text-warn" aria-hidden="true" />
-        “{toolLabel(toolName)}” waits for its result from outside.
+        <Hand className="size-4 shrink-0 text-warn" aria-hidden="true" />“{toolLabel(toolName)}” waits for its result from outside.
       </p>
       <div className="mt-2">
         <JsonText label="Arguments" value={input} />
@@ -39,12 +38,24 @@ export function RemoteCard({ call, onAnswer }: RemoteCardProps) {
       <label htmlFor={field} className="label mt-3 mb-1 block">
         Result, as text or JSON
       </label>
-      <textarea id={field} rows={2} required className="field font-mono text-xs" value={text} onChange={(event) => setText(event.target.value)} />
+      <textarea
+        id={field}
+        rows={2}
+        required
+        className="field font-mono text-xs"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
       <div className="mt-2 flex gap-2">
         <button type="submit" className="button button-accent" disabled={answering}>
           Give this result
         </button>
-        <button type="button" className="button" disabled={answering || text.trim() === ''} onClick={() => answer({ toolCallId, error: text })}>
+        <button
+          type="button"
+          className="button"
+          disabled={answering || text.trim() === ''}
+          onClick={() => answer({ toolCallId, error: text })}
+        >
           Give it as an error
         </button>
       </div>

@@ -4,7 +4,11 @@ import type { Spent } from '../past/spending.ts'
 export function describeSpent({ inputTokens, outputTokens, cost, currency, estimated }: Spent): string {
   const about = estimated ? '~' : ''
   const tokens = `${about}${inputTokens.toLocaleString('en')} in, ${outputTokens.toLocaleString('en')} out`
-  return cost === undefined ? `${tokens} · cost not known` : cost === 0 && currency === undefined ? tokens : `${tokens} · ${about}${formatCost(cost, currency)}`
+  return cost === undefined
+    ? `${tokens} · cost not known`
+    : cost === 0 && currency === undefined
+      ? tokens
+      : `${tokens} · ${about}${formatCost(cost, currency)}`
 }
 
 export function formatCost(cost: number, currency = 'USD'): string {

@@ -8,7 +8,11 @@ export type KillRequest = { readonly delayMs: number } | { readonly at: KillMome
 export type KillMoment = 'before-commit' | 'after-commit' | 'in-tool' | 'after-result'
 
 const moments: readonly { readonly value: string; readonly text: string; readonly request: KillRequest }[] = [
-  ...[0, 1, 2, 3, 5].map((seconds) => ({ value: String(seconds), text: seconds === 0 ? 'now' : `in ${seconds} s`, request: { delayMs: seconds * 1000 } })),
+  ...[0, 1, 2, 3, 5].map((seconds) => ({
+    value: String(seconds),
+    text: seconds === 0 ? 'now' : `in ${seconds} s`,
+    request: { delayMs: seconds * 1000 },
+  })),
   { value: 'before-commit', text: 'before the next commit', request: { at: 'before-commit' } },
   { value: 'after-commit', text: 'after the next commit', request: { at: 'after-commit' } },
   { value: 'in-tool', text: 'in the next tool', request: { at: 'in-tool' } },

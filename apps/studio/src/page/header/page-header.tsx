@@ -23,7 +23,16 @@ interface PageHeaderProps {
 
 const themeIcons = { system: Monitor, light: Sun, dark: Moon } as const
 
-export const PageHeader = memo(function PageHeader({ info, connection, theme, spent, onTheme, onCommands, onReconnect, onKill }: PageHeaderProps) {
+export const PageHeader = memo(function PageHeader({
+  info,
+  connection,
+  theme,
+  spent,
+  onTheme,
+  onCommands,
+  onReconnect,
+  onKill,
+}: PageHeaderProps) {
   const ThemeIcon = themeIcons[theme]
   return (
     <header className="col-span-full border-b border-line bg-surface">
@@ -35,7 +44,11 @@ export const PageHeader = memo(function PageHeader({ info, connection, theme, sp
         <ModelBadge info={info} />
         {info?.servers && <ServerList servers={info.servers} />}
         {spent !== undefined && (
-          <span data-testid="session-spending" className="hidden text-sm text-ink-soft tabular-nums lg:inline" title={info?.model?.offline ? 'With made-up prices' : 'Of this session'}>
+          <span
+            data-testid="session-spending"
+            className="hidden text-sm text-ink-soft tabular-nums lg:inline"
+            title={info?.model?.offline ? 'With made-up prices' : 'Of this session'}
+          >
             {spent}
             {info?.model?.offline && <span className="text-xs"> (made-up prices)</span>}
           </span>
@@ -46,7 +59,14 @@ export const PageHeader = memo(function PageHeader({ info, connection, theme, sp
           <button type="button" className="button px-2" aria-label={`Colours: ${theme}`} title={`Colours: ${theme}`} onClick={onTheme}>
             <ThemeIcon className="size-4" aria-hidden="true" />
           </button>
-          <button type="button" className="button px-2" aria-label="Commands" title="Commands (Ctrl+K)" aria-keyshortcuts="Control+K" onClick={onCommands}>
+          <button
+            type="button"
+            className="button px-2"
+            aria-label="Commands"
+            title="Commands (Ctrl+K)"
+            aria-keyshortcuts="Control+K"
+            onClick={onCommands}
+          >
             <Command className="size-4" aria-hidden="true" />
           </button>
         </div>

@@ -4,7 +4,9 @@ import type { ServerInfo } from '../../info.ts'
 
 type State = 'up' | 'owner' | 'down'
 
-const looks: Readonly<Record<State, { readonly icon: LucideIcon; readonly text: string; readonly detail?: string; readonly tone: string }>> = {
+const looks: Readonly<
+  Record<State, { readonly icon: LucideIcon; readonly text: string; readonly detail?: string; readonly tone: string }>
+> = {
   up: { icon: Server, text: 'up', tone: 'border-line text-ink-soft' },
   owner: { icon: CirclePlay, text: 'runs this', detail: 'session', tone: 'border-transparent bg-accent-soft text-ink' },
   down: { icon: ServerOff, text: 'down', tone: 'border-line border-dashed text-bad' },

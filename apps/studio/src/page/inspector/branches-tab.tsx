@@ -32,7 +32,11 @@ export function BranchesTab({ sessionId, seq, onSwitch, onPick }: BranchesTabPro
     Promise.all([session.branches({ abortSignal }), pageClient.sessions({ abortSignal })]).then(
       ([{ branches }, { sessions }]) => {
         setFault(undefined)
-        setLoaded({ sessionId, branches, forks: sessions.filter(({ forkedFrom, sessionId: id }) => forkedFrom?.sessionId === sessionId || id === sessionId) })
+        setLoaded({
+          sessionId,
+          branches,
+          forks: sessions.filter(({ forkedFrom, sessionId: id }) => forkedFrom?.sessionId === sessionId || id === sessionId),
+        })
       },
       (error: unknown) => {
         if (!leaving.signal.aborted) setFault(error instanceof Error ? error.message : String(error))
@@ -114,5 +118,10 @@ function graphOf(loaded: Loaded | undefined, sessionId: string): { readonly node
 }
 
 function node(id: string, label: string, kind: 'root' | 'branch' | 'fork', column: number, row: number, active: boolean): Node {
-  return { id, position: { x: column * columnPixels, y: row * rowPixels }, data: { label, kind }, className: `tree-node ${active ? 'tree-node-active' : ''}` }
+  return {
+    id,
+    position: { x: column * columnPixels, y: row * rowPixels },
+    data: { label, kind },
+    className: `tree-node ${active ? 'tree-node-active' : ''}`,
+  }
 }

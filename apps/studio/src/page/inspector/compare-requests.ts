@@ -21,7 +21,11 @@ export function compareRequests(now: RequestView, before: RequestView | undefine
   const count = Math.max(now.prompt.length, before?.prompt.length ?? 0)
   const rows = Array.from({ length: count }, (_, place): PromptRow => {
     const [one, other] = [before?.prompt[place], now.prompt[place]]
-    return { ...(one && { before: one }), ...(other && { now: other }), same: one !== undefined && other !== undefined && isSame(one, other) }
+    return {
+      ...(one && { before: one }),
+      ...(other && { now: other }),
+      same: one !== undefined && other !== undefined && isSame(one, other),
+    }
   })
   const firstOther = rows.findIndex(({ same }) => !same)
   const [nowTools, oldTools] = [toolNames(now), before ? toolNames(before) : toolNames(now)]

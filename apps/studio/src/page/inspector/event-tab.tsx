@@ -47,7 +47,11 @@ export function EventTab({ log, event, servers, onShow }: EventTabProps) {
           </dd>
           <dt className="text-ink-soft">commit</dt>
           <dd data-testid="event-commit">
-            {commit ? (commit.firstSeq === commit.lastSeq ? `event ${seq} alone` : `events ${commit.firstSeq} to ${commit.lastSeq}`) : 'not told by the log'}
+            {commit
+              ? commit.firstSeq === commit.lastSeq
+                ? `event ${seq} alone`
+                : `events ${commit.firstSeq} to ${commit.lastSeq}`
+              : 'not told by the log'}
           </dd>
           {commit?.epoch !== undefined && (
             <>

@@ -31,7 +31,16 @@ const tabs = [
 ] as const
 
 /** Tabs for the state, the event, the request and the branches at the selected event. */
-export const InspectorPanel = memo(function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
+export const InspectorPanel = memo(function InspectorPanel({
+  sessionId,
+  moment,
+  log,
+  event,
+  servers,
+  onShow,
+  onSwitch,
+  onPick,
+}: InspectorPanelProps) {
   return (
     <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">
       <h2 className="sr-only">Inspector</h2>

@@ -31,7 +31,9 @@ export function RequestTab({ sessionId, log, event }: RequestTabProps) {
       </div>
       <section aria-label="Prompt">
         <h3 className="label mb-1.5">Prompt</h3>
-        {before && comparison.shared > 0 && <p className="mb-2 text-ink-soft">{countOf(comparison.shared, 'message')} as in the call before, then:</p>}
+        {before && comparison.shared > 0 && (
+          <p className="mb-2 text-ink-soft">{countOf(comparison.shared, 'message')} as in the call before, then:</p>
+        )}
         <ol className="space-y-2" start={(before ? comparison.shared : 0) + 1}>
           {now.prompt.slice(before ? comparison.shared : 0).map((message, place) => (
             <li key={place}>
@@ -44,7 +46,10 @@ export function RequestTab({ sessionId, log, event }: RequestTabProps) {
         <h3 className="label mb-1.5">Tools offered</h3>
         <ul className="flex flex-wrap gap-1">
           {toolNames(now).map((name) => (
-            <li key={name} className={`rounded px-1.5 font-mono text-xs leading-5 ${comparison.toolsAdded.includes(name) ? 'bg-accent-soft font-semibold' : 'bg-sunken'}`}>
+            <li
+              key={name}
+              className={`rounded px-1.5 font-mono text-xs leading-5 ${comparison.toolsAdded.includes(name) ? 'bg-accent-soft font-semibold' : 'bg-sunken'}`}
+            >
               {name}
             </li>
           ))}
@@ -66,7 +71,11 @@ function titleOf({ purpose, step, attempt }: RequestView): string {
   return purpose === 'compaction' ? 'Compaction' : `Step ${step}, attempt ${attempt}`
 }
 
-function describe(now: RequestView, before: RequestView | undefined, { shared, toolsAdded, toolsRemoved, settingsChanged }: Comparison): string {
+function describe(
+  now: RequestView,
+  before: RequestView | undefined,
+  { shared, toolsAdded, toolsRemoved, settingsChanged }: Comparison,
+): string {
   const size = `${countOf(now.messageCount, 'message')}, ${countOf(now.toolCount, 'tool')}.`
   if (!before) return `${size} It is the first call of this session that is recorded.`
   const changes = [
@@ -74,7 +83,9 @@ function describe(now: RequestView, before: RequestView | undefined, { shared, t
     ...(toolsAdded.length + toolsRemoved.length > 0 ? ['other tools'] : []),
     ...settingsChanged,
   ]
-  return changes.length === 0 ? `${size} Nothing differs from the call before.` : `${size} Other than in the call before: ${changes.join(', ')}.`
+  return changes.length === 0
+    ? `${size} Nothing differs from the call before.`
+    : `${size} Other than in the call before: ${changes.join(', ')}.`
 }
 
 function countOf(count: number, name: string): string {
@@ -86,7 +97,15 @@ function Message({ message, place }: { readonly message: unknown; readonly place
   return <JsonText label={`${place + 1} ${role}`} value={content} />
 }
 
-function SideBySide({ now, before, comparison }: { readonly now: RequestView; readonly before: RequestView; readonly comparison: Comparison }) {
+function SideBySide({
+  now,
+  before,
+  comparison,
+}: {
+  readonly now: RequestView
+  readonly before: RequestView
+  readonly comparison: Comparison
+}) {
   return (
     <Dialog.Root>
       <Dialog.Trigger className="button mt-2">

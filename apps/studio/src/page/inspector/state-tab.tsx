@@ -47,9 +47,15 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
               <th scope="col" className="font-normal">
                 <span className="sr-only">Of what</span>
               </th>
-              <th scope="col" className="text-right font-normal">tokens in</th>
-              <th scope="col" className="text-right font-normal">out</th>
-              <th scope="col" className="text-right font-normal">cost</th>
+              <th scope="col" className="text-right font-normal">
+                tokens in
+              </th>
+              <th scope="col" className="text-right font-normal">
+                out
+              </th>
+              <th scope="col" className="text-right font-normal">
+                cost
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -60,7 +66,15 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
         </table>
       </Part>
       <Part title="Open questions">
-        {questions.length === 0 ? <Nothing /> : <ul className="list-disc pl-5">{questions.map(({ id, text }) => <li key={id}>{text}</li>)}</ul>}
+        {questions.length === 0 ? (
+          <Nothing />
+        ) : (
+          <ul className="list-disc pl-5">
+            {questions.map(({ id, text }) => (
+              <li key={id}>{text}</li>
+            ))}
+          </ul>
+        )}
       </Part>
       {plan.length > 0 && (
         <Part title="Orchestration">
@@ -95,13 +109,19 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
                     {start ? `${start.effect} · started ${start.count === 1 ? 'once' : `${start.count} times`}` : 'not started'}
                     {call.durationMs !== undefined && ` · ${formatDuration(call.durationMs)}`}
                   </p>
-                  {start && <code className="block truncate font-mono text-xs text-ink-soft" title="Idempotency key">{start.idempotencyKey}</code>}
+                  {start && (
+                    <code className="block truncate font-mono text-xs text-ink-soft" title="Idempotency key">
+                      {start.idempotencyKey}
+                    </code>
+                  )}
                 </li>
               )
             })}
           </ol>
         )}
-        {view.toolCalls.length > calls.length && <p className="mt-2 text-xs text-ink-soft">{view.toolCalls.length - calls.length} older ones stand in the conversation.</p>}
+        {view.toolCalls.length > calls.length && (
+          <p className="mt-2 text-xs text-ink-soft">{view.toolCalls.length - calls.length} older ones stand in the conversation.</p>
+        )}
       </Part>
     </div>
   )

@@ -21,7 +21,14 @@ const languages = {
 
 type Language = keyof typeof languages
 
-const aliases: Readonly<Record<string, Language>> = { js: 'javascript', py: 'python', sh: 'bash', shell: 'bash', ts: 'typescript', yml: 'yaml' }
+const aliases: Readonly<Record<string, Language>> = {
+  js: 'javascript',
+  py: 'python',
+  sh: 'bash',
+  shell: 'bash',
+  ts: 'typescript',
+  yml: 'yaml',
+}
 
 let highlighter: Promise<HighlighterCore> | undefined
 
@@ -37,11 +44,15 @@ export async function highlight(code: string, name: string): Promise<readonly Co
     themes: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     defaultColor: 'light-dark()',
   })
-  return tokens.map((line) => line.map(({ content, htmlStyle }) => ({ content, ...(htmlStyle && { style: { color: htmlStyle['color'] ?? '' } }) })))
+  return tokens.map((line) =>
+    line.map(({ content, htmlStyle }) => ({ content, ...(htmlStyle && { style: { color: htmlStyle['color'] ?? '' } }) })),
+  )
 }
 
 async function newHighlighter(): Promise<HighlighterCore> {
-  const themes = await loadCode(() => Promise.all([import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')]))
+  const themes = await loadCode(() =>
+    Promise.all([import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')]),
+  )
   // This engine needs no WebAssembly, which the content security policy of the page forbids.
   return createHighlighterCore({ themes, engine: createJavaScriptRegexEngine({ forgiving: true }) })
 }

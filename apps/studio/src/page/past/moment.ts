@@ -54,7 +54,14 @@ interface TreeNode {
 export function momentBefore(copied: readonly ViewMessage[] = []): Moment {
   const view = { ...emptyView, messages: copied }
   return {
-    ...{ seq: 0, at: 0, view, margins: emptyMargins, spending: emptySpending, crashes: emptyCrashes, starts: [], plan: [] },
+    seq: 0,
+    at: 0,
+    view,
+    margins: emptyMargins,
+    spending: emptySpending,
+    crashes: emptyCrashes,
+    starts: [],
+    plan: [],
     ...withNewest(grown(undefined, [], copied)),
   }
 }
@@ -88,7 +95,15 @@ function foldView(before: Moment, event: DurableEvent): RunView {
 
 /** Returns the view of an idle session with these messages. */
 function viewOfPath(view: RunView, seq: number, messages: readonly ViewMessage[]): RunView {
-  const state = { cursor: String(seq), messages, pendingToolCalls: [], pendingApprovals: [], usage: {}, ...(view.status && { status: view.status }), ...(view.outcome && { outcome: view.outcome }) }
+  const state = {
+    cursor: String(seq),
+    messages,
+    pendingToolCalls: [],
+    pendingApprovals: [],
+    usage: {},
+    ...(view.status && { status: view.status }),
+    ...(view.outcome && { outcome: view.outcome }),
+  }
   // Server state that holds the parts of a view.
   return foldEvent(view, { type: 'resync', state: state as unknown as SessionView })
 }

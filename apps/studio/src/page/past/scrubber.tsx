@@ -42,7 +42,12 @@ export const Scrubber = memo(function Scrubber({ log, shown, onShow, onFork }: S
   }, [playing, at, log.length, onShow])
   if (log.length === 0) return null
   return (
-    <div role="group" aria-label="Time travel" data-testid="scrubber" className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-line px-4 py-1.5 text-sm">
+    <div
+      role="group"
+      aria-label="Time travel"
+      data-testid="scrubber"
+      className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-line px-4 py-1.5 text-sm"
+    >
       <div className="flex items-center">
         <StepButton label="First event" onClick={() => show(1)} icon={<SkipBack />} />
         <StepButton label="Event before" onClick={() => show(at - 1)} icon={<StepBack />} />
@@ -68,7 +73,10 @@ export const Scrubber = memo(function Scrubber({ log, shown, onShow, onFork }: S
         onChange={(change) => show(Number(change.target.value))}
       />
       <JumpMenu {...{ log, at }} onJump={show} />
-      <span data-testid="shown-event" className="order-last w-full truncate text-xs text-ink-soft tabular-nums sm:order-none sm:w-auto sm:max-w-72">
+      <span
+        data-testid="shown-event"
+        className="order-last w-full truncate text-xs text-ink-soft tabular-nums sm:order-none sm:w-auto sm:max-w-72"
+      >
         {event && describe(event, at, log.length)}
       </span>
       {shown !== undefined && onFork && (
@@ -89,7 +97,15 @@ function StepButton({ label, icon, onClick }: { readonly label: string; readonly
   )
 }
 
-function JumpMenu({ log, at, onJump }: { readonly log: readonly DurableEvent[]; readonly at: number; readonly onJump: (count: number) => void }) {
+function JumpMenu({
+  log,
+  at,
+  onJump,
+}: {
+  readonly log: readonly DurableEvent[]
+  readonly at: number
+  readonly onJump: (count: number) => void
+}) {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger className="button py-1">
@@ -101,7 +117,12 @@ function JumpMenu({ log, at, onJump }: { readonly log: readonly DurableEvent[]; 
         {targets.map(({ target, text }) => {
           const count = jump(log, at, target)
           return (
-            <DropdownMenu.Item key={target} disabled={count === undefined} onSelect={() => count !== undefined && onJump(count)} className="menu-item">
+            <DropdownMenu.Item
+              key={target}
+              disabled={count === undefined}
+              onSelect={() => count !== undefined && onJump(count)}
+              className="menu-item"
+            >
               {text}
             </DropdownMenu.Item>
           )

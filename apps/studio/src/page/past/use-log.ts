@@ -65,7 +65,8 @@ function createLog(): (events: readonly ClientEvent[]) => Log {
       }
     }
     last = events.at(-1) ?? last
-    if (added.length > 0 || hole !== log.hole) log = { events: added.length > 0 ? [...log.events, ...added] : log.events, ...(hole && { hole }) }
+    if (added.length > 0 || hole !== log.hole)
+      log = { events: added.length > 0 ? [...log.events, ...added] : log.events, ...(hole && { hole }) }
     return log
   }
 }

@@ -26,7 +26,10 @@ export function usePast(sessionId: string, log: readonly DurableEvent[], { view,
   const present = useMemo(() => history.at(log, log.length), [history, log])
   const shown = chosen?.sessionId === sessionId && chosen.count <= log.length ? chosen.count : undefined
   const quiet = useQuietView(view)
-  const moment = useMemo(() => (shown === undefined ? { ...present, view: quiet } : history.at(log, shown)), [history, log, present, quiet, shown])
+  const moment = useMemo(
+    () => (shown === undefined ? { ...present, view: quiet } : history.at(log, shown)),
+    [history, log, present, quiet, shown],
+  )
   return {
     present,
     moment,
@@ -53,7 +56,9 @@ const noProgress: RunView['progress'] = {}
 /** Returns the messages of a fork or import, which no event of the log contains. */
 function copiedMessages(log: readonly DurableEvent[], messages: readonly ViewMessage[]): readonly ViewMessage[] {
   if (!log.some((event) => event.type === 'session-start' && event.copied)) return none
-  const told = new Set(log.flatMap((event) => ('messageId' in event ? [event.messageId] : event.type === 'tool-execution-end' ? [event.message.id] : [])))
+  const told = new Set(
+    log.flatMap((event) => ('messageId' in event ? [event.messageId] : event.type === 'tool-execution-end' ? [event.message.id] : [])),
+  )
   const first = messages.findIndex(({ id }) => id !== undefined && told.has(id))
   return first < 0 ? messages : messages.slice(0, first)
 }

@@ -48,7 +48,12 @@ export interface UsedActivity {
 }
 
 /** Returns the actions between a click and the event that confirms it. */
-export function useActivity(sessionId: string, session: UseSessionResult, { inputs, lastSeq }: Margins, { agent, onAccepted }: ActivityOptions): UsedActivity {
+export function useActivity(
+  sessionId: string,
+  session: UseSessionResult,
+  { inputs, lastSeq }: Margins,
+  { agent, onAccepted }: ActivityOptions,
+): UsedActivity {
   const [latest, setLatest] = useState(() => nothing(sessionId))
   const here = (activity: Activity): Activity => (activity.sessionId === sessionId ? activity : nothing(sessionId))
   const update = (change: (before: Activity) => Partial<Activity>): void =>
@@ -61,7 +66,12 @@ export function useActivity(sessionId: string, session: UseSessionResult, { inpu
       const id = crypto.randomUUID()
       const input: SentInput = { id, text, delivery, after: lastSeq, accepted: false }
       update((before) => ({ sent: [...before.sent, input] }))
-      const options = { id, metadata: { title: text.slice(0, titleCharacters) }, ...(agent !== undefined && { agent }), ...(delivery !== 'start' && { onBusy: delivery }) }
+      const options = {
+        id,
+        metadata: { title: text.slice(0, titleCharacters) },
+        ...(agent !== undefined && { agent }),
+        ...(delivery !== 'start' && { onBusy: delivery }),
+      }
       const { ok } = await session.send(text, options)
       if (!ok) update((before) => ({ sent: before.sent.filter((other) => other.id !== id) }))
       else {

@@ -19,7 +19,15 @@ export function useChildren(client: Client, sessionId: string, children: readonl
     )
     return () => leaving.abort()
   }, [client, sessionId, count])
-  return useCallback((childRunId) => sessionOf(children, found.filter(({ parent }) => parent === sessionId), childRunId), [children, found, sessionId])
+  return useCallback(
+    (childRunId) =>
+      sessionOf(
+        children,
+        found.filter(({ parent }) => parent === sessionId),
+        childRunId,
+      ),
+    [children, found, sessionId],
+  )
 }
 
 /**

@@ -12,14 +12,17 @@ export function groupSessions(sessions: readonly SessionSummary[], wanted: strin
   const text = wanted.trim().toLowerCase()
   const found = sessions.filter((session) => titleOf(session).toLowerCase().includes(text))
   const ids = new Set(found.map(({ sessionId }) => sessionId))
-  const originOf = ({ parent, forkedFrom }: SessionSummary): string | undefined => [parent, forkedFrom?.sessionId].find((id) => id !== undefined && ids.has(id))
+  const originOf = ({ parent, forkedFrom }: SessionSummary): string | undefined =>
+    [parent, forkedFrom?.sessionId].find((id) => id !== undefined && ids.has(id))
   const below = Map.groupBy(found, originOf)
   const withBelow = (session: SessionSummary, depth: number): SessionGroup['sessions'] => [
     { session, depth },
     ...(below.get(session.sessionId) ?? []).flatMap((child) => withBelow(child, depth + 1)),
   ]
   const today = new Date(now).setHours(0, 0, 0, 0)
-  const names = Map.groupBy(below.get(undefined) ?? [], ({ updatedAt }) => (updatedAt >= today ? 'Today' : updatedAt >= today - dayMs ? 'Yesterday' : 'Earlier'))
+  const names = Map.groupBy(below.get(undefined) ?? [], ({ updatedAt }) =>
+    updatedAt >= today ? 'Today' : updatedAt >= today - dayMs ? 'Yesterday' : 'Earlier',
+  )
   return [...names].map(([name, tops]) => ({ name, sessions: tops.flatMap((top) => withBelow(top, 0)) }))
 }
 

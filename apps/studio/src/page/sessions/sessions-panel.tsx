@@ -29,7 +29,14 @@ export const SessionsPanel = memo(function SessionsPanel({ sessions, current, on
       </div>
       {sessions.length > 5 && (
         <div className="px-3 pb-2">
-          <input type="search" aria-label="Search sessions" placeholder="Search" className="field" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+          <input
+            type="search"
+            aria-label="Search sessions"
+            placeholder="Search"
+            className="field"
+            value={wanted}
+            onChange={(event) => setWanted(event.target.value)}
+          />
         </div>
       )}
       <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-4">

@@ -18,7 +18,9 @@ interface CrashNoteProps {
 
 /** Explains what the death of a process did to the run: when it happened, what was kept, what ran again, and the cost. */
 export function CrashNote({ crash, damage, effects = {}, timeline, servers }: CrashNoteProps) {
-  const [lost, back] = [crash.lostOwner, crash.backOwner].map((owner) => servers?.find(({ runtimeId }) => runtimeId !== undefined && runtimeId === owner)?.name)
+  const [lost, back] = [crash.lostOwner, crash.backOwner].map(
+    (owner) => servers?.find(({ runtimeId }) => runtimeId !== undefined && runtimeId === owner)?.name,
+  )
   const other = servers && back !== undefined && crash.lostOwner !== crash.backOwner
   const { lostAt, backAt, kept, askedAgain } = crash
   const again = crash.again.filter(({ effect }) => effect !== 'once')
@@ -29,15 +31,24 @@ export function CrashNote({ crash, damage, effects = {}, timeline, servers }: Cr
     <aside data-testid="crash" aria-label="The server died here" className="mt-4 rounded-xl border border-bad/40 bg-surface text-sm">
       <p className="flex flex-wrap items-center gap-x-1 px-4 pt-3">
         <Skull className="mr-1 size-4 shrink-0 text-bad" aria-hidden="true" />
-        <span className="font-medium">Server{lost === undefined ? '' : ` ${lost}`} lost after {formatTime(lostAt)},</span>
-        <span>{other ? `server ${back} took the run up` : 'back'} within {formatDuration(backAt - lostAt)}.</span>
+        <span className="font-medium">
+          Server{lost === undefined ? '' : ` ${lost}`} lost after {formatTime(lostAt)},
+        </span>
+        <span>
+          {other ? `server ${back} took the run up` : 'back'} within {formatDuration(backAt - lostAt)}.
+        </span>
       </p>
       <ul className="mt-1 space-y-0.5 px-4 pl-10 text-ink-soft">
         {kept.length > 0 && <li>Kept: {names(kept)}.</li>}
         {askedAgain && <li>The answer that was being written is withdrawn. The model was asked again.</li>}
         {again.length > 0 && (
           <li>
-            Run again under the same key: {names(again)}. {again.map(({ idempotencyKey }) => <code key={idempotencyKey} className="ml-1 rounded bg-sunken px-1 font-mono text-xs break-all">{idempotencyKey}</code>)}
+            Run again under the same key: {names(again)}.{' '}
+            {again.map(({ idempotencyKey }) => (
+              <code key={idempotencyKey} className="ml-1 rounded bg-sunken px-1 font-mono text-xs break-all">
+                {idempotencyKey}
+              </code>
+            ))}
           </li>
         )}
         {decided.length > 0 && <li>Run again, because a reader decided so: {names(decided)}.</li>}
@@ -46,11 +57,11 @@ export function CrashNote({ crash, damage, effects = {}, timeline, servers }: Cr
       <BeforeAndAfter crash={crash} timeline={timeline} />
       <div className="flex flex-wrap items-center gap-x-5 gap-y-1 border-t border-line px-4 py-2">
         <dl className="flex flex-wrap items-center gap-x-5 gap-y-1 text-ink-soft">
-        <Figure name="lost" value={damage.lost} good={damage.lost === 0} />
-        <Figure name="doubled" value={damage.doubled} good={damage.doubled === 0} />
-        {Object.entries(effects).map(([name, value]) => (
-          <Figure key={name} name={name} value={value} />
-        ))}
+          <Figure name="lost" value={damage.lost} good={damage.lost === 0} />
+          <Figure name="doubled" value={damage.doubled} good={damage.doubled === 0} />
+          {Object.entries(effects).map(([name, value]) => (
+            <Figure key={name} name={name} value={value} />
+          ))}
         </dl>
         {claim !== undefined && (
           <span className="ml-auto flex items-center gap-1.5 font-medium text-good">
@@ -67,7 +78,9 @@ function Figure({ name, value, good }: { readonly name: string; readonly value: 
   return (
     <div className="flex items-baseline gap-1.5">
       <dt>{name}</dt>
-      <dd className={`text-base font-semibold tabular-nums ${good === undefined ? 'text-ink' : good ? 'text-good' : 'text-bad'}`}>{value}</dd>
+      <dd className={`text-base font-semibold tabular-nums ${good === undefined ? 'text-ink' : good ? 'text-good' : 'text-bad'}`}>
+        {value}
+      </dd>
     </div>
   )
 }
@@ -123,7 +136,11 @@ function Strip({ name, from, until, spans }: StripProps) {
               key={`${span.id}/${span.startSeq}`}
               title={span.name}
               className={`absolute h-3 rounded-sm ${span.withdrawn ? 'bg-bad/60' : span.lane === 'model' ? 'bg-model/60' : 'bg-accent/60'}`}
-              style={{ left: `${left}%`, width: `max(4px, ${share(span.endAt ?? until) - left}%)`, top: (tracks.get(span) ?? 0) * rowPixels + 2 }}
+              style={{
+                left: `${left}%`,
+                width: `max(4px, ${share(span.endAt ?? until) - left}%)`,
+                top: (tracks.get(span) ?? 0) * rowPixels + 2,
+              }}
             />
           )
         })}

@@ -83,7 +83,10 @@ function foldEvent(crashes: Crashes, event: DurableEvent, before: Before): Crash
     case 'awaiting-tools': {
       const unsure = event.pendingToolCalls.filter((call) => call.unknown)
       return change(crashes, (crash) => ({
-        unsure: unsure.map(({ toolCallId, toolName, input }) => ({ toolCallId, name: nameOf(labelOf(before.view, toolCallId) ?? toolName, input) })),
+        unsure: unsure.map(({ toolCallId, toolName, input }) => ({
+          toolCallId,
+          name: nameOf(labelOf(before.view, toolCallId) ?? toolName, input),
+        })),
         ...(unsure.length === 0 && { unsure: crash.unsure }),
       }))
     }
@@ -133,14 +136,17 @@ function nameOf(label: string, input: unknown): string {
 }
 
 /** Counts the damage of a crash: lost outcomes and messages, and `once` calls that were started twice. */
-export function damageOf(crash: Crash, view: RunView, starts: Growing<{ readonly effect: string; readonly count: number }>, decidedByReader: (toolCallId: string) => boolean): Damage {
+export function damageOf(
+  crash: Crash,
+  view: RunView,
+  starts: Growing<{ readonly effect: string; readonly count: number }>,
+  decidedByReader: (toolCallId: string) => boolean,
+): Damage {
   const lostCalls = crash.kept.filter(({ toolCallId }) => !view.toolCalls.some((call) => call.toolCallId === toolCallId && call.result))
-  const doubled = [...crash.kept, ...crash.again].filter(
-    ({ toolCallId }) => {
-      const start = entryOf(starts, toolCallId)
-      return start?.effect === 'once' && start.count > 1 && !decidedByReader(toolCallId)
-    },
-  )
+  const doubled = [...crash.kept, ...crash.again].filter(({ toolCallId }) => {
+    const start = entryOf(starts, toolCallId)
+    return start?.effect === 'once' && start.count > 1 && !decidedByReader(toolCallId)
+  })
   return { lost: lostCalls.length + Math.max(0, crash.messages - view.messages.length), doubled: doubled.length }
 }
 

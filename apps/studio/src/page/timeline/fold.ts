@@ -121,9 +121,7 @@ function end(spans: readonly Span[], id: string, endAt: number, outcome: string,
 }
 
 function withWaiting(spans: readonly Span[], event: Extract<AgentEvent, { type: 'awaiting-tools' }>): readonly Span[] {
-  const waiting = event.pendingToolCalls.filter(
-    (call) => !spans.some((span) => span.id === call.toolCallId && span.endAt === undefined),
-  )
+  const waiting = event.pendingToolCalls.filter((call) => !spans.some((span) => span.id === call.toolCallId && span.endAt === undefined))
   return [...spans, ...waiting.map((call) => start(call.toolCallId, 'tools', toolLabel(call.toolName), event))]
 }
 
@@ -140,7 +138,17 @@ function withCommit(commits: readonly Commit[], event: AgentEvent, seq: number):
   const mark = 'commit' in event ? event.commit : undefined
   if (mark || !last) {
     const { owner, epoch } = mark ?? {}
-    return [...commits, { at: event.at, firstSeq: seq, lastSeq: seq, types: [event.type], ...(owner !== undefined && { owner }), ...(epoch !== undefined && { epoch }) }]
+    return [
+      ...commits,
+      {
+        at: event.at,
+        firstSeq: seq,
+        lastSeq: seq,
+        types: [event.type],
+        ...(owner !== undefined && { owner }),
+        ...(epoch !== undefined && { epoch }),
+      },
+    ]
   }
   return commits.with(-1, { ...last, at: event.at, lastSeq: seq, types: [...last.types, event.type] })
 }

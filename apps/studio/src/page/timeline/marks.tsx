@@ -72,7 +72,10 @@ export function CommitTick({ commit, left, onGo }: CommitTickProps) {
       className="group absolute bottom-0 flex h-full w-[6px] -translate-x-1/2 items-end justify-center"
       style={{ left }}
     >
-      <span className="w-[2px] rounded-full bg-ink-soft/70 group-hover:bg-accent" style={{ height: `${Math.min(100, 25 + commit.types.length * 12)}%` }} />
+      <span
+        className="w-[2px] rounded-full bg-ink-soft/70 group-hover:bg-accent"
+        style={{ height: `${Math.min(100, 25 + commit.types.length * 12)}%` }}
+      />
     </button>
   )
 }
@@ -101,7 +104,13 @@ function shadeOf(span: Span): keyof typeof shades {
 }
 
 const fineOutcomes: ReadonlySet<string> = new Set(['result', 'stop', 'tool-calls', 'approve', 'done', 'skipped', 'completed'])
-const outcomes: Readonly<Record<string, string>> = { stop: 'answered', 'tool-calls': 'asked for tools', result: 'done', approve: 'approved', deny: 'denied' }
+const outcomes: Readonly<Record<string, string>> = {
+  stop: 'answered',
+  'tool-calls': 'asked for tools',
+  result: 'done',
+  approve: 'approved',
+  deny: 'denied',
+}
 const words: Readonly<Record<Span['lane'], string>> = { model: 'Model call', tools: 'Tool', children: 'Subagent' }
 
 function describe(span: Span): string {

@@ -34,8 +34,18 @@ export function TimelinePanel({ timeline, shownAt, children, ...actions }: Timel
         <h2 className="label">Timeline</h2>
         <span className="truncate">{summary(timeline)}</span>
         <div className="ml-auto flex gap-1">
-          <ZoomButton label="Zoom out" icon={<ZoomOut className="size-4" aria-hidden="true" />} disabled={zoom <= leastZoom} onClick={() => setZoom(zoom / 2)} />
-          <ZoomButton label="Zoom in" icon={<ZoomIn className="size-4" aria-hidden="true" />} disabled={zoom >= mostZoom} onClick={() => setZoom(zoom * 2)} />
+          <ZoomButton
+            label="Zoom out"
+            icon={<ZoomOut className="size-4" aria-hidden="true" />}
+            disabled={zoom <= leastZoom}
+            onClick={() => setZoom(zoom / 2)}
+          />
+          <ZoomButton
+            label="Zoom in"
+            icon={<ZoomIn className="size-4" aria-hidden="true" />}
+            disabled={zoom >= mostZoom}
+            onClick={() => setZoom(zoom * 2)}
+          />
         </div>
       </header>
       {timeline.commits.length === 0 ? (
@@ -48,9 +58,26 @@ export function TimelinePanel({ timeline, shownAt, children, ...actions }: Timel
   )
 }
 
-function ZoomButton({ label, icon, disabled, onClick }: { readonly label: string; readonly icon: ReactNode; readonly disabled: boolean; readonly onClick: () => void }) {
+function ZoomButton({
+  label,
+  icon,
+  disabled,
+  onClick,
+}: {
+  readonly label: string
+  readonly icon: ReactNode
+  readonly disabled: boolean
+  readonly onClick: () => void
+}) {
   return (
-    <button type="button" aria-label={label} title={label} disabled={disabled} onClick={onClick} className="rounded p-1 hover:bg-sunken disabled:opacity-40">
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      disabled={disabled}
+      onClick={onClick}
+      className="rounded p-1 hover:bg-sunken disabled:opacity-40"
+    >
       {icon}
     </button>
   )
@@ -91,11 +118,21 @@ const Drawing = memo(function Drawing({ timeline, zoom, shownAt, onLight, onGo }
         ))}
         <div className="pt-1">Commits</div>
       </div>
-      <div ref={box} tabIndex={0} role="group" aria-label="Drawing of the timeline" className="min-w-0 flex-1 overflow-x-auto overflow-y-hidden">
+      <div
+        ref={box}
+        tabIndex={0}
+        role="group"
+        aria-label="Drawing of the timeline"
+        className="min-w-0 flex-1 overflow-x-auto overflow-y-hidden"
+      >
         <div className="relative pb-2" style={{ width: scale.width + 2 * edgePixels + 40, marginInline: edgePixels }}>
           <Marks {...{ timeline, scale, rows, from, to, onLight, onGo }} />
           {shownAt !== undefined && (
-            <div data-testid="playhead" className="pointer-events-none absolute inset-y-0 z-20 w-0.5 bg-accent" style={{ left: scale.at(shownAt) - 1 }} />
+            <div
+              data-testid="playhead"
+              className="pointer-events-none absolute inset-y-0 z-20 w-0.5 bg-accent"
+              style={{ left: scale.at(shownAt) - 1 }}
+            />
           )}
         </div>
       </div>
@@ -123,9 +160,11 @@ const Marks = memo(function Marks({ timeline, scale, rows, from, to, onLight, on
   const isInSight = (startAt: number, endAt: number): boolean => scale.at(endAt) >= from && scale.at(startAt) <= to
   return (
     <>
-      {timeline.gaps.filter((gap) => isInSight(gap.startAt, gap.endAt)).map((gap) => (
-        <GapBand key={gap.endAt} gap={gap} scale={scale} />
-      ))}
+      {timeline.gaps
+        .filter((gap) => isInSight(gap.startAt, gap.endAt))
+        .map((gap) => (
+          <GapBand key={gap.endAt} gap={gap} scale={scale} />
+        ))}
       <div className="relative h-6 text-xs text-ink-soft tabular-nums" aria-hidden="true">
         {labels
           .filter(({ x }) => x >= from - 100 && x <= to)
@@ -150,9 +189,11 @@ const Marks = memo(function Marks({ timeline, scale, rows, from, to, onLight, on
         </div>
       ))}
       <div className="relative h-6">
-        {timeline.commits.filter(({ at }) => isInSight(at, at)).map((commit) => (
-          <CommitTick key={commit.firstSeq} commit={commit} left={scale.at(commit.at)} onGo={onGo} />
-        ))}
+        {timeline.commits
+          .filter(({ at }) => isInSight(at, at))
+          .map((commit) => (
+            <CommitTick key={commit.firstSeq} commit={commit} left={scale.at(commit.at)} onGo={onGo} />
+          ))}
       </div>
     </>
   )
@@ -170,8 +211,15 @@ function useWidth(box: React.RefObject<HTMLElement | null>): number {
   return width
 }
 
-/** Keeps the end visible while it grows or the box shrinks, unless the user has scrolled back. A moment in the past is scrolled into view. */
-function useFollowing(box: React.RefObject<HTMLDivElement | null>, widths: { readonly drawing: number; readonly box: number }, shown: number | undefined): void {
+/**
+ * Keeps the end visible while it grows or the box shrinks, unless the user has scrolled back. A moment in the past is scrolled
+ * into view.
+ */
+function useFollowing(
+  box: React.RefObject<HTMLDivElement | null>,
+  widths: { readonly drawing: number; readonly box: number },
+  shown: number | undefined,
+): void {
   const atEnd = useRef(true)
   useEffect(() => {
     const element = box.current

@@ -62,7 +62,14 @@ async function isNeeded(turn: Turn, call: Call, needs: Exclude<Tool['needsApprov
   } catch (error) {
     if (turn.stop.requested) return true
     // A tool that cannot say whether it needs an approval needs one.
-    turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
+    turn.log.record({
+      type: 'error',
+      source: 'tool',
+      name: call.row.toolName,
+      hook: 'needsApproval',
+      message: messageOf(error),
+      fatal: false,
+    })
     return true
   }
 }
@@ -75,7 +82,10 @@ function questionAbout(turn: Turn, call: Call): MaybePromise<Prepared> {
 function question(turn: Turn, call: Call, { definition, replaces }: Pick<CallApproval, 'definition' | 'replaces'>): Prepared {
   const input = call.row.input ?? call.part.input
   const asked = { approvalId: turn.ids.next('approval'), state: 'requested' as const, input, inputHash: hashJson(input) }
-  return { kind: 'approval', approval: { ...asked, ...(definition !== undefined && { definition }), ...(replaces !== undefined && { replaces }) } }
+  return {
+    kind: 'approval',
+    approval: { ...asked, ...(definition !== undefined && { definition }), ...(replaces !== undefined && { replaces }) },
+  }
 }
 
 /** Prepares an approved call. If its tool has changed since, a new approval is requested. */
@@ -86,7 +96,12 @@ function runApproved(turn: Turn, call: Call, approval: CallApproval): MaybePromi
   return recheck(turn, call, tool, { approval, prepared: Promise.resolve(prepared) })
 }
 
-async function recheck(turn: Turn, call: Call, tool: Tool, known: { readonly approval: CallApproval; readonly prepared: Promise<Prepared> }): Promise<Prepared> {
+async function recheck(
+  turn: Turn,
+  call: Call,
+  tool: Tool,
+  known: { readonly approval: CallApproval; readonly prepared: Promise<Prepared> },
+): Promise<Prepared> {
   const { approvalId, definition } = known.approval
   const prepared = await known.prepared
   if (prepared.kind === 'settled') return prepared
@@ -100,7 +115,9 @@ async function recheck(turn: Turn, call: Call, tool: Tool, known: { readonly app
 /** Hashes the parts of a tool that a person who approves a call may have relied on. */
 async function definitionHash({ description, inputSchema, effect, needsApproval = false }: Tool): Promise<string> {
   const { jsonSchema } = await resolveSchema(inputSchema)
-  return hashText(JSON.stringify([description, jsonSchema, effect, typeof needsApproval === 'function' ? needsApproval.toString() : needsApproval]))
+  return hashText(
+    JSON.stringify([description, jsonSchema, effect, typeof needsApproval === 'function' ? needsApproval.toString() : needsApproval]),
+  )
 }
 
 /** Returns the calls whose approval can be asked for in this process, and marks them as running. */
@@ -173,7 +190,11 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   if (!approval) return
   const { approvalId, reason, by, input } = decision
   turn.log.record({
-    ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision: decision.decision },
+    type: 'approval-resolved',
+    step: turn.step,
+    toolCallId,
+    approvalId,
+    decision: decision.decision,
     ...(reason !== undefined && { reason }),
     ...(input !== undefined && { editedInput: input }),
     ...(by !== undefined && { by }),

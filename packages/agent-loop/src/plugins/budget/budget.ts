@@ -58,7 +58,9 @@ function reserve(turn: Turn, plan: StepPlan): MaybePromise<TurnOutcome | undefin
   }
   try {
     const reserved = reserveOn(turn, estimate)
-    return reserved instanceof Promise ? reserved.then(take).catch((error: unknown) => failedBudget(turn, messageOf(error))) : take(reserved)
+    return reserved instanceof Promise
+      ? reserved.then(take).catch((error: unknown) => failedBudget(turn, messageOf(error)))
+      : take(reserved)
   } catch (error) {
     return failedBudget(turn, messageOf(error))
   }
@@ -99,7 +101,11 @@ async function stillAsking(turn: Turn, estimate: BudgetEstimate): Promise<Call> 
   const { question } = turn
   if (question && awaitsApproval(question)) return question
   if (isOpen(question)) await closeQuestion(turn, question)
-  turn.question = askForMore(turn, estimate, turn.budgets.map((budget) => standingOf(turn, budget)))
+  turn.question = askForMore(
+    turn,
+    estimate,
+    turn.budgets.map((budget) => standingOf(turn, budget)),
+  )
   tellQuestion(turn, turn.question)
   return turn.question
 }
@@ -230,12 +236,19 @@ function checkGrant(path: string, amount: BudgetGrant): void {
   checkObject(path, needed(amount))
   checkKeys(path, amount, ['tokens', 'cost'])
   checkWhole(`${path}.tokens`, amount.tokens, 0)
-  if (amount.cost !== undefined) checkRequired(`${path}.cost`, amount.cost, 'a decimal number like "2.50"', (given) => /^\d+(\.\d{1,15})?$/.test(String(given)))
+  if (amount.cost !== undefined)
+    checkRequired(`${path}.cost`, amount.cost, 'a decimal number like "2.50"', (given) => /^\d+(\.\d{1,15})?$/.test(String(given)))
 }
 
 function checkPaid(path: string, cost: Cost | undefined): void {
   checkObject(path, cost)
-  if (cost) checkRequired(`${path}.total`, cost.total, 'a decimal number as text', (given) => typeof given === 'string' && /^\d+(\.\d+)?$/.test(given))
+  if (cost)
+    checkRequired(
+      `${path}.total`,
+      cost.total,
+      'a decimal number as text',
+      (given) => typeof given === 'string' && /^\d+(\.\d+)?$/.test(given),
+    )
 }
 
 /** Returns the tokens that a usage counts for: input and output. */

@@ -90,7 +90,9 @@ async function hostOf(parts: JournalCompaction, state: JournalState, transcript:
   let last: DurableEvent['type'] | undefined
   // A log needs a turn for every event of a run: the turn before the compaction.
   const log = new TurnLog(journal, {
-    ...{ runId, number: turn, clock },
+    runId,
+    number: turn,
+    clock,
     get isFenced() {
       return stop.cause?.kind === 'fenced'
     },
@@ -109,7 +111,12 @@ async function hostOf(parts: JournalCompaction, state: JournalState, transcript:
   const note: WatchedCompaction['note'] = (fields) => log.record(fields)
   const watch: CompactionWatch = (await parts.watch?.({ journal, clock, runId, turn, model, stop, contextUsage, note })) ?? {}
   return {
-    ...{ setting, view, estimate, model, contextWindow, ids },
+    setting,
+    view,
+    estimate,
+    model,
+    contextWindow,
+    ids,
     breaker: breakerOf(journal),
     abortSignal: stop.signal,
     summaryModel: (policy) => parts.summaryModel(policy),
@@ -120,7 +127,8 @@ async function hostOf(parts: JournalCompaction, state: JournalState, transcript:
       if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'another process has taken over the conversation')
       await (boundary === 'end' ? log.commitEnd() : log.commit())
     },
-    reserve: (expected) => reserveFor(parts, expected, (message) => note({ type: 'error', source: 'extension', name: 'budget', message, fatal: false })),
+    reserve: (expected) =>
+      reserveFor(parts, expected, (message) => note({ type: 'error', source: 'extension', name: 'budget', message, fatal: false })),
     book: () => undefined,
     ...(watch.sent && { sent: watch.sent }),
     beforeCompaction: async (event) => watch.beforeCompaction?.(event),
@@ -136,7 +144,11 @@ async function hostOf(parts: JournalCompaction, state: JournalState, transcript:
 }
 
 /** Rejects if the budget fails. If `settle` of the reservation fails, `tell` is called. */
-async function reserveFor({ budget, price }: JournalCompaction, expected: Expected, tell: (message: string) => void): Promise<Reservation | undefined> {
+async function reserveFor(
+  { budget, price }: JournalCompaction,
+  expected: Expected,
+  tell: (message: string) => void,
+): Promise<Reservation | undefined> {
   if (!budget) return { settle: () => undefined }
   const cost = costOf(expected, price)
   const reservation = await budget.reserve({ tokens: expected.inputTokens + expected.outputTokens, ...(cost && { cost }) })

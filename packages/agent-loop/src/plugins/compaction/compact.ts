@@ -29,7 +29,9 @@ export async function compact(host: CompactionHost, order: CompactionOrder): Pro
   const compaction = made.outcome === 'done' ? compactionOf(host, task, made) : undefined
   bookUsage(host, made)
   host.record({
-    ...{ type: 'compaction-end', compactionId, outcome: made.outcome },
+    type: 'compaction-end',
+    compactionId,
+    outcome: made.outcome,
     ...(made.outcome !== 'done' && { reason: made.reason }),
     ...(compaction && { compaction }),
   })
@@ -45,17 +47,25 @@ export async function compact(host: CompactionHost, order: CompactionOrder): Pro
 }
 
 /** Returns the compaction as it is stored. Its size is estimated with the messages that will be kept. */
-function compactionOf(host: CompactionHost, { compactionId, tokensBefore }: CompactionTask, made: Extract<Made, { outcome: 'done' }>): Compaction {
+function compactionOf(
+  host: CompactionHost,
+  { compactionId, tokensBefore }: CompactionTask,
+  made: Extract<Made, { outcome: 'done' }>,
+): Compaction {
   const { summary, index, facts, source, spent } = made
   const { uncompacted } = host.view
   const kept = uncompacted.slice(index)
   const last = uncompacted.at(-1)
   return deepFreeze({
-    ...{ compactionId, summary, firstKeptMessageId: kept[0]?.id ?? '' },
+    compactionId,
+    summary,
+    firstKeptMessageId: kept[0]?.id ?? '',
     ...(last && { lastMessageId: last.id }),
     tokensBefore,
     tokensAfter: host.estimate.tokensWith([markedSummary({ compactionId, summary, facts }), ...kept]),
-    ...{ facts, source, usage: spent?.usage ?? {} },
+    facts,
+    source,
+    usage: spent?.usage ?? {},
   })
 }
 
@@ -64,7 +74,9 @@ function bookUsage(host: CompactionHost, { spent }: Made): void {
   const { usage, cost, model } = spent
   host.book(usage, cost)
   host.record({
-    ...{ type: 'usage', purpose: 'compaction', usage },
+    type: 'usage',
+    purpose: 'compaction',
+    usage,
     ...(cost && { cost }),
     ...(usage.estimated && { estimated: true as const }),
     ...(model && { model }),
@@ -83,7 +95,8 @@ function judge(host: CompactionHost, task: CompactionTask, { outcome }: Made, co
 
 function resultOf({ tokensBefore }: CompactionTask, made: Made, compaction: Compaction | undefined): CompactionResult {
   return {
-    ...{ outcome: made.outcome, tokensBefore },
+    outcome: made.outcome,
+    tokensBefore,
     ...(made.outcome !== 'done' && { reason: made.reason }),
     ...(made.spent && { usage: made.spent.usage }),
     ...(compaction && { compaction, tokensAfter: compaction.tokensAfter }),
@@ -130,7 +143,9 @@ async function produce(host: CompactionHost, setting: ActiveSetting, task: Compa
   const asked = focusOf(setting.policy.instructions, task.instructions)
   const firstKept = cut && uncompacted[cut.index]
   const decision = await host.beforeCompaction?.({
-    ...{ trigger: task.trigger, messages, tokensBefore: task.tokensBefore },
+    trigger: task.trigger,
+    messages,
+    tokensBefore: task.tokensBefore,
     ...(firstKept && { firstKeptMessageId: firstKept.id }),
     ...(asked.length > 0 && { instructions: asked.join('\n') }),
   })
@@ -173,7 +188,9 @@ async function summarise(
   const model = host.summaryModel(policy)
   const size = summarySizeOf(policy, model, { trigger, tokensBefore, tokensPerCharacter: estimate.tokensPerCharacter })
   const request = summaryRequest({
-    ...{ messages: uncompacted.slice(keptFrom, index), focus, maxCharacters: size.maxCharacters },
+    messages: uncompacted.slice(keptFrom, index),
+    focus,
+    maxCharacters: size.maxCharacters,
     ...(turnStart !== undefined && { turnStart: turnStart - keptFrom }),
     ...(compaction && { previous: compaction.summary }),
   })
@@ -182,7 +199,9 @@ async function summarise(
   const reservation = await host.reserve({ inputTokens: Math.ceil(characters * size.tokensPerCharacter), outputTokens: size.maxTokens })
   if (!reservation) return outOfBudget
   let spent: Spent = { usage: {} }
-  const onRequest = host.sent && ((sent: SentRequest) => host.sent?.({ id: compactionId, purpose: 'compaction', attempt: 1, model: model.name, request: sent }))
+  const onRequest =
+    host.sent &&
+    ((sent: SentRequest) => host.sent?.({ id: compactionId, purpose: 'compaction', attempt: 1, model: model.name, request: sent }))
   try {
     const answer = await model.call({ ...request, maxTokens: size.maxTokens, abortSignal, ...(onRequest && { onRequest }) })
     spent = { usage: answer.usage, cost: answer.cost, model: model.name }
@@ -204,12 +223,18 @@ async function askCompactor(host: CompactionHost, compactor: Compactor, task: Co
   if (!reservation) return outOfBudget
   let spent: Spent = { usage: {} }
   try {
-    const work = Promise.resolve(compactor.compact({
-      ...{ compactionId, trigger, view: view.messages, tokensBefore, abortSignal },
-      ...(view.compaction && { previous: view.compaction }),
-      ...(contextWindow !== undefined && { contextWindow }),
-      ...(focus.length > 0 && { instructions: focus.join('\n') }),
-    }))
+    const work = Promise.resolve(
+      compactor.compact({
+        compactionId,
+        trigger,
+        view: view.messages,
+        tokensBefore,
+        abortSignal,
+        ...(view.compaction && { previous: view.compaction }),
+        ...(contextWindow !== undefined && { contextWindow }),
+        ...(focus.length > 0 && { instructions: focus.join('\n') }),
+      }),
+    )
     const answer = await untilAborted(work, abortSignal)
     checkObject('the compaction that it returns', answer)
     if (!answer) return { outcome: 'skipped', reason: `${compactor.name} left the view as it is` }
@@ -238,7 +263,10 @@ function placed(
   const { uncompacted } = view
   const index = firstKeptMessageId === '' ? uncompacted.length : uncompacted.findIndex(({ id }) => id === firstKeptMessageId)
   if (index < 1 || !isLegalCut(uncompacted, index)) {
-    return { outcome: 'failed', reason: `firstKeptMessageId ${JSON.stringify(firstKeptMessageId)} is not a message at which the conversation can be cut` }
+    return {
+      outcome: 'failed',
+      reason: `firstKeptMessageId ${JSON.stringify(firstKeptMessageId)} is not a message at which the conversation can be cut`,
+    }
   }
   return { outcome: 'done', summary, index, facts: factsOf(index), source }
 }

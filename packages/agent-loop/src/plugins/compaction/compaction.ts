@@ -36,7 +36,11 @@ export function compactionPlugin(setting: Exclude<CompactionSetting, { kind: 'of
         const state = stateOf(turn)
         if (state.overflowUsed || !mayRunByItself(dueState(turn, setting))) return undefined
         return {
-          ...{ kind: 'retry', cause: 'overflow', delayMs: 0, error, withdraw: [] },
+          kind: 'retry',
+          cause: 'overflow',
+          delayMs: 0,
+          error,
+          withdraw: [],
           async prepare() {
             const result = await run(turn, 'overflow')
             state.overflowUsed = true
@@ -60,8 +64,12 @@ export function compactionPlugin(setting: Exclude<CompactionSetting, { kind: 'of
 
 function dueState(turn: Turn, setting: CompactionSetting): DueState {
   return {
-    ...{ setting, breaker: breakerOf(turn.run.journal), model: turn.model.name, tokens: turn.contextTokens() },
-    ...{ contextWindow: turn.model.info.contextWindow, compaction: turn.transcript.shown.compaction },
+    setting,
+    breaker: breakerOf(turn.run.journal),
+    model: turn.model.name,
+    tokens: turn.contextTokens(),
+    contextWindow: turn.model.info.contextWindow,
+    compaction: turn.transcript.shown.compaction,
   }
 }
 
@@ -70,8 +78,13 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
   const { agent, transcript, log } = turn
   const inStep = turn.stepState === 'begun'
   return {
-    ...{ setting, view: transcript.shown, estimate: transcript.estimate, ids: turn.ids },
-    ...{ breaker: breakerOf(turn.run.journal), model: turn.model.name, contextWindow: turn.model.info.contextWindow },
+    setting,
+    view: transcript.shown,
+    estimate: transcript.estimate,
+    ids: turn.ids,
+    breaker: breakerOf(turn.run.journal),
+    model: turn.model.name,
+    contextWindow: turn.model.info.contextWindow,
     abortSignal: turn.stop.signal,
     summaryModel: (policy) => summaryModelFor(agent, turn.model, turn.clock, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
@@ -115,12 +128,23 @@ export function summaryModels(setting: CompactionSetting, models: Models | undef
 }
 
 /** Returns the policy's model, or the one that the turn calls. Throws for a model function, which cannot summarise. */
-export function summaryModelFor({ models, runtimeParams, cache }: SummaryAgent, own: ModelTarget, clock: Clock, policy: CompactionPolicy): SummaryModel {
+export function summaryModelFor(
+  { models, runtimeParams, cache }: SummaryAgent,
+  own: ModelTarget,
+  clock: Clock,
+  policy: CompactionPolicy,
+): SummaryModel {
   const target = policy.model === undefined ? own : modelTarget(policy.model, models, {}, 'compaction.model')
   if (target.kind === 'function') throw new Error('a model function cannot write summaries; set compaction.model')
   const { contextWindow, maxOutputTokens } = target.info
   return summaryModel({
-    ...{ model: target.model, name: target.name, runtimeParams, clock, cache, contextWindow, maxOutputTokens },
+    model: target.model,
+    name: target.name,
+    runtimeParams,
+    clock,
+    cache,
+    contextWindow,
+    maxOutputTokens,
     ...(models && { models }),
   })
 }

@@ -92,8 +92,6 @@ function isOpen(messages: readonly Message[]): boolean {
 /** Returns whether an answer ends a call of an earlier answer: a tool of the provider may do so. */
 function endsEarlierCall({ content }: AssistantMessage): boolean {
   return content.some(
-    (part) =>
-      part.type === 'tool-result' &&
-      !content.some((other) => other.type === 'tool-call' && other.toolCallId === part.toolCallId),
+    (part) => part.type === 'tool-result' && !content.some((other) => other.type === 'tool-call' && other.toolCallId === part.toolCallId),
   )
 }

@@ -60,7 +60,8 @@ function checkPolicy(policy: Partial<CompactionPolicy>): void {
 }
 
 function checkShare(path: string, value: unknown): void {
-  if (value !== undefined) checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1)
+  if (value !== undefined)
+    checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1)
 }
 
 /** The reason for a compaction, and the estimate at that time. */
@@ -125,7 +126,10 @@ export function makesRoom(
  * Returns the tokens above which a compaction is due after a turn. A reserve as large as the window would request a compaction
  * after every turn.
  */
-export function thresholdOf({ triggerRatio, reserveTokens }: Pick<CompactionPolicy, 'triggerRatio' | 'reserveTokens'>, contextWindow: number): number {
+export function thresholdOf(
+  { triggerRatio, reserveTokens }: Pick<CompactionPolicy, 'triggerRatio' | 'reserveTokens'>,
+  contextWindow: number,
+): number {
   if (triggerRatio !== undefined) return contextWindow * triggerRatio
   return reserveTokens < contextWindow ? contextWindow - reserveTokens : contextWindow / 2
 }

@@ -80,12 +80,12 @@ export function readSummary(answer: AssistantMessage): { readonly summary: strin
 
 function tasksOf({ previous, turnStart, focus }: SummaryOrder): readonly string[] {
   return [
-    ...(previous === undefined
-      ? []
-      : ['Carry on what still holds of the previous summary: your summary takes its place.']),
+    ...(previous === undefined ? [] : ['Carry on what still holds of the previous summary: your summary takes its place.']),
     ...(turnStart === undefined
       ? []
-      : ['The turn under way goes on behind its first part shown above. Give that part a paragraph of its own at the end, under "## Turn under way": what was asked, what was done, what is left.']),
+      : [
+          'The turn under way goes on behind its first part shown above. Give that part a paragraph of its own at the end, under "## Turn under way": what was asked, what was done, what is left.',
+        ]),
     ...focus.map((text) => `Look above all at this: ${text}`),
     'Write the summary now.',
   ]
@@ -104,7 +104,9 @@ function section(name: string, text: string): string {
 }
 
 /** Characters of the section tags and of the lines between sections. */
-const emptyFrame = ['previous-summary', 'conversation', 'turn-under-way'].map((name) => section(name, ' ').length + 1).reduce((a, b) => a + b)
+const emptyFrame = ['previous-summary', 'conversation', 'turn-under-way']
+  .map((name) => section(name, ' ').length + 1)
+  .reduce((a, b) => a + b)
 
 /** Maximum characters of each tool input and output. */
 const longestOutput = 2_000
@@ -231,7 +233,11 @@ export function summaryModel({ model, models, runtimeParams, clock, cache, ...fa
     ...facts,
     call: ({ instructions, messages, maxTokens, abortSignal, onRequest }) =>
       streamMessage({
-        ...{ model, instructions, messages, abortSignal, clock },
+        model,
+        instructions,
+        messages,
+        abortSignal,
+        clock,
         ...(models && { models }),
         ...(onRequest && { onRequest }),
         runtimeParams: { ...params, maxTokens },

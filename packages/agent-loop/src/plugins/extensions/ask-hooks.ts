@@ -129,7 +129,9 @@ export async function askCall(
       return 'go-on'
     },
     failed: ({ message }, { name, onError = 'reject' }) => {
-      return onError === 'ignore' ? 'go-on' : end({ action: 'reject-and-continue', message: `the extension ${name} failed: ${message}`, extension: name })
+      return onError === 'ignore'
+        ? 'go-on'
+        : end({ action: 'reject-and-continue', message: `the extension ${name} failed: ${message}`, extension: name })
     },
     stopped: () => end({ action: 'stopped' }),
   })

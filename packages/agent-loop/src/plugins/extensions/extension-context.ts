@@ -15,7 +15,10 @@ export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['st
   const { run, runId, number, stop } = turn
   const { inbox, journal } = run
   return Object.freeze({
-    ...{ runId, turn: number, abortSignal: stop.signal, agent: run.path },
+    runId,
+    turn: number,
+    abortSignal: stop.signal,
+    agent: run.path,
     ...(run.sessionKey !== undefined && { sessionKey: run.sessionKey }),
     ...(run.session && { session: run.session }),
     ...(run.context !== undefined && { context: run.context }),

@@ -22,14 +22,12 @@ interface State {
   calls: HandlerCalls | undefined
 }
 
-const stateOf = turnState(
-  (turn): State => ({
-    states: new ExtensionStates(turn.open?.extensionState ?? {}, (name, message) =>
-      turn.log.note({ type: 'error', source: 'extension', name, hook: 'state', message, fatal: false }),
-    ),
-    calls: undefined,
-  }),
-)
+const stateOf = turnState((turn): State => ({
+  states: new ExtensionStates(turn.open?.extensionState ?? {}, (name, message) =>
+    turn.log.note({ type: 'error', source: 'extension', name, hook: 'state', message, fatal: false }),
+  ),
+  calls: undefined,
+}))
 
 /** For each hook of an extension: the kernel hook in which it is called, and whether the draft is stored before it. */
 const places = {
@@ -119,7 +117,9 @@ function hooksFor(callsOf: (turn: Turn) => HandlerCalls): OurHooks {
 function callsFor(turn: Turn, extensions: readonly Extension[]): HandlerCalls {
   const contexts = new Map<Extension, ExtensionContext>()
   return new HandlerCalls({
-    ...{ extensions, clock: turn.clock, abortSignal: turn.stop.signal },
+    extensions,
+    clock: turn.clock,
+    abortSignal: turn.stop.signal,
     stopDeadline: () => turn.stopDeadline,
     hasEnded: () => turn.log.hasEnded,
     contextOf(extension) {
@@ -141,12 +141,19 @@ async function instruct(turn: Turn, calls: HandlerCalls, { input }: Segment): Pr
   turn.instructions = instructions
   // Appended inputs belong to the turn, not to its segment.
   if (!turn.isUntouched) return
-  for (const extra of append) placeInput(turn, 'turn-start', { inputId: turn.ids.next('input'), source: 'notify', input: deepFreeze(extra) })
+  for (const extra of append)
+    placeInput(turn, 'turn-start', { inputId: turn.ids.next('input'), source: 'notify', input: deepFreeze(extra) })
 }
 
 async function patchRequest(turn: Turn, calls: HandlerCalls, request: RequestDraft): Promise<void> {
   const { instructions, messages, tools, runtimeParams } = request
-  const patch = await askRequest(calls, { instructions, messages, tools: tools.map(({ name }) => name), runtimeParams, attempt: turn.attempt })
+  const patch = await askRequest(calls, {
+    instructions,
+    messages,
+    tools: tools.map(({ name }) => name),
+    runtimeParams,
+    attempt: turn.attempt,
+  })
   const { activeTools, shownTools, toolChoice } = patch
   if (activeTools) {
     turn.activeTools = new Set(activeTools)

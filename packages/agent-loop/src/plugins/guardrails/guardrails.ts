@@ -21,11 +21,16 @@ const stateOf = turnState(() => ({ runner: undefined as GuardrailRunner | undefi
  * Asks the agent's guardrails about each call, before and after it runs. The loop guard is one of them, but is not the user's code.
  */
 export function guardrailsPlugin(guardrails: readonly Guardrail[]): Plugin {
-  const has = (handler: GuardrailHandler): boolean => guardrails.some((guardrail) => guardrail[handler] !== undefined && !loopWatchOf(guardrail))
+  const has = (handler: GuardrailHandler): boolean =>
+    guardrails.some((guardrail) => guardrail[handler] !== undefined && !loopWatchOf(guardrail))
   const runner = (turn: Turn): GuardrailRunner => (stateOf(turn).runner ??= runnerFor(turn, guardrails))
   return {
     name: 'guardrails',
-    foreign: { ...(has('onTurnStart') && { begin: true }), ...(has('beforeCall') && { beforeCall: true }), ...(has('afterCall') && { outcome: true }) },
+    foreign: {
+      ...(has('onTurnStart') && { begin: true }),
+      ...(has('beforeCall') && { beforeCall: true }),
+      ...(has('afterCall') && { outcome: true }),
+    },
     hooks: {
       ...(has('onTurnStart') && { begin: (turn, { resumed }) => runner(turn).onTurnStart(resumed) }),
       ...(has('onTurnEnd') && { close: (turn, { status }) => runner(turn).onTurnEnd(status) }),
@@ -45,10 +50,16 @@ export function guardrailsPlugin(guardrails: readonly Guardrail[]): Plugin {
 function runnerFor(turn: Turn, guardrails: readonly Guardrail[]): GuardrailRunner {
   const { run, runId, number, stop } = turn
   return guardrailRunner({
-    ...{ guardrails, clock: turn.clock, abortSignal: stop.signal },
+    guardrails,
+    clock: turn.clock,
+    abortSignal: stop.signal,
     stopDeadline: () => turn.stopDeadline,
     contextOf: () => ({
-      ...{ runId, turn: number, step: turn.step, agent: run.path, abortSignal: stop.signal },
+      runId,
+      turn: number,
+      step: turn.step,
+      agent: run.path,
+      abortSignal: stop.signal,
       ...(run.sessionKey !== undefined && { sessionKey: run.sessionKey }),
       ...(run.context !== undefined && { context: run.context }),
     }),
@@ -121,10 +132,18 @@ export function mergeGuardrails(
   for (const candidate of candidates) {
     const { name } = candidate.guardrail
     const first = used.get(name)
-    if (first) diagnostics.push({ kind: 'guardrail', name, message: `the one of ${candidate.origin} is not used: ${first.origin} has one with the same name` })
+    if (first)
+      diagnostics.push({
+        kind: 'guardrail',
+        name,
+        message: `the one of ${candidate.origin} is not used: ${first.origin} has one with the same name`,
+      })
     else used.set(name, candidate)
   }
-  return { guardrails: Object.freeze([...used.values()].map(({ guardrail, origin }) => makeGuardrail(`guardrails of ${origin}`, guardrail))), diagnostics }
+  return {
+    guardrails: Object.freeze([...used.values()].map(({ guardrail, origin }) => makeGuardrail(`guardrails of ${origin}`, guardrail))),
+    diagnostics,
+  }
 }
 
 /** Returns the output with the warnings appended: cutting a long output keeps its end. */

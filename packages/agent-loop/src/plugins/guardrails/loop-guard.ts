@@ -109,12 +109,7 @@ function before(settings: LoopSettings, counters: LoopCounters, call: GuardedCal
   return undefined
 }
 
-function after(
-  settings: LoopSettings,
-  counters: LoopCounters,
-  call: GuardedCall,
-  result: GuardedResult,
-): Decision<'warn' | 'halt'> {
+function after(settings: LoopSettings, counters: LoopCounters, call: GuardedCall, result: GuardedResult): Decision<'warn' | 'halt'> {
   if (result.refusedBy !== undefined) return refused(settings, counters)
   counters.refusedInARow = 0
   const tool = recordOf(counters, call.toolName)

@@ -111,7 +111,13 @@ class TurnGuardrails implements GuardrailRunner {
 
   async #tell(handler: GuardrailHandler, work: (guardrail: Guardrail, context: GuardrailContext) => unknown): Promise<void> {
     for (const guardrail of this.#having(handler)) {
-      await this.#read(guardrail, handler, (context) => work(guardrail, context), () => undefined, () => undefined)
+      await this.#read(
+        guardrail,
+        handler,
+        (context) => work(guardrail, context),
+        () => undefined,
+        () => undefined,
+      )
     }
   }
 

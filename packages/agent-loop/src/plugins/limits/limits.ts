@@ -14,7 +14,9 @@ export const limitsPlugin: Plugin = {
   hooks: {
     refuse({ run, earlierCalls }, { row }) {
       const { maxToolCalls } = run.limits
-      return earlierCalls + row.index < maxToolCalls ? undefined : cancelledOutcome(`the limit of tool calls in a turn is reached (maxToolCalls: ${maxToolCalls})`, 'no')
+      return earlierCalls + row.index < maxToolCalls
+        ? undefined
+        : cancelledOutcome(`the limit of tool calls in a turn is reached (maxToolCalls: ${maxToolCalls})`, 'no')
     },
     afterStep(turn, step) {
       step.outcome ??= outcomeOf(turn, step)
@@ -46,6 +48,7 @@ export function watchDuration(turn: Turn): () => void {
   const endsAt = turn.clock.now() - turn.elapsedMs + maxDurationMs
   return turn.clock.setTimer(endsAt, () => {
     // Work after the end of the turn does not count as part of it.
-    if (!turn.log.hasEnded) turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn reached its time limit (maxDurationMs)' })
+    if (!turn.log.hasEnded)
+      turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn reached its time limit (maxDurationMs)' })
   })
 }

@@ -103,7 +103,10 @@ function answerMessage(turn: Turn, given: GivenAnswer): AssistantMessage {
 /** Returns a failed answer for a mistake of the function: retrying would not help. */
 export function invalidAnswer(turn: Turn, objection: string): ModelAnswer {
   const error: ModelError = {
-    ...{ kind: 'malformed-response', retryable: false, phase: 'before-output', ...turn.model.name },
+    kind: 'malformed-response',
+    retryable: false,
+    phase: 'before-output',
+    ...turn.model.name,
     message: `the model function returned an invalid answer: ${objection}`,
   }
   return failedAnswer(turn, error)
@@ -129,7 +132,10 @@ export function wrongField(given: Readonly<Record<string, unknown>>): string | u
 
 /** Checks only the counts, which are whole numbers: other facts from a provider are kept beside them. */
 function isUsage(usage: unknown): boolean {
-  return isRecord(usage) && Object.entries(usage).every(([name, count]) => !name.endsWith('Tokens') || (Number.isSafeInteger(count) && Number(count) >= 0))
+  return (
+    isRecord(usage) &&
+    Object.entries(usage).every(([name, count]) => !name.endsWith('Tokens') || (Number.isSafeInteger(count) && Number(count) >= 0))
+  )
 }
 
 function isCost(cost: unknown): boolean {

@@ -30,11 +30,13 @@ export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<M
       tellToEnd(stream, (stop.signal.reason as Error).message)
     }
     const forget = stop.onStop(onAbort)
-    const behind = <Result>(settle: (result: Result) => void) => (result: Result): void => {
-      cancelTimer()
-      forget()
-      settle(result)
-    }
+    const behind =
+      <Result>(settle: (result: Result) => void) =>
+      (result: Result): void => {
+        cancelTimer()
+        forget()
+        settle(result)
+      }
     // The function itself may have stopped the run before the listener was added.
     if (stop.requested) onAbort()
     read(turn, stream, reading).then(behind(resolve), behind(reject))
@@ -61,7 +63,12 @@ async function read(turn: Turn, stream: AsyncIterable<MessageEvent>, reading: Re
     if (objection !== undefined) return invalidAnswer(turn, objection)
     publisher.publish(event as BlockEvent)
   }
-  return failedAnswer(turn, { kind: 'stream-broken', retryable: true, phase: 'after-output', message: 'the stream of the model function ended without its last event' })
+  return failedAnswer(turn, {
+    kind: 'stream-broken',
+    retryable: true,
+    phase: 'after-output',
+    message: 'the stream of the model function ended without its last event',
+  })
 }
 
 /** The fields of each event type that must be texts. */
@@ -105,7 +112,8 @@ class FunctionBlocks {
   }
 
   #objectionTo(event: unknown): string | undefined {
-    if (!isRecord(event) || typeof event['type'] !== 'string' || !Object.hasOwn(textFields, event['type'])) return 'its stream has an event of an unknown type'
+    if (!isRecord(event) || typeof event['type'] !== 'string' || !Object.hasOwn(textFields, event['type']))
+      return 'its stream has an event of an unknown type'
     const type = event['type'] as BlockEvent['type']
     const wrong = textFields[type].find((field) => typeof event[field] !== 'string')
     if (wrong !== undefined) return `its stream has a ${type} whose ${wrong} is not a text`
@@ -131,7 +139,9 @@ class FunctionBlocks {
     if (stage === 'delta') return undefined
     this.#kinds[index] = undefined
     if (kind !== 'tool-call') return undefined
-    return isAssistantPart(toolCall) && toolCall.type === 'tool-call' ? objectionToJson(toolCall) : 'its stream has a tool-call-end without a call'
+    return isAssistantPart(toolCall) && toolCall.type === 'tool-call'
+      ? objectionToJson(toolCall)
+      : 'its stream has a tool-call-end without a call'
   }
 
   #isKnown(index: unknown): index is number {

@@ -36,7 +36,11 @@ async function answerOf(turn: Turn, call: ModelFunction, request: RequestDraft):
   return publishWhole(turn, first)
 }
 
-function requestFor(turn: Turn, { instructions, messages, runtimeParams: params }: RequestDraft, tools: readonly ToolDeclaration[]): ModelFunctionRequest {
+function requestFor(
+  turn: Turn,
+  { instructions, messages, runtimeParams: params }: RequestDraft,
+  tools: readonly ToolDeclaration[],
+): ModelFunctionRequest {
   const { runId, number, step, attempt, stop } = turn
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
   // Copied, because the list itself keeps growing.
@@ -48,10 +52,12 @@ const declared = new WeakMap<Declarations, readonly ToolDeclaration[]>()
 /** Converts the tools, once per array. */
 async function declarationsOf(tools: Declarations): Promise<readonly ToolDeclaration[]> {
   const made = await Promise.all(
-    tools.flatMap((tool) => ('inputSchema' in tool ? [tool] : [])).map(async ({ name, description = '', inputSchema }) => {
-      const { jsonSchema } = await resolveSchema(inputSchema)
-      return { name, description, inputSchema: jsonSchema }
-    }),
+    tools
+      .flatMap((tool) => ('inputSchema' in tool ? [tool] : []))
+      .map(async ({ name, description = '', inputSchema }) => {
+        const { jsonSchema } = await resolveSchema(inputSchema)
+        return { name, description, inputSchema: jsonSchema }
+      }),
   )
   declared.set(tools, made)
   return made

@@ -28,7 +28,7 @@ export class JsonReader {
   #changes: OutputChange[] = []
 
   push(text: string): readonly OutputChange[] {
-    for (let place = 0; place < text.length && this.#state !== 'over'; ) place = this.#read(text, place)
+    for (let place = 0; place < text.length && this.#state !== 'over';) place = this.#read(text, place)
     if (this.#state === 'string') this.#tell()
     const changes = this.#changes
     this.#changes = []

@@ -98,7 +98,8 @@ async function askForOutput(turn: Turn, { schema, declaration }: OutputSetting, 
       if (findOutput(turnMessages(turn)).failures > 0) request.toolChoice = { toolName: outputToolName }
       return
     default:
-      request.instructions = `${request.instructions}\n\nThe final answer must be one JSON object that fits this JSON schema, and nothing else:\n${JSON.stringify(jsonSchema)}`.trimStart()
+      request.instructions =
+        `${request.instructions}\n\nThe final answer must be one JSON object that fits this JSON schema, and nothing else:\n${JSON.stringify(jsonSchema)}`.trimStart()
   }
 }
 
@@ -177,7 +178,11 @@ async function judge(turn: Turn, { schema, repairs }: OutputSetting, step: Ended
   if (!outcome && failures <= repairs) return
   const mayGoOn = outcome && modelWouldStop(outcome) && failures <= repairs && turn.step < turn.run.limits.maxSteps
   if (mayGoOn) step.outcome = undefined
-  else step.outcome = failed('output-invalid', `the final answer does not fit the output schema, after ${failures} attempts: ${await problemOf(schema, answer, step)}`)
+  else
+    step.outcome = failed(
+      'output-invalid',
+      `the final answer does not fit the output schema, after ${failures} attempts: ${await problemOf(schema, answer, step)}`,
+    )
 }
 
 async function problemOf(schema: OutputSetting['schema'], answer: AssistantMessage, { calls }: EndedStep): Promise<string> {
@@ -194,7 +199,8 @@ function failed(code: 'invalid-config' | 'output-invalid', message: string): Tur
 /** Asks again once for each answer, also after a crash. Inputs from others come after it. */
 function askAgain(turn: Turn, setting: OutputSetting, slot: Window): MaybePromise<undefined> {
   const { latestAnswer, messages } = turn.transcript
-  if (!turn.answered || turn.stepState !== 'ended' || !latestAnswer || !isFinal(latestAnswer) || latestAnswer.output !== undefined) return undefined
+  if (!turn.answered || turn.stepState !== 'ended' || !latestAnswer || !isFinal(latestAnswer) || latestAnswer.output !== undefined)
+    return undefined
   if (messages.some((message) => 'repairsOutput' in message && message.repairsOutput === latestAnswer.id)) return undefined
   return placeRepair(turn, setting, slot, latestAnswer)
 }
@@ -204,7 +210,11 @@ async function placeRepair(turn: Turn, { schema }: OutputSetting, slot: Window, 
   if (read.ok) return undefined
   const how = turn.outputMode === 'tool' ? `Call the tool ${outputToolName} with it.` : 'Answer with the JSON object alone.'
   const content = `The final answer is not valid:\n${inWords(read.issues)}\n${how}`
-  placeInput(turn, slot, { inputId: turn.ids.next('input'), source: 'repair', input: { role: 'user', content, repairsOutput: latestAnswer.id } as never })
+  placeInput(turn, slot, {
+    inputId: turn.ids.next('input'),
+    source: 'repair',
+    input: { role: 'user', content, repairsOutput: latestAnswer.id } as never,
+  })
   return undefined
 }
 

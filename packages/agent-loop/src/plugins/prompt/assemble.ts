@@ -38,12 +38,16 @@ export async function assemblePrompt(
   { asked = context, ...options }: ReadOptions & { readonly asked?: SectionContext } = {},
 ): Promise<BuiltPrompt> {
   const sources = sectionNames.flatMap((section) =>
-    sourcesOf[section](sections, context).filter((source) => source !== undefined).map((source) => ({ section, source })),
+    sourcesOf[section](sections, context)
+      .filter((source) => source !== undefined)
+      .map((source) => ({ section, source })),
   )
   const outcomes = await Promise.all(
     sources.map(async ({ section, source }) => ({ section, ...(await readSource(source, asked, options)) })),
   )
-  const parts = outcomes.flatMap((outcome) => ('text' in outcome && outcome.text !== '' ? [{ name: outcome.section, text: outcome.text }] : []))
+  const parts = outcomes.flatMap((outcome) =>
+    'text' in outcome && outcome.text !== '' ? [{ name: outcome.section, text: outcome.text }] : [],
+  )
   return Object.freeze({
     ...joined(parts, sections.footer),
     errors: outcomes.flatMap((outcome) => ('error' in outcome ? [{ section: outcome.section, message: outcome.error }] : [])),

@@ -30,7 +30,8 @@ async function build(turn: Turn, cache: PromptCache, asksUser: boolean): Promise
   if (!built) return
   turn.prompt = built
   turn.instructions = built.text
-  for (const { section, message } of built.errors) turn.log.record({ type: 'error', source: 'prompt', name: section, message, fatal: false })
+  for (const { section, message } of built.errors)
+    turn.log.record({ type: 'error', source: 'prompt', name: section, message, fatal: false })
 }
 
 function sectionContext({ run, agent, clock }: Turn): SectionContext {

@@ -39,7 +39,10 @@ async function ask(source: Exclude<TextSource, string>, context: SectionContext)
  * carry.
  */
 function tidy(text: string): string {
-  return text.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd().toWellFormed()
+  return text
+    .replace(/^(?:[^\S\n]*\n)+/, '')
+    .trimEnd()
+    .toWellFormed()
 }
 
 /** Settles as the work does. Rejects if the work takes too long or is not needed any more; a later result is dropped. */

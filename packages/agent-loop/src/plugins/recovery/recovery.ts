@@ -21,7 +21,9 @@ export const recoveryPlugin: Plugin = {
 }
 
 function overdue(turn: Turn, call: Call): Prepared | 'waits' {
-  return isOverdue(call, turn.clock.now()) ? { kind: 'settled', outcome: errorOutcome('no result came before its deadline', 'no') } : 'waits'
+  return isOverdue(call, turn.clock.now())
+    ? { kind: 'settled', outcome: errorOutcome('no result came before its deadline', 'no') }
+    : 'waits'
 }
 
 async function recover(turn: Turn, call: Call): Promise<Prepared | 'waits'> {

@@ -128,7 +128,12 @@ async function announce(turn: Turn, policy: RetryPolicy, { cause, delayMs, error
   // The attempt after which the current model has no retry left.
   const maxAttempts = turn.attempt + Math.max(0, policy.maxRetries - state.row.count)
   const start = {
-    ...{ step: turn.step, attempt: turn.attempt, maxAttempts, delayMs, notBefore: state.notBefore, cause },
+    step: turn.step,
+    attempt: turn.attempt,
+    maxAttempts,
+    delayMs,
+    notBefore: state.notBefore,
+    cause,
     ...(fallback && { model: fallback.model.name }),
     error,
   }

@@ -81,7 +81,10 @@ export class Overlays {
     return { view, taken: 0, result: [], ...this.#byAnchor(new Set(view.map(({ id }) => id))) }
   }
 
-  #byAnchor(shown: ReadonlySet<string | undefined>): { readonly top: Message[]; readonly anchors: ReadonlyMap<string | undefined, Message[]> } {
+  #byAnchor(shown: ReadonlySet<string | undefined>): {
+    readonly top: Message[]
+    readonly anchors: ReadonlyMap<string | undefined, Message[]>
+  } {
     const top: Message[] = []
     const anchors = new Map<string | undefined, Message[]>()
     for (const { overlay, message } of this.#entries) {

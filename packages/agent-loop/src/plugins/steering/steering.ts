@@ -65,7 +65,11 @@ async function drainInputs(turn: Turn, steering: Steering, slot: Window): Promis
   if (outside.some(steers)) state.steeredBefore = messageId
   const inside = run.inbox.take(steering === 'one-at-a-time' && state.steeredBefore === messageId ? 'overlays' : steering)
   if (inside.some(steers)) state.steeredBefore = messageId
-  if (outside.length > 0) takeOver(turn, outside.map(({ inputId }) => inputId))
+  if (outside.length > 0)
+    takeOver(
+      turn,
+      outside.map(({ inputId }) => inputId),
+    )
   const taken = [...given, ...outside, ...inside]
   for (const input of taken) place(turn, slot, input)
   return taken.length > 0 ? true : undefined

@@ -135,7 +135,12 @@ async function askOwner<Value>(turn: Turn, name: string, ask: () => Value | Prom
     if (turn.stop.requested) return undefined
     const message = messageOf(error)
     turn.log.record({ type: 'error', source: 'extension', name, message, fatal: true })
-    turn.stop.stop({ kind: 'stop', status: 'error', reason: 'extension-error', error: { code: 'extension-error', message: `${name}: ${message}` } })
+    turn.stop.stop({
+      kind: 'stop',
+      status: 'error',
+      reason: 'extension-error',
+      error: { code: 'extension-error', message: `${name}: ${message}` },
+    })
     return undefined
   }
 }
@@ -145,7 +150,11 @@ function stepContext(turn: Turn): StepContext {
   const { transcript, usage, cost, run } = turn
   const { latestAnswer } = transcript
   return Object.freeze({
-    ...{ runId: turn.runId, turn: turn.number, step: turn.stepState === 'ended' ? turn.step + 1 : turn.step, usage, budgetLeft: budgetLeft(turn) },
+    runId: turn.runId,
+    turn: turn.number,
+    step: turn.stepState === 'ended' ? turn.step + 1 : turn.step,
+    usage,
+    budgetLeft: budgetLeft(turn),
     get messages() {
       return [...transcript.messages]
     },

@@ -42,7 +42,11 @@ function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const told: ToldChild = { childRunId, subagent }
   mark(call, told)
   turn.log.record({
-    ...{ type: 'child-start', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent },
+    type: 'child-start',
+    step: turn.step,
+    toolCallId: row.toolCallId,
+    childRunId,
+    subagent,
     ...(description !== undefined && { description }),
   })
   return told
@@ -67,7 +71,13 @@ function end(turn: Turn, call: Call, report: Report<'end'>, { subagent }: ToldCh
   const { row } = call
   const { childRunId, status, usage = {}, cost, error } = report
   turn.log.record({
-    ...{ type: 'child-end', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent, status, usage },
+    type: 'child-end',
+    step: turn.step,
+    toolCallId: row.toolCallId,
+    childRunId,
+    subagent,
+    status,
+    usage,
     ...(cost && { cost }),
     ...(error && { error }),
   })
@@ -102,19 +112,35 @@ export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEven
   const { approvalId, toolCallId, decision, reason, editedInput, by, agent = [] } = event
   if (!asked.some((question) => question.approvalId === approvalId)) return
   turn.log.record({
-    ...{ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision },
+    type: 'approval-resolved',
+    step: turn.step,
+    toolCallId,
+    approvalId,
+    decision,
     ...(reason !== undefined && { reason }),
     ...(editedInput !== undefined && { editedInput }),
     ...(by !== undefined && { by }),
     agent: [call.tool?.subagent?.name ?? '', ...agent],
   })
-  remember(turn, call, asked.filter((question) => question.approvalId !== approvalId))
+  remember(
+    turn,
+    call,
+    asked.filter((question) => question.approvalId !== approvalId),
+  )
 }
 
 function tell(turn: Turn, request: ApprovalRequest): void {
   const { approvalId, toolCallId, toolName, input, inputHash, path, agent, reason, replaces, about, deadlineAt } = request
   turn.log.record({
-    ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path, agent },
+    type: 'approval-requested',
+    step: turn.step,
+    approvalId,
+    toolCallId,
+    toolName,
+    input,
+    inputHash,
+    path,
+    agent,
     ...(reason !== undefined && { reason }),
     ...(replaces !== undefined && { replaces }),
     ...(about !== undefined && { about }),

@@ -48,14 +48,28 @@ export function childSetup(turn: Turn, { toolCallId, childKey, subagent }: Child
   if (!journal) return undefined
   const { clock, ids, random, onUnknownOutcome, sessionKey, context, onApproval } = run
   return {
-    ...{ subagent, journal, abortGraceMs: turn.agent.abortGraceMs },
+    subagent,
+    journal,
+    abortGraceMs: turn.agent.abortGraceMs,
     options: {
-      ...{ journal, runId: childKey, source: 'agent', clock, ids, random, onUnknownOutcome },
+      journal,
+      runId: childKey,
+      source: 'agent',
+      clock,
+      ids,
+      random,
+      onUnknownOutcome,
       ...(sessionKey !== undefined && { sessionKey }),
       ...(context !== undefined && { context }),
       ...(onApproval && { onApproval: (request) => onApproval(placedBelow(request, toolCallId, name)) }),
     },
-    ancestry: { path: [...run.path, name], budgets: turn.budgets, maxDepth: run.limits.maxDepth, onBudget: run.limits.onBudget, stop: turn.stop },
+    ancestry: {
+      path: [...run.path, name],
+      budgets: turn.budgets,
+      maxDepth: run.limits.maxDepth,
+      onBudget: run.limits.onBudget,
+      stop: turn.stop,
+    },
   }
 }
 
@@ -159,11 +173,14 @@ export function hasEnded(child: ChildSnapshot): boolean {
 }
 
 export function totalSpending(parts: readonly (Spending | undefined)[]): Spending {
-  return parts.reduce<Spending>((sum, part) => {
-    if (!part) return sum
-    const cost = sumCost({ usage: sum.usage, cost: sum.cost }, { usage: part.usage, cost: part.cost })
-    return { usage: addUsage(sum.usage, part.usage), ...(cost && { cost }) }
-  }, { usage: {} })
+  return parts.reduce<Spending>(
+    (sum, part) => {
+      if (!part) return sum
+      const cost = sumCost({ usage: sum.usage, cost: sum.cost }, { usage: part.usage, cost: part.cost })
+      return { usage: addUsage(sum.usage, part.usage), ...(cost && { cost }) }
+    },
+    { usage: {} },
+  )
 }
 
 /**

@@ -41,7 +41,8 @@ export function withHostedTools<Setup extends AgentSetup>(agent: Setup, host: Ch
   })
   for (const [index, tool] of added.entries()) {
     if (!isTool(tool)) refuseConfig(`journal.children.tools[${index}] is not made by defineTool`)
-    if (agent.toolNames.includes(tool.name)) refuseConfig(`the tool "${tool.name}" has the name of a tool that comes with subagents; rename it`)
+    if (agent.toolNames.includes(tool.name))
+      refuseConfig(`the tool "${tool.name}" has the name of a tool that comes with subagents; rename it`)
     hosted.set(tool.name, tool)
     declarations.push(declarationOf(tool))
   }
@@ -68,7 +69,9 @@ function checkSubagent(place: string, given: Agent): Subagent {
   if (!isDefined(given)) return refuseConfig(`${place} is not made by defineAgent`)
   const { name, description = '' } = given
   if (name === undefined || !namePattern.test(name)) {
-    return refuseConfig(`${place} needs a name of at most 52 lowercase letters, digits, _ and -, beginning with a letter; received "${name ?? ''}"`)
+    return refuseConfig(
+      `${place} needs a name of at most 52 lowercase letters, digits, _ and -, beginning with a letter; received "${name ?? ''}"`,
+    )
   }
   if (description.trim() === '') return refuseConfig(`${place}: ${name} needs a description, which tells the model when to use it`)
   return { name, source: given }
@@ -108,7 +111,8 @@ const descriptionField: JSONSchema7 = { type: 'string', description: 'The task i
 
 const sessionKeyField: JSONSchema7 = {
   description: 'Goes on with the earlier conversation that was given this key, or begins it.',
-  ...{ type: 'string', pattern: '^[A-Za-z0-9_-]{1,80}$' },
+  type: 'string',
+  pattern: '^[A-Za-z0-9_-]{1,80}$',
 }
 
 const backgroundField: JSONSchema7 = {
@@ -120,14 +124,17 @@ type Offers = Pick<ChildHost, 'sessionKeys' | 'background'>
 
 function schemaFor(offers: Offers): JSONSchema7 {
   const properties = {
-    ...{ prompt: promptField, description: descriptionField },
+    prompt: promptField,
+    description: descriptionField,
     ...(offers.sessionKeys && { sessionKey: sessionKeyField }),
     ...(offers.background && { run_in_background: backgroundField }),
   }
   return deepFreeze(closed(properties, ['description', 'sessionKey', 'run_in_background']))
 }
 
-const schemas = [false, true].map((sessionKeys) => [false, true].map((inBackground) => schemaFor({ sessionKeys, background: inBackground })))
+const schemas = [false, true].map((sessionKeys) =>
+  [false, true].map((inBackground) => schemaFor({ sessionKeys, background: inBackground })),
+)
 
 /** Returns the input schema of delegate tools. The same object for the same offers, so that it is read once. */
 function delegateSchema({ sessionKeys, background: inBackground }: Offers): JSONSchema7 {

@@ -27,7 +27,9 @@ export async function hostChild(turn: Turn, call: Call, { subagent, wires, host 
   const { childRunId } = outcome
   const { description } = call.input as unknown as DelegateInput
   const { tell } = wires.reporter
-  tell(() => recordChild(turn, call, { kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) }))
+  tell(() =>
+    recordChild(turn, call, { kind: 'start', childRunId, subagent: subagent.name, ...(description !== undefined && { description }) }),
+  )
   for (const decision of outcome.decided ?? []) {
     const place = { runId: turn.runId, turn: turn.number, step: turn.step, at: turn.clock.now() }
     tell(() => tellDecision(turn, call, { ...decision, ...place, type: 'approval-resolved' }))
@@ -67,7 +69,15 @@ function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, abortS
   const { prompt, description, sessionKey, run_in_background: background = false } = input as unknown as DelegateInput
   const { toolCallId, childKey = childKeyOf(turn, toolCallId), asked = [] } = row
   return {
-    ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, turn: turn.number, step: turn.step, background, abortSignal },
+    agent: name,
+    key: childKey,
+    input: prompt,
+    toolCallId,
+    runId: turn.runId,
+    turn: turn.number,
+    step: turn.step,
+    background,
+    abortSignal,
     asked: asked.map(({ approvalId }) => approvalId),
     maxDepth: turn.run.limits.maxDepth,
     onBudget: turn.run.limits.onBudget,

@@ -88,7 +88,7 @@ async function routeAnswers(
     const child = snapshotOf(call)
     if (child) bins.set(call.row.toolCallId, { child, call, results: [], approvals: [] })
   }
-  const own: { results: typeof results[number][]; approvals: typeof approvals[number][] } = { results: [], approvals: [] }
+  const own: { results: (typeof results)[number][]; approvals: (typeof approvals)[number][] } = { results: [], approvals: [] }
   for (const result of results) {
     const [first, ...rest] = result.path ?? []
     const bin = first === undefined ? undefined : await binOf(runs, bins, turn, calls, first)
@@ -103,7 +103,13 @@ async function routeAnswers(
 }
 
 /** Returns the bin for a call. The bin of an ended subagent is made only when there is an answer for it, which may be a repeat. */
-async function binOf(runs: ChildRuns, bins: Map<string, Bin>, turn: Turn, calls: readonly Call[], toolCallId: string): Promise<Bin | undefined> {
+async function binOf(
+  runs: ChildRuns,
+  bins: Map<string, Bin>,
+  turn: Turn,
+  calls: readonly Call[],
+  toolCallId: string,
+): Promise<Bin | undefined> {
   const known = bins.get(toolCallId)
   if (known) return known
   const child = await endedChild(runs, turn, calls, toolCallId)

@@ -14,9 +14,13 @@ export const callRules: Rules<
     at,
     take(log, { toolCallId, attempt }, must) {
       const call = log.calls.get(toolCallId)
-      if (!call || call.ended || call.running) return must(false, call?.running ? `the call ${toolCallId} is already running` : notOpenCall(log, toolCallId))
+      if (!call || call.ended || call.running)
+        return must(false, call?.running ? `the call ${toolCallId} is already running` : notOpenCall(log, toolCallId))
       must(attempt === call.attempts + 1, `has attempt ${attempt}, expected ${call.attempts + 1}`)
-      must(call.approval === undefined || call.approval === 'approve', `the approval of the call ${toolCallId} is "${call.approval}", expected "approve"`)
+      must(
+        call.approval === undefined || call.approval === 'approve',
+        `the approval of the call ${toolCallId} is "${call.approval}", expected "approve"`,
+      )
       must(log.retry === undefined, noRetryEnd(log))
       call.attempts = attempt
       call.running = true
@@ -29,7 +33,10 @@ export const callRules: Rules<
       if (!call) return must(false, notOpenCall(log, toolCallId))
       must(!call.ended, notOpenCall(log, toolCallId))
       must(executed !== 'here' || call.attempts > 0, `has executed "here", but the call ${toolCallId} never started`)
-      must(message.toolCallId === toolCallId && message.index === call.index, `its message is for the call ${message.toolCallId} with index ${message.index}, expected ${toolCallId} with index ${call.index}`)
+      must(
+        message.toolCallId === toolCallId && message.index === call.index,
+        `its message is for the call ${message.toolCallId} with index ${message.index}, expected ${toolCallId} with index ${call.index}`,
+      )
       log.messages.add(message.id)
       for (const [approvalId, root] of log.approvals) if (root === toolCallId) log.approvals.delete(approvalId)
       call.ended = true
@@ -101,7 +108,11 @@ function notAskable({ attempts, approval }: CallState, toolCallId: string, expec
   return `has replaces, but the approval of the call ${toolCallId} is ${approval ? `"${approval}"` : 'not requested'}, expected "approve"`
 }
 
-function askAboutStep(log: LogState, { approvalId, toolCallId }: { readonly approvalId: string; readonly toolCallId: string }, must: Must): void {
+function askAboutStep(
+  log: LogState,
+  { approvalId, toolCallId }: { readonly approvalId: string; readonly toolCallId: string },
+  must: Must,
+): void {
   must(log.place === 'step', 'asks about a step that already has its answer')
   must(log.approvals.size === 0, openApprovals(log))
   must(!log.usedIds.has(approvalId), `the approval id ${approvalId} is already used`)

@@ -87,9 +87,31 @@ export interface ChildState {
 
 export function startOfLog(): LogState {
   return {
-    ...{ place: 'outside', previous: undefined, waits: false, continues: false, runId: undefined, settledBy: undefined, queued: new Set(), turn: 0, step: 0, hasInput: false, window: undefined, heldAt: undefined },
-    ...{ message: undefined, attemptFailed: false, retry: undefined, compaction: undefined, children: new Map(), owed: [], isPartial: false },
-    ...{ calls: new Map(), approvals: new Map(), asked: new Set(), messages: new Set(), usedIds: new Set(), spent: { usage: {} } },
+    place: 'outside',
+    previous: undefined,
+    waits: false,
+    continues: false,
+    runId: undefined,
+    settledBy: undefined,
+    queued: new Set(),
+    turn: 0,
+    step: 0,
+    hasInput: false,
+    window: undefined,
+    heldAt: undefined,
+    message: undefined,
+    attemptFailed: false,
+    retry: undefined,
+    compaction: undefined,
+    children: new Map(),
+    owed: [],
+    isPartial: false,
+    calls: new Map(),
+    approvals: new Map(),
+    asked: new Set(),
+    messages: new Set(),
+    usedIds: new Set(),
+    spent: { usage: {} },
   }
 }
 

@@ -7,8 +7,7 @@ import { book } from './turn-rules.ts'
 
 /** Rules for model calls: their attempts, their retries, their cost, and the compactions between them. */
 export const messageRules: Rules<
-  | ('message-start' | 'message-end' | 'message-discarded' | 'retry-start' | 'retry-end' | 'usage')
-  | ('compaction-start' | 'compaction-end')
+  ('message-start' | 'message-end' | 'message-discarded' | 'retry-start' | 'retry-end' | 'usage') | ('compaction-start' | 'compaction-end')
 > = {
   'message-start': {
     at: ['step'],
@@ -23,7 +22,10 @@ export const messageRules: Rules<
   'message-end': {
     at: ['message'],
     take(log, { messageId, message }, must, { allDeltas }) {
-      must(log.message?.id === messageId && message.id === messageId, `has messageId ${messageId} and message.id ${message.id}, but the open message is ${log.message?.id ?? 'none'}`)
+      must(
+        log.message?.id === messageId && message.id === messageId,
+        `has messageId ${messageId} and message.id ${message.id}, but the open message is ${log.message?.id ?? 'none'}`,
+      )
       must(log.message?.lost !== true, `the process died during the message ${messageId}, expected message-discarded with reason "crash"`)
       const unfinished = log.message?.blocks.unfinished ?? []
       if (allDeltas) must(unfinished.length === 0, `the content blocks ${unfinished.join(', ')} have no end`)
@@ -49,8 +51,14 @@ export const messageRules: Rules<
   'retry-end': {
     at: ['step', 'calls'],
     take(log, { attempt, success }, must) {
-      must(attempt === log.retry, log.retry === undefined ? `ends attempt ${attempt}, but no retry-start announced it` : `has attempt ${attempt}, expected ${log.retry}`)
-      if (log.place === 'calls') must(log.previous === 'message-end', `must come directly after message-end, but the event before is ${log.previous}`)
+      must(
+        attempt === log.retry,
+        log.retry === undefined
+          ? `ends attempt ${attempt}, but no retry-start announced it`
+          : `has attempt ${attempt}, expected ${log.retry}`,
+      )
+      if (log.place === 'calls')
+        must(log.previous === 'message-end', `must come directly after message-end, but the event before is ${log.previous}`)
       else must(!success, 'has success true, but the attempt has no answer')
       log.retry = undefined
     },
@@ -67,7 +75,10 @@ export const messageRules: Rules<
     at: ['compacting'],
     take(log, { compactionId, outcome, compaction }, must) {
       must(compactionId === log.compaction?.id, `has compactionId ${compactionId}, expected ${log.compaction?.id ?? 'none'}`)
-      must((outcome === 'done') === (compaction?.compactionId === compactionId), `has outcome "${outcome}" and compaction.compactionId ${compaction?.compactionId ?? 'none'}, expected ${outcome === 'done' ? compactionId : 'no compaction'}`)
+      must(
+        (outcome === 'done') === (compaction?.compactionId === compactionId),
+        `has outcome "${outcome}" and compaction.compactionId ${compaction?.compactionId ?? 'none'}, expected ${outcome === 'done' ? compactionId : 'no compaction'}`,
+      )
       move(log, { place: log.compaction?.from ?? 'outside', compaction: undefined })
     },
   },
@@ -75,23 +86,43 @@ export const messageRules: Rules<
 
 /** Checks a withdrawal: of an open message, then of any number of messages of the turn; or of an input before its turn begins. */
 function discard(log: LogState, { messageId, reason }: MessageDiscardedEvent, must: Must): void {
-  must((log.place === 'input') === (reason === 'replaced'), log.place === 'input' ? `has reason "${reason}", expected "replaced" before the turn begins` : 'has reason "replaced", but the turn has begun')
+  must(
+    (log.place === 'input') === (reason === 'replaced'),
+    log.place === 'input'
+      ? `has reason "${reason}", expected "replaced" before the turn begins`
+      : 'has reason "replaced", but the turn has begun',
+  )
   if (log.place === 'message') {
     must(messageId === log.message?.id, `has messageId ${messageId}, expected the open message ${log.message?.id ?? 'none'}`)
-    must(log.message?.lost === (reason === 'crash'), log.message?.lost ? `has reason "${reason}", expected "crash" because the process died during the message` : 'has reason "crash", but the process did not die during the message')
+    must(
+      log.message?.lost === (reason === 'crash'),
+      log.message?.lost
+        ? `has reason "${reason}", expected "crash" because the process died during the message`
+        : 'has reason "crash", but the process did not die during the message',
+    )
     move(log, { place: 'step', message: undefined, attemptFailed: reason !== 'crash' })
     return
   }
   // After a compaction that made no room, the turn may be withdrawn too.
   const allowedBefore: readonly (string | undefined)[] = ['message-discarded', 'turn-start', 'compaction-end']
-  must(log.place === 'input' || allowedBefore.includes(log.previous), `the event before is ${log.previous ?? 'none'}, expected message-discarded, turn-start or compaction-end`)
+  must(
+    log.place === 'input' || allowedBefore.includes(log.previous),
+    `the event before is ${log.previous ?? 'none'}, expected message-discarded, turn-start or compaction-end`,
+  )
   must(log.messages.delete(messageId), `the turn has no message ${messageId}`)
 }
 
 function bookUsage(log: LogState, event: UsageEvent, must: Must): void {
   const { purpose } = event
-  must((purpose === 'compaction') === (log.place === 'compacting'), log.place === 'compacting' ? `has purpose "${purpose}", expected "compaction"` : 'has purpose "compaction", but no compaction is open')
-  if (purpose === 'discarded-attempt') must(log.place === 'step' && log.previous === 'message-discarded', `has purpose "discarded-attempt", but the event before is ${log.previous ?? 'none'}, expected message-discarded`)
+  must(
+    (purpose === 'compaction') === (log.place === 'compacting'),
+    log.place === 'compacting' ? `has purpose "${purpose}", expected "compaction"` : 'has purpose "compaction", but no compaction is open',
+  )
+  if (purpose === 'discarded-attempt')
+    must(
+      log.place === 'step' && log.previous === 'message-discarded',
+      `has purpose "discarded-attempt", but the event before is ${log.previous ?? 'none'}, expected message-discarded`,
+    )
   if (purpose === 'child') {
     const isSame = ({ usage }: LogState['owed'][number]): boolean => canonicalJson({ ...usage }) === canonicalJson({ ...event.usage })
     // A call that was cut off never books the cost of its child.

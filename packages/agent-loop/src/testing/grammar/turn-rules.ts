@@ -28,8 +28,16 @@ export const turnRules: Rules<
     at: ['outside', 'input'],
     take(log, { runId, messageId, message }, must) {
       must(!log.waits, 'is not allowed while a turn is suspended')
-      must(log.place === 'outside' || log.previous === 'message-discarded', 'is a second input without a message-discarded for the first one')
-      must(message.id === messageId && !log.usedIds.has(messageId), message.id === messageId ? `the message id ${messageId} is already used` : `has message.id ${message.id}, expected the messageId ${messageId}`)
+      must(
+        log.place === 'outside' || log.previous === 'message-discarded',
+        'is a second input without a message-discarded for the first one',
+      )
+      must(
+        message.id === messageId && !log.usedIds.has(messageId),
+        message.id === messageId
+          ? `the message id ${messageId} is already used`
+          : `has message.id ${message.id}, expected the messageId ${messageId}`,
+      )
       log.usedIds.add(messageId)
       log.queued.delete(runId)
       move(log, { place: 'input', runId, hasInput: true, messages: new Set([messageId]) })
@@ -38,9 +46,17 @@ export const turnRules: Rules<
   'runtime-input': {
     at: inTurn,
     take(log, { source, placement, message }, must) {
-      must(log.window === placement, `has placement "${placement}", ${log.window ? `expected "${log.window}"` : 'but no input is allowed here'}`)
+      must(
+        log.window === placement,
+        `has placement "${placement}", ${log.window ? `expected "${log.window}"` : 'but no input is allowed here'}`,
+      )
       log.hasInput = true
-      must((source === 'overlay') === (message === undefined), message ? 'has source "overlay" and a message, but an overlay must have none' : `has source "${source}" and no message, but only an overlay may have none`)
+      must(
+        (source === 'overlay') === (message === undefined),
+        message
+          ? 'has source "overlay" and a message, but an overlay must have none'
+          : `has source "${source}" and no message, but only an overlay may have none`,
+      )
       if (!message) return
       must(log.place !== 'calls', 'adds a message between the calls of an answer and step-end')
       log.messages.add(message.id ?? '')
@@ -62,7 +78,8 @@ export const turnRules: Rules<
       must(toolCalls === log.calls.size, `toolCalls is ${toolCalls}, but the answer has ${log.calls.size} calls`)
       must(log.retry === undefined, noRetryEnd(log))
       must(log.calls.size > 0 || log.approvals.size === 0, openApprovals(log))
-      for (const { toolCallId } of log.owed) must(log.calls.get(toolCallId)?.cutOff !== false, `the cost of a subagent of the call ${toolCallId} has no usage event`)
+      for (const { toolCallId } of log.owed)
+        must(log.calls.get(toolCallId)?.cutOff !== false, `the cost of a subagent of the call ${toolCallId} has no usage event`)
       move(log, { place: 'turn', window: 'step-end' })
     },
   },
@@ -73,7 +90,12 @@ export const turnRules: Rules<
     take(log, { runId }, must) {
       // A compaction that ends before it begins has no other event.
       const settles = ends.has(log.previous) || (runId !== log.runId && runId !== log.settledBy)
-      must(!log.waits && settles, log.waits ? 'is not allowed while a turn is suspended' : `the event before is ${log.previous ?? 'none'}, expected save-point, compaction-end or turn-end`)
+      must(
+        !log.waits && settles,
+        log.waits
+          ? 'is not allowed while a turn is suspended'
+          : `the event before is ${log.previous ?? 'none'}, expected save-point, compaction-end or turn-end`,
+      )
       must(log.queued.size === 0, `the queue still has the run ${[...log.queued].join(', ')}`)
       log.settledBy = runId
     },
@@ -86,12 +108,20 @@ export function book(log: LogState, part: Pick<UsageEvent, 'usage' | 'cost'>): v
 }
 
 function begin(log: LogState, { runId, turn }: TurnStartEvent, must: Must): void {
-  if (log.place === 'input') must(runId === log.runId, `names the run ${runId}, but the input before it is for the run ${log.runId ?? 'none'}`)
+  if (log.place === 'input')
+    must(runId === log.runId, `names the run ${runId}, but the input before it is for the run ${log.runId ?? 'none'}`)
   else must(log.place === 'outside' && !log.waits, `starts a turn while a turn is ${log.waits ? 'suspended' : 'open'}`)
   must(log.turn === 0 || turn === log.turn + 1, `has turn ${turn}, expected ${log.turn + 1}`)
   log.queued.delete(runId)
   move(log, {
-    ...{ place: 'turn', window: 'turn-start', runId, turn, step: 0, spent: { usage: {} }, calls: new Map(), approvals: new Map() },
+    place: 'turn',
+    window: 'turn-start',
+    runId,
+    turn,
+    step: 0,
+    spent: { usage: {} },
+    calls: new Map(),
+    approvals: new Map(),
     ...(log.place === 'outside' && { hasInput: false, messages: new Set() }),
   })
 }
@@ -102,7 +132,13 @@ function resume(log: LogState, event: TurnStartEvent, must: Must): void {
   must(event.cause !== undefined, 'resumes a turn without a cause')
   for (const call of log.calls.values()) call.running = false
   if (log.message) log.message.lost = true
-  move(log, { window: 'turn-start', waits: false, attemptFailed: false, heldAt: undefined, ...(log.place === 'outside' && { place: log.heldAt ?? 'calls' }) })
+  move(log, {
+    window: 'turn-start',
+    waits: false,
+    attemptFailed: false,
+    heldAt: undefined,
+    ...(log.place === 'outside' && { place: log.heldAt ?? 'calls' }),
+  })
 }
 
 function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
@@ -112,10 +148,19 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   if (event.reason === 'definition-changed') return holdTurn(log, event, must)
   const asksBefore = log.place === 'step' && log.approvals.size > 0
   must(log.place === 'turn' || log.place === 'calls' || asksBefore, notAllowedHere(log))
-  must(waits === (log.place === 'calls' || asksBefore), waits ? `has status "${status}", but no step is open` : `has status "${status}", but step ${log.step} has no step-end`)
-  must(!waits || !log.spent || asksBefore || [...log.calls.values()].some((call) => !call.ended), `has status "${status}", but no call is open`)
+  must(
+    waits === (log.place === 'calls' || asksBefore),
+    waits ? `has status "${status}", but no step is open` : `has status "${status}", but step ${log.step} has no step-end`,
+  )
+  must(
+    !waits || !log.spent || asksBefore || [...log.calls.values()].some((call) => !call.ended),
+    `has status "${status}", but no call is open`,
+  )
   const handedOn = [...log.children.values()].some(({ toolCallId }) => log.calls.get(toolCallId)?.ended === false)
-  must(lists === (log.previous === 'awaiting-tools' && !log.continues), `has status "${status}" ${lists ? 'without an awaiting-tools event directly' : 'with an awaiting-tools event'} before it`)
+  must(
+    lists === (log.previous === 'awaiting-tools' && !log.continues),
+    `has status "${status}" ${lists ? 'without an awaiting-tools event directly' : 'with an awaiting-tools event'} before it`,
+  )
   must(status !== 'awaiting-subagent' || handedOn, 'has status "awaiting-subagent", but no open call has started a subagent')
   must(status !== 'awaiting-approval' || log.approvals.size > 0, 'has status "awaiting-approval", but no approval is open')
   must(!waits || overlaysExpired === 0, `overlaysExpired is ${overlaysExpired}, expected 0 for a suspended turn`)

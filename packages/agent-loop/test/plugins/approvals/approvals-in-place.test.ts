@@ -16,7 +16,11 @@ const errorsOf = (events: readonly { type: string }[]) => events.filter(({ type 
 function sender(options: Options = {}) {
   const sent: { to: string }[] = []
   const tool = defineTool({
-    ...{ name: 'send', description: 'sends', inputSchema: z.object({ to: z.string() }), needsApproval: true, ...options },
+    name: 'send',
+    description: 'sends',
+    inputSchema: z.object({ to: z.string() }),
+    needsApproval: true,
+    ...options,
     execute: (input) => {
       sent.push(input)
       return `sent to ${input.to}`
@@ -40,12 +44,20 @@ describe('onApproval', () => {
     const { tool, sent } = sender()
     const onApproval = (request: ApprovalRequest) => {
       seen.push([request, talk.types().at(-1)])
-      return Promise.resolve({ approvalId: request.approvalId, decision: 'approve' as const, input: { to: 'c@d' }, inputHash: request.inputHash, by: 'eve' })
+      return Promise.resolve({
+        approvalId: request.approvalId,
+        decision: 'approve' as const,
+        input: { to: 'c@d' },
+        inputHash: request.inputHash,
+        by: 'eve',
+      })
     }
     const agent = agentOf([{ toolCalls: [call('x')] }, { text: 'done' }], { tools: [tool] })
     const { result, events } = await talk.play(agent, 'go', { onApproval })
     expect(result).toMatchObject({ status: 'completed', text: 'done' })
-    expect(seen).toMatchObject([[{ approvalId: 'approval_1', toolCallId: 'x', input: { to: 'a@b' }, path: [], agent: [] }, 'approval-requested']])
+    expect(seen).toMatchObject([
+      [{ approvalId: 'approval_1', toolCallId: 'x', input: { to: 'a@b' }, path: [], agent: [] }, 'approval-requested'],
+    ])
     expect(sent).toEqual([{ to: 'c@d' }])
     const types = events.map(({ type }) => type).filter((type) => type.startsWith('approval') || type.startsWith('tool-execution'))
     expect(types).toEqual(['approval-requested', 'approval-resolved', 'tool-execution-start', 'tool-execution-end'])
@@ -53,7 +65,9 @@ describe('onApproval', () => {
   })
 
   it('A81: a denial in place becomes the outcome of the call, and the turn goes on', async () => {
-    const { result, agent, sent } = await answeredBy(({ approvalId }) => Promise.resolve({ approvalId, decision: 'deny', reason: 'not now' }))
+    const { result, agent, sent } = await answeredBy(({ approvalId }) =>
+      Promise.resolve({ approvalId, decision: 'deny', reason: 'not now' }),
+    )
     expect(result.status).toBe('completed')
     expect(sent).toEqual([])
     expect(resultsOf(agent.model.calls[1])).toMatchObject([{ output: { type: 'execution-denied', reason: 'not now' } }])
@@ -61,20 +75,37 @@ describe('onApproval', () => {
 
   it.each<[string, NonNullable<RunOptions['onApproval']>, string | undefined]>([
     ['undefined', () => Promise.resolve(undefined), undefined],
-    ['a throw', () => { throw new Error('no one there') }, 'no one there'],
+    [
+      'a throw',
+      () => {
+        throw new Error('no one there')
+      },
+      'no one there',
+    ],
     ['a rejection', () => Promise.reject(new Error('no one there')), 'no one there'],
     ['a decision about something else', () => Promise.resolve({ approvalId: 'other', decision: 'approve' }), 'other'],
     ['a decision about another input', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', inputHash: 'x' }), 'input'],
-    ['an edited input that is not valid', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input: { to: 1 } }), 'input'],
+    [
+      'an edited input that is not valid',
+      ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input: { to: 1 } }),
+      'input',
+    ],
     ['null', () => Promise.resolve(null as never), 'onApproval() must be an object; received null'],
     ['false', () => Promise.resolve(false as never), 'onApproval() must be an object; received false'],
-    ['what is no decision', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'yes' } as never), 'onApproval().decision must be one of approve, deny; received "yes"'],
+    [
+      'what is no decision',
+      ({ approvalId }) => Promise.resolve({ approvalId, decision: 'yes' } as never),
+      'onApproval().decision must be one of approve, deny; received "yes"',
+    ],
     ['what is no JSON', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input: { to: () => 1 } } as never), 'JSON'],
   ])('A81: %s suspends the run, and the question stays open', async (_what, onApproval, message) => {
     const { result, events, talk, agent, sent } = await answeredBy(onApproval)
     expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_1' }] })
     expect(sent).toEqual([])
-    const wanted = message === undefined ? [] : [{ source: 'tool', name: 'send', hook: 'onApproval', message: expect.stringContaining(message) as string, fatal: false }]
+    const wanted =
+      message === undefined
+        ? []
+        : [{ source: 'tool', name: 'send', hook: 'onApproval', message: expect.stringContaining(message) as string, fatal: false }]
     expect(errorsOf(events)).toMatchObject(wanted)
     expect((await talk.play(agent, { approvals: [{ approvalId: 'approval_1', decision: 'approve' }] })).result.status).toBe('completed')
   })
@@ -82,7 +113,10 @@ describe('onApproval', () => {
   it('A81: is asked the same question again at the next run', async () => {
     const { talk, agent, sent } = await answeredBy(() => Promise.resolve(undefined))
     const asked: string[] = []
-    const onApproval = ({ approvalId }: ApprovalRequest) => (asked.push(approvalId), Promise.resolve({ approvalId, decision: 'approve' as const }))
+    const onApproval = ({ approvalId }: ApprovalRequest) => (
+      asked.push(approvalId),
+      Promise.resolve({ approvalId, decision: 'approve' as const })
+    )
     expect((await talk.play(agent, undefined, { onApproval })).result.status).toBe('completed')
     expect(asked).toEqual(['approval_1'])
     expect(sent).toHaveLength(1)
@@ -94,7 +128,10 @@ describe('onApproval', () => {
     const { tool, sent } = sender()
     const near = echo('near')
     const answer = Promise.withResolvers<ApprovalDecision>()
-    const agent = agentOf([{ toolCalls: [call('x'), call('n', 'near'), call('m', 'near')] }, { text: 'done' }], { tools: [tool, near.tool], toolConcurrency: 1 })
+    const agent = agentOf([{ toolCalls: [call('x'), call('n', 'near'), call('m', 'near')] }, { text: 'done' }], {
+      tools: [tool, near.tool],
+      toolConcurrency: 1,
+    })
     const run = talk.run(agent, 'go', { onApproval: () => answer.promise })
     await until(() => near.calls.length === 2)
     answer.resolve({ approvalId: 'approval_1', decision: 'approve' })
@@ -107,7 +144,9 @@ describe('onApproval', () => {
     const { tool, sent } = sender()
     const answers = new Map<string, (decision: ApprovalDecision) => void>()
     const onApproval = ({ approvalId }: ApprovalRequest) => new Promise<ApprovalDecision>((resolve) => answers.set(approvalId, resolve))
-    const run = talk.run(agentOf([{ toolCalls: [call('x'), call('y', 'send', { to: 'y' })] }, { text: 'done' }], { tools: [tool] }), 'go', { onApproval })
+    const run = talk.run(agentOf([{ toolCalls: [call('x'), call('y', 'send', { to: 'y' })] }, { text: 'done' }], { tools: [tool] }), 'go', {
+      onApproval,
+    })
     await until(() => answers.size === 2)
     answers.get('approval_2')?.({ approvalId: 'approval_2', decision: 'approve' })
     await until(() => sent.length === 1)
@@ -120,7 +159,9 @@ describe('onApproval', () => {
     const talk = conversation()
     const far = defineTool({ name: 'send', description: '', inputSchema: z.object({ to: z.string() }), needsApproval: true })
     const agent = agentOf([{ toolCalls: [call('x')] }, { text: 'done' }], { tools: [far] })
-    const { result } = await talk.play(agent, 'go', { onApproval: ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve' }) })
+    const { result } = await talk.play(agent, 'go', {
+      onApproval: ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve' }),
+    })
     expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x' }] })
     expect((await talk.play(agent, { toolResults: [{ toolCallId: 'x', output: 'ok' }] })).result.status).toBe('completed')
   })
@@ -144,7 +185,9 @@ describe('onApproval', () => {
     const talk = conversation()
     const { tool } = sender()
     let asked = false
-    const run = talk.run(agentOf([{ toolCalls: [call('x')] }], { tools: [tool] }), 'go', { onApproval: () => ((asked = true), new Promise(() => {})) })
+    const run = talk.run(agentOf([{ toolCalls: [call('x')] }], { tools: [tool] }), 'go', {
+      onApproval: () => ((asked = true), new Promise(() => {})),
+    })
     await until(() => asked)
     run.abort()
     expect(await run.result()).toMatchObject({ status: 'aborted', pendingApprovals: [] })
@@ -155,10 +198,13 @@ describe('onApproval', () => {
     const talk = conversation()
     const inputSchema = z.object({ to: z.string() }).refine(async ({ to }) => to === 'a@b' || new Promise<boolean>(() => run.abort()))
     const { tool, sent } = sender({ inputSchema })
-    const onApproval = ({ approvalId }: ApprovalRequest) => Promise.resolve({ approvalId, decision: 'approve' as const, input: { to: 'c@d' } })
+    const onApproval = ({ approvalId }: ApprovalRequest) =>
+      Promise.resolve({ approvalId, decision: 'approve' as const, input: { to: 'c@d' } })
     const run = talk.run(agentOf([{ toolCalls: [call('x')] }], { tools: [tool] }), 'go', { onApproval })
     expect(await run.result()).toMatchObject({ status: 'aborted' })
-    expect(talk.journal.events.filter(({ type }) => type === 'error' || type === 'approval-resolved')).toMatchObject([{ type: 'approval-resolved', decision: 'cancelled' }])
+    expect(talk.journal.events.filter(({ type }) => type === 'error' || type === 'approval-resolved')).toMatchObject([
+      { type: 'approval-resolved', decision: 'cancelled' },
+    ])
     expect(sent).toEqual([])
   })
 

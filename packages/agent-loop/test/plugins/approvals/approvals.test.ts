@@ -16,13 +16,19 @@ const call = (id: string, name = 'send', input: JSONValue = { to: 'a@b' }) => ({
 const approve = (more: Partial<ApprovalDecision> = {}): { approvals: ApprovalDecision[] } => ({
   approvals: [{ approvalId: 'approval_1', decision: 'approve', ...more }],
 })
-const deny = (reason?: string) => ({ approvals: [{ approvalId: 'approval_1', decision: 'deny' as const, ...(reason !== undefined && { reason }) }] })
+const deny = (reason?: string) => ({
+  approvals: [{ approvalId: 'approval_1', decision: 'deny' as const, ...(reason !== undefined && { reason }) }],
+})
 
 /** Creates a tool that must be approved, and a list of its inputs. */
 function sender(options: Partial<ToolOptions<Schema>> = {}) {
   const sent: { to: string }[] = []
   const tool = defineTool({
-    ...{ name: 'send', description: 'sends', inputSchema: z.object({ to: z.string() }), needsApproval: true, ...options },
+    name: 'send',
+    description: 'sends',
+    inputSchema: z.object({ to: z.string() }),
+    needsApproval: true,
+    ...options,
     execute: (input) => {
       sent.push(input)
       return `sent to ${input.to}`
@@ -31,7 +37,11 @@ function sender(options: Partial<ToolOptions<Schema>> = {}) {
   return { tool, sent }
 }
 
-async function asked(options: Partial<ToolOptions<Schema>> = {}, more: Parameters<typeof agentOf>[0] = [{ text: 'done' }], agentOptions: Partial<AgentOptions> = {}) {
+async function asked(
+  options: Partial<ToolOptions<Schema>> = {},
+  more: Parameters<typeof agentOf>[0] = [{ text: 'done' }],
+  agentOptions: Partial<AgentOptions> = {},
+) {
   const talk = conversation()
   const { tool, sent } = sender(options)
   const agent = agentOf([{ toolCalls: [call('x')] }, ...more], { tools: [tool], ...agentOptions })
@@ -47,7 +57,12 @@ describe('approvals', () => {
     expect(result).toMatchObject({ status: 'awaiting-approval', reason: 'pending', pendingToolCalls: [] })
     expect(result.pendingApprovals).toEqual([
       {
-        ...{ approvalId: 'approval_1', toolCallId: 'x', toolName: 'send', input: { to: 'a@b' }, path: [], agent: [] },
+        approvalId: 'approval_1',
+        toolCallId: 'x',
+        toolName: 'send',
+        input: { to: 'a@b' },
+        path: [],
+        agent: [],
         inputHash: expect.stringMatching(/^[\w-]{43}$/) as string,
       },
     ])
@@ -57,8 +72,19 @@ describe('approvals', () => {
     const before = talk.types().length
     const { result: done } = await talk.play(agent, approve({ reason: 'fine', by: 'eve' }))
     expect(done).toMatchObject({ status: 'completed', text: 'done', submission: { accepted: ['approval_1'], repeated: [], missing: [] } })
-    expect(typesSince(talk, before).slice(0, 5)).toEqual(['turn-start', 'approval-resolved', 'tool-execution-start', 'tool-execution-end', 'step-end'])
-    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'approve', reason: 'fine', by: 'eve', step: 1 })
+    expect(typesSince(talk, before).slice(0, 5)).toEqual([
+      'turn-start',
+      'approval-resolved',
+      'tool-execution-start',
+      'tool-execution-end',
+      'step-end',
+    ])
+    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({
+      decision: 'approve',
+      reason: 'fine',
+      by: 'eve',
+      step: 1,
+    })
     expect(sent).toEqual([{ to: 'a@b' }])
     expect(talk.view().pendingApprovals).toEqual([])
   })
@@ -67,7 +93,10 @@ describe('approvals', () => {
     let dead = false
     const talk = conversation({
       unfinished: true,
-      wrap: (journal) => ({ ...journal, commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)) }),
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)),
+      }),
     })
     const { tool, sent } = sender()
     await talk.play(agentOf([{ toolCalls: [call('x')] }], { tools: [tool] }), 'go')
@@ -98,10 +127,19 @@ describe('approvals', () => {
   })
 
   it('A77: asks for approval if needsApproval throws', async () => {
-    const { result, events, sent } = await asked({ needsApproval: () => { throw new Error('no idea') } }, [])
+    const { result, events, sent } = await asked(
+      {
+        needsApproval: () => {
+          throw new Error('no idea')
+        },
+      },
+      [],
+    )
     expect(result.status).toBe('awaiting-approval')
     expect(sent).toEqual([])
-    expect(events.filter(({ type }) => type === 'error')).toMatchObject([{ source: 'tool', name: 'send', hook: 'needsApproval', message: 'no idea' }])
+    expect(events.filter(({ type }) => type === 'error')).toMatchObject([
+      { source: 'tool', name: 'send', hook: 'needsApproval', message: 'no idea' },
+    ])
   })
 
   it('A107: a needsApproval that hangs does not keep a stopped run from ending', async () => {
@@ -132,12 +170,18 @@ describe('approvals', () => {
     const { talk, agent } = await asked({}, [])
     const before = talk.memory.snapshot()
     const { result, events } = await talk.play(agent, approve({ input: { to: 1 } }))
-    expect(result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', refused: [{ id: 'approval_1', code: 'invalid-input' }] } })
+    expect(result).toMatchObject({
+      reason: 'refused',
+      error: { code: 'invalid-input', refused: [{ id: 'approval_1', code: 'invalid-input' }] },
+    })
     expect(events).toEqual([])
     expect(talk.memory.snapshot()).toEqual(before)
   })
 
-  it.each([['a reason', 'too far'], ['none', undefined]])('A80: a denied call is denied with %s, and the turn goes on', async (_what, reason) => {
+  it.each([
+    ['a reason', 'too far'],
+    ['none', undefined],
+  ])('A80: a denied call is denied with %s, and the turn goes on', async (_what, reason) => {
     const { talk, agent, sent } = await asked()
     const { result, events } = await talk.play(agent, deny(reason))
     expect(result).toMatchObject({ status: 'completed', text: 'done' })
@@ -158,7 +202,10 @@ describe('approvals', () => {
     expect(late.result).toMatchObject({ reason: 'refused', error: { code: 'approval-conflict' } })
     const next = await talk.play(agent, undefined)
     expect(next.result.status).toBe('completed')
-    expect(next.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'deny', reason: 'there was no decision in time' })
+    expect(next.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({
+      decision: 'deny',
+      reason: 'there was no decision in time',
+    })
     expect(next.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ message: { status: 'denied' } })
     expect(sent).toEqual([])
   })
@@ -175,7 +222,15 @@ describe('approvals', () => {
     const { talk, agent } = await asked()
     const { result, events } = await talk.play(agent, undefined, { abortSignal: AbortSignal.abort() })
     expect(result).toMatchObject({ status: 'aborted', pendingApprovals: [] })
-    expect(events.map(({ type }) => type)).toEqual(['turn-start', 'approval-resolved', 'tool-execution-end', 'step-end', 'turn-end', 'save-point', 'settled'])
+    expect(events.map(({ type }) => type)).toEqual([
+      'turn-start',
+      'approval-resolved',
+      'tool-execution-end',
+      'step-end',
+      'turn-end',
+      'save-point',
+      'settled',
+    ])
     expect(events[1]).toMatchObject({ decision: 'cancelled' })
     expect(events[2]).toMatchObject({ executed: 'no', message: { status: 'cancelled' } })
     expect(events[4]).toMatchObject({ receipt: [{ toolCallId: 'x', toolName: 'send', status: 'cancelled' }] })
@@ -210,7 +265,10 @@ describe('approvals beside other calls', () => {
     const talk = conversation()
     const { tool } = sender()
     const near = echo('near')
-    const agent = agentOf([{ toolCalls: [call('x'), call('n', 'near')] }, { text: 'done' }], { tools: [tool, near.tool], toolConcurrency: 1 })
+    const agent = agentOf([{ toolCalls: [call('x'), call('n', 'near')] }, { text: 'done' }], {
+      tools: [tool, near.tool],
+      toolConcurrency: 1,
+    })
     expect((await talk.play(agent, 'go')).result.status).toBe('awaiting-approval')
     expect(near.calls).toHaveLength(1)
     await talk.play(agent, approve())
@@ -233,20 +291,36 @@ describe('approvals beside other calls', () => {
 
   it('a remote tool that was approved becomes a pending call and waits for its result', async () => {
     const talk = conversation()
-    const far = defineTool({ name: 'send', description: '', inputSchema: z.object({ to: z.string() }), needsApproval: true, timeoutMs: 100, approvalTimeoutMs: 900 })
+    const far = defineTool({
+      name: 'send',
+      description: '',
+      inputSchema: z.object({ to: z.string() }),
+      needsApproval: true,
+      timeoutMs: 100,
+      approvalTimeoutMs: 900,
+    })
     const agent = agentOf([{ toolCalls: [call('x')] }, { text: 'done' }], { tools: [far] })
     await talk.play(agent, 'go')
     const early = await talk.play(agent, { toolResults: [{ toolCallId: 'x', output: 1 }] })
     expect(early.result).toMatchObject({ reason: 'refused', error: { code: 'unknown-tool-call' } })
     await talk.clock.advance(500)
     const { result } = await talk.play(agent, approve({ input: { to: 'c@d' } }))
-    expect(result).toMatchObject({ status: 'awaiting-tools', pendingApprovals: [], pendingToolCalls: [{ toolCallId: 'x', input: { to: 'c@d' }, deadlineAt: 1_600 }] })
+    expect(result).toMatchObject({
+      status: 'awaiting-tools',
+      pendingApprovals: [],
+      pendingToolCalls: [{ toolCallId: 'x', input: { to: 'c@d' }, deadlineAt: 1_600 }],
+    })
     // Sent back as it is listed, with the edited input or with the model's.
     const [listed] = result.pendingToolCalls
     if (!listed) throw new Error('one call waits')
     const refused = await talk.play(agent, { toolResults: [{ ...listed, input: { to: 'e@f' }, output: 'ok' }] })
     expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input' } })
-    const answered = await talk.play(agent, { toolResults: [{ ...listed, output: 'ok' }, { ...listed, input: { to: 'a@b' }, output: 'ok' }] })
+    const answered = await talk.play(agent, {
+      toolResults: [
+        { ...listed, output: 'ok' },
+        { ...listed, input: { to: 'a@b' }, output: 'ok' },
+      ],
+    })
     expect(answered.result).toMatchObject({ status: 'completed', submission: { accepted: ['x'] } })
   })
 })

@@ -11,7 +11,11 @@ const asks = { toolCalls: [{ id: 'a', name: 'pay', input: { sum: 5 } }] }
 function version(options: Partial<ToolOptions<object>> = {}) {
   const paid: unknown[] = []
   const pay = defineTool({
-    ...{ name: 'pay', description: 'Pays.', inputSchema: { type: 'object' }, needsApproval: true, recheck: true },
+    name: 'pay',
+    description: 'Pays.',
+    inputSchema: { type: 'object' },
+    needsApproval: true,
+    recheck: true,
     ...options,
     execute: (input) => void paid.push(input),
   })
@@ -21,7 +25,12 @@ function version(options: Partial<ToolOptions<object>> = {}) {
 type Version = ReturnType<typeof version>
 
 /** Plays a turn with this version of the tool. Returns its result. */
-async function asked(talk: Conversation, { pay }: Version, input: AgentInput | undefined, answers: readonly ({ text: string } | typeof asks)[] = []) {
+async function asked(
+  talk: Conversation,
+  { pay }: Version,
+  input: AgentInput | undefined,
+  answers: readonly ({ text: string } | typeof asks)[] = [],
+) {
   const { result } = await talk.play(agentOf(answers, { tools: [pay] }), input)
   return result
 }
@@ -43,7 +52,9 @@ describe('recheck', () => {
     const changed = version(change)
     const second = await asked(talk, changed, approve(question?.approvalId))
     expect(second.status).toBe('awaiting-approval')
-    expect(second.pendingApprovals).toMatchObject([{ toolCallId: 'a', input: { sum: 5 }, inputHash: question?.inputHash, replaces: question?.approvalId }])
+    expect(second.pendingApprovals).toMatchObject([
+      { toolCallId: 'a', input: { sum: 5 }, inputHash: question?.inputHash, replaces: question?.approvalId },
+    ])
     expect(changed.paid).toEqual([])
     const [again] = second.pendingApprovals
     expect(again?.approvalId).not.toBe(question?.approvalId)
@@ -52,11 +63,19 @@ describe('recheck', () => {
     expect((await asked(talk, changed, approve(question?.approvalId))).error).toMatchObject({ code: 'unknown-approval' })
     const third = await asked(talk, changed, approve(again?.approvalId), [{ text: 'done' }])
     expect([third.status, changed.paid]).toEqual(['completed', [{ sum: 5 }]])
-    expect(talk.types().filter((type) => type.startsWith('approval'))).toEqual(['approval-requested', 'approval-resolved', 'approval-requested', 'approval-resolved'])
+    expect(talk.types().filter((type) => type.startsWith('approval'))).toEqual([
+      'approval-requested',
+      'approval-resolved',
+      'approval-requested',
+      'approval-resolved',
+    ])
   })
 
   it('A198: an approved call runs without a new question if its tool is defined again without a change, or has changed without recheck', async () => {
-    for (const [before, after] of [[{}, {}], [{ recheck: false }, { recheck: false, description: 'Other.' }]] as const) {
+    for (const [before, after] of [
+      [{}, {}],
+      [{ recheck: false }, { recheck: false, description: 'Other.' }],
+    ] as const) {
       const talk = conversation()
       const [question] = (await asked(talk, version(before), 'go', [asks])).pendingApprovals
       const changed = version(after)
@@ -66,7 +85,10 @@ describe('recheck', () => {
   })
 
   it('A198: recheck counts if the version that asked or the version that runs sets it', async () => {
-    for (const [before, after] of [[{ recheck: true }, { recheck: false, description: 'Other.' }], [{ recheck: false }, { recheck: true }]] as const) {
+    for (const [before, after] of [
+      [{ recheck: true }, { recheck: false, description: 'Other.' }],
+      [{ recheck: false }, { recheck: true }],
+    ] as const) {
       const talk = conversation()
       const [question] = (await asked(talk, version(before), 'go', [asks])).pendingApprovals
       const changed = version(after)
@@ -80,12 +102,15 @@ describe('recheck', () => {
   it('A198: the question has the edited arguments, is asked again after each change, and may be denied', async () => {
     const talk = conversation()
     const [question] = (await asked(talk, version(), 'go', [asks])).pendingApprovals
-    const [second] = (await asked(talk, version({ description: 'b' }), approve(question?.approvalId, { input: { sum: 4 } }))).pendingApprovals
+    const [second] = (await asked(talk, version({ description: 'b' }), approve(question?.approvalId, { input: { sum: 4 } })))
+      .pendingApprovals
     expect(second).toMatchObject({ input: { sum: 4 }, replaces: question?.approvalId })
     const last = version({ description: 'c' })
     const [third] = (await asked(talk, last, approve(second?.approvalId))).pendingApprovals
     expect(third).toMatchObject({ input: { sum: 4 }, replaces: second?.approvalId })
-    const denied = await asked(talk, last, { approvals: [{ approvalId: third?.approvalId ?? '', decision: 'deny', reason: 'no more' }] }, [{ text: 'ok' }])
+    const denied = await asked(talk, last, { approvals: [{ approvalId: third?.approvalId ?? '', decision: 'deny', reason: 'no more' }] }, [
+      { text: 'ok' },
+    ])
     expect(denied.messages.find(({ role }) => role === 'tool-result')).toMatchObject({ status: 'denied', output: { reason: 'no more' } })
     expect(last.paid).toEqual([])
   })
@@ -117,7 +142,8 @@ describe('recheck', () => {
   it('A198: a process that dies between decision and execution does not change the result', async () => {
     for (const description of ['Pays.', 'Other.']) {
       let dies = false
-      const isStart = (record: JournalRecord): boolean => record.type === 'event' && (record.event.type === 'tool-execution-start' || record.event.type === 'approval-requested')
+      const isStart = (record: JournalRecord): boolean =>
+        record.type === 'event' && (record.event.type === 'tool-execution-start' || record.event.type === 'approval-requested')
       const talk = conversation({
         unfinished: true,
         wrap: (journal) => ({
@@ -136,7 +162,12 @@ describe('recheck', () => {
       dies = false
       const changed = version({ description })
       const open = (await talk.memory.load()).open?.calls[0]?.approval?.state
-      const result = await talk.play(agentOf(description === 'Pays.' ? [{ text: 'done' }] : [], { tools: [changed.pay] }), open === 'approved' ? undefined : approve(question?.approvalId)).then((played) => played.result)
+      const result = await talk
+        .play(
+          agentOf(description === 'Pays.' ? [{ text: 'done' }] : [], { tools: [changed.pay] }),
+          open === 'approved' ? undefined : approve(question?.approvalId),
+        )
+        .then((played) => played.result)
       expect(dead.paid).toEqual([])
       if (description === 'Pays.') {
         expect([result.status, changed.paid]).toEqual(['completed', [{ sum: 5 }]])
@@ -160,7 +191,12 @@ describe('recheck', () => {
     const second = (await talk.play(tree(changed, {}), approve(question?.approvalId))).result
     expect(second.pendingApprovals).toMatchObject([{ path: ['d'], toolCallId: 'a', replaces: question?.approvalId }])
     expect(talk.view().pendingApprovals).toHaveLength(1)
-    const third = (await talk.play(tree(changed, { above: [{ text: 'ok' }], below: [{ text: 'paid' }] }), approve(second.pendingApprovals[0]?.approvalId))).result
+    const third = (
+      await talk.play(
+        tree(changed, { above: [{ text: 'ok' }], below: [{ text: 'paid' }] }),
+        approve(second.pendingApprovals[0]?.approvalId),
+      )
+    ).result
     expect([third.status, changed.paid]).toEqual(['completed', [{ sum: 5 }]])
   })
 })

@@ -17,11 +17,23 @@ const toolStep = (id: string): Step => ({ toolCalls: [{ id, name: 'echo', input:
  */
 function paidAgent(steps: readonly Step[], options: Partial<AgentOptions> = {}): Agent {
   const scripted = model(steps)
-  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1000', output: '2000' }, maxOutputTokens: 100 } } })
-  return defineAgent({ model: 'test:m', models, retry: false, tools: [echo('echo').tool], ...options, limits: { onBudget: 'ask', ...options.limits } })
+  const models = createModels({
+    providers: { test: { languageModel: () => scripted } },
+    models: { 'test:m': { price: { input: '1000', output: '2000' }, maxOutputTokens: 100 } },
+  })
+  return defineAgent({
+    model: 'test:m',
+    models,
+    retry: false,
+    tools: [echo('echo').tool],
+    ...options,
+    limits: { onBudget: 'ask', ...options.limits },
+  })
 }
 
-const approve = (more: Partial<ApprovalDecision> = {}) => ({ approvals: [{ approvalId: 'approval_1', decision: 'approve' as const, ...more }] })
+const approve = (more: Partial<ApprovalDecision> = {}) => ({
+  approvals: [{ approvalId: 'approval_1', decision: 'approve' as const, ...more }],
+})
 const deny = (approvalId = 'approval_1') => ({ approvals: [{ approvalId, decision: 'deny' as const, reason: 'too dear' }] })
 
 describe('a budget that asks', () => {
@@ -32,7 +44,9 @@ describe('a budget that asks', () => {
     expect(result.pendingApprovals).toMatchObject([{ approvalId: 'approval_1', toolName: 'budget', about: 'budget', path: [], agent: [] }])
     const { input } = result.pendingApprovals[0] ?? {}
     expect(input).toMatchObject({ tokens: expect.any(Number) as number, cost: expect.stringMatching(/^\d+(\.\d+)?$/) as string })
-    expect(input).toMatchObject({ budgets: [{ name: 'run', left: { cost: 0.3 }, spent: { tokens: 1_100, cost: 1.2 }, reserved: { tokens: 0, cost: 0 } }] })
+    expect(input).toMatchObject({
+      budgets: [{ name: 'run', left: { cost: 0.3 }, spent: { tokens: 1_100, cost: 1.2 }, reserved: { tokens: 0, cost: 0 } }],
+    })
     expect(talk.types().slice(-4)).toEqual(['step-start', 'approval-requested', 'turn-end', 'save-point'])
     expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId: 'approval_1', about: 'budget' }] })
   })
@@ -55,18 +69,29 @@ describe('a budget that asks', () => {
     const agent = paidAgent(steps, { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
     const { result: second } = await talk.play(agent, approve({ input: { cost: '2' } }))
-    expect(second).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 1.1 } }] } }] })
-    const { result: third } = await talk.play(agent, { approvals: [{ approvalId: 'approval_2', decision: 'approve', input: { cost: 10.5 } }] })
+    expect(second).toMatchObject({
+      status: 'awaiting-approval',
+      pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 1.1 } }] } }],
+    })
+    const { result: third } = await talk.play(agent, {
+      approvals: [{ approvalId: 'approval_2', decision: 'approve', input: { cost: 10.5 } }],
+    })
     expect(third).toMatchObject({ status: 'completed', text: 'done', steps: 4 })
   })
 
   it('A196: a run that waits for something else goes on with what it was granted', async () => {
     const talk = conversation()
     const far: Step = { toolCalls: [{ id: 'far', name: 'far', input: {} }], usage }
-    const agent = paidAgent([toolStep('a'), far, { text: 'done', usage }], { tools: [echo('echo').tool, remote('far')], limits: { maxCost: '1.5' } })
+    const agent = paidAgent([toolStep('a'), far, { text: 'done', usage }], {
+      tools: [echo('echo').tool, remote('far')],
+      limits: { maxCost: '1.5' },
+    })
     await talk.play(agent, 'go')
     expect((await talk.play(agent, approve({ input: { cost: '20' } }))).result.status).toBe('awaiting-tools')
-    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'far', output: 'here' }] })).result).toMatchObject({ status: 'completed', text: 'done' })
+    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'far', output: 'here' }] })).result).toMatchObject({
+      status: 'completed',
+      text: 'done',
+    })
   })
 
   it('A196: a process that dies in the call leaves the grant, and the question is not asked again', async () => {
@@ -84,7 +109,10 @@ describe('a budget that asks', () => {
     const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
     const { result } = await talk.play(agent, approve({ input: { cost: '0.1' } }))
-    expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 0.4 } }] } }] })
+    expect(result).toMatchObject({
+      status: 'awaiting-approval',
+      pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 0.4 } }] } }],
+    })
     const { result: denied } = await talk.play(agent, deny('approval_2'))
     expect(denied).toMatchObject({ status: 'limit', reason: 'max-cost' })
   })
@@ -117,13 +145,17 @@ describe('a budget that asks', () => {
     const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
     const { result } = await talk.play(agent, approve({ input: input as never }))
-    expect(result).toMatchObject({ status: 'error', reason: 'refused', error: { code: 'invalid-input', message: expect.stringMatching(message) as string } })
+    expect(result).toMatchObject({
+      status: 'error',
+      reason: 'refused',
+      error: { code: 'invalid-input', message: expect.stringMatching(message) as string },
+    })
     expect((await talk.memory.load()).open?.calls).toMatchObject([{ about: 'budget', state: 'pending', approval: { state: 'requested' } }])
   })
 
   it('A196: the same decision twice counts as one, a different one is refused', async () => {
     const talk = conversation()
-    const agent = paidAgent([toolStep('a'), { text: 'done', usage }, ], { limits: { maxCost: '1.5' } })
+    const agent = paidAgent([toolStep('a'), { text: 'done', usage }], { limits: { maxCost: '1.5' } })
     await talk.play(agent, 'go')
     await talk.play(agent, approve({ input: { cost: '5' } }))
     const { result: again } = await talk.play(agent, approve({ input: { cost: '5' } }))
@@ -137,7 +169,9 @@ describe('a budget that asks', () => {
     const budget = createBudget({ maxCost: '0.1' })
     const agent = paidAgent([{ text: 'done', usage }])
     await talk.play(agent, 'go', { budget })
-    expect((await talk.play(agent, undefined, { budget })).result.pendingApprovals).toMatchObject([{ approvalId: 'approval_1', input: { budgets: [{ name: 'shared' }] } }])
+    expect((await talk.play(agent, undefined, { budget })).result.pendingApprovals).toMatchObject([
+      { approvalId: 'approval_1', input: { budgets: [{ name: 'shared' }] } },
+    ])
     budget.grant('by its owner', { cost: '9' })
     const { result, events } = await talk.play(agent, undefined, { budget })
     expect(result).toMatchObject({ status: 'completed', text: 'done' })
@@ -148,7 +182,15 @@ describe('a budget that asks', () => {
     const talk = conversation()
     const grants: [string, unknown][] = []
     const inner = createBudget({ maxCost: '0.1' })
-    const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), get left() { return inner.left }, name: 'team', grant: (id, amount) => (grants.push([id, amount]), inner.grant(id, amount)) }
+    const budget: Budget = {
+      reserve: (each) => inner.reserve(each),
+      charge: (each) => inner.charge(each),
+      get left() {
+        return inner.left
+      },
+      name: 'team',
+      grant: (id, amount) => (grants.push([id, amount]), inner.grant(id, amount)),
+    }
     const agent = paidAgent([{ text: 'done', usage }], { limits: { maxCost: '0.1' } })
     const { result } = await talk.play(agent, 'go', { budget })
     expect(result.pendingApprovals).toMatchObject([{ input: { budgets: [{ name: 'run' }, { name: 'team' }] } }])
@@ -163,13 +205,21 @@ describe('a budget that asks', () => {
     const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), left: {} }
     const agent = paidAgent([])
     await talk.play(agent, 'go', { budget })
-    expect((await talk.play(agent, approve(), { budget })).result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2' }] })
+    expect((await talk.play(agent, approve(), { budget })).result).toMatchObject({
+      status: 'awaiting-approval',
+      pendingApprovals: [{ approvalId: 'approval_2' }],
+    })
   })
 
   it('A196: a budget whose grant fails ends the turn', async () => {
     const talk = conversation()
     const inner = createBudget({ maxCost: '0.1' })
-    const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), left: {}, grant: () => Promise.reject(new Error('no bank')) }
+    const budget: Budget = {
+      reserve: (each) => inner.reserve(each),
+      charge: (each) => inner.charge(each),
+      left: {},
+      grant: () => Promise.reject(new Error('no bank')),
+    }
     const agent = paidAgent([])
     await talk.play(agent, 'go', { budget })
     const { result } = await talk.play(agent, approve(), { budget })
@@ -206,7 +256,10 @@ describe('a budget that asks', () => {
     const asked: unknown[] = []
     const agent = paidAgent([toolStep('a'), { text: 'done', usage }], { limits: { maxCost: '1.5' } })
     const { result } = await talk.play(agent, 'go', {
-      onApproval: (request) => (asked.push([request.about, talk.types().at(-1)]), Promise.resolve({ approvalId: request.approvalId, decision: 'approve', input: { cost: '5' } })),
+      onApproval: (request) => (
+        asked.push([request.about, talk.types().at(-1)]),
+        Promise.resolve({ approvalId: request.approvalId, decision: 'approve', input: { cost: '5' } })
+      ),
     })
     expect(result).toMatchObject({ status: 'completed', text: 'done' })
     expect(asked).toEqual([['budget', 'approval-requested']])
@@ -251,7 +304,8 @@ describe('a budget that asks', () => {
     budget.grant('b', { cost: '0.2' })
     expect(budget.left).toEqual({ tokens: 15, cost: 1.3 })
     expect(budget.granted).toEqual({ tokens: 5, cost: '0.3' })
-    for (const amount of [{ cost: '-1' }, { tokens: 0.5 }, { money: 1 }]) expect(() => budget.grant('c', amount as never)).toThrow(expect.objectContaining({ code: 'invalid-config' }))
+    for (const amount of [{ cost: '-1' }, { tokens: 0.5 }, { money: 1 }])
+      expect(() => budget.grant('c', amount as never)).toThrow(expect.objectContaining({ code: 'invalid-config' }))
     expect(() => budget.grant('', {})).toThrow(/^id/)
   })
 
@@ -279,7 +333,13 @@ describe('a budget that asks, and subagents', () => {
 
   it('A196: a subagent asks at the root, and the grant holds for the whole tree', async () => {
     const talk = conversation()
-    const agent = tree([toolStep('x'), { text: 'found', usage }], [{ toolCalls: [handOver('a', 'helper')], usage }, { text: 'done', usage }])
+    const agent = tree(
+      [toolStep('x'), { text: 'found', usage }],
+      [
+        { toolCalls: [handOver('a', 'helper')], usage },
+        { text: 'done', usage },
+      ],
+    )
     const { result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ about: 'budget', path: ['a'], agent: ['helper'] }] })
     expect(talk.view().pendingApprovals).toMatchObject([{ about: 'budget', path: ['a'] }])
@@ -302,7 +362,9 @@ describe('a budget that asks, and subagents', () => {
   it('A196: one grant serves all runs of the tree that wait for it', async () => {
     const talk = conversation()
     const both: Step = { toolCalls: [handOver('a', 'helper'), handOver('b', 'helper')], usage }
-    const agent = tree([toolStep('x'), toolStep('y'), { text: 'one', usage }, { text: 'two', usage }], [both, { text: 'done', usage }], { maxCost: '3.5' })
+    const agent = tree([toolStep('x'), toolStep('y'), { text: 'one', usage }, { text: 'two', usage }], [both, { text: 'done', usage }], {
+      maxCost: '3.5',
+    })
     const { result } = await talk.play(agent, 'go')
     expect(result.pendingApprovals.map(({ path }) => path)).toEqual([['a'], ['b']])
     const [{ approvalId } = { approvalId: '' }] = result.pendingApprovals

@@ -12,7 +12,10 @@ import { playOut } from '../../support/waiting.ts'
  */
 function pricedAgent(texts: readonly string[], options: Partial<AgentOptions> = {}): Agent {
   const scripted = model(texts.map((text) => ({ text })))
-  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 100 } } })
+  const models = createModels({
+    providers: { test: { languageModel: () => scripted } },
+    models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 100 } },
+  })
   return defineAgent({ model: 'test:m', models, retry: false, ...options })
 }
 
@@ -59,10 +62,24 @@ describe('S208: a retry policy', () => {
   })
 
   it.each([
-    ...(['maxRetries', 'baseDelayMs', 'maxDelayMs', 'maxServerDelayMs', 'maxTotalDelayMs'] as const).flatMap((name) => [[name, -1], [name, 1.5], [name, '5']] as const),
-    ...([['jitter', -0.1], ['jitter', 'some'], ['rewind', 'step'], ['isRetryable', true]] as const),
+    ...(['maxRetries', 'baseDelayMs', 'maxDelayMs', 'maxServerDelayMs', 'maxTotalDelayMs'] as const).flatMap(
+      (name) =>
+        [
+          [name, -1],
+          [name, 1.5],
+          [name, '5'],
+        ] as const,
+    ),
+    ...([
+      ['jitter', -0.1],
+      ['jitter', 'some'],
+      ['rewind', 'step'],
+      ['isRetryable', true],
+    ] as const),
   ])('S208: %s must not be %j', (name, value) => {
-    expect(() => retryPolicyOf({ [name]: value })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(new RegExp(`^retry\\.${name} must`)) as string }))
+    expect(() => retryPolicyOf({ [name]: value })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(new RegExp(`^retry\\.${name} must`)) as string }),
+    )
   })
 
   it('S208: refuses any other option', () => {

@@ -75,9 +75,21 @@ describe('a budget', () => {
     ['an estimate that is none', (budget: ReturnType<typeof createBudget>) => budget.reserve(5 as never), 'estimate'],
     ['tokens below zero', (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: -1 }), 'estimate.tokens'],
     ['no tokens', (budget: ReturnType<typeof createBudget>) => budget.reserve({} as never), 'estimate.tokens'],
-    ['a cost that is none', (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: 1, cost: 'much' as never }), 'estimate.cost'],
-    ['a total that is a number', (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: 1, cost: { ...cost('1'), total: 1 as never } }), 'estimate.cost.total'],
-    ['a total below zero', (budget: ReturnType<typeof createBudget>) => budget.charge({ usage: {}, cost: cost('-1') }), 'actual.cost.total'],
+    [
+      'a cost that is none',
+      (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: 1, cost: 'much' as never }),
+      'estimate.cost',
+    ],
+    [
+      'a total that is a number',
+      (budget: ReturnType<typeof createBudget>) => budget.reserve({ tokens: 1, cost: { ...cost('1'), total: 1 as never } }),
+      'estimate.cost.total',
+    ],
+    [
+      'a total below zero',
+      (budget: ReturnType<typeof createBudget>) => budget.charge({ usage: {}, cost: cost('-1') }),
+      'actual.cost.total',
+    ],
     ['what was used that is none', (budget: ReturnType<typeof createBudget>) => budget.charge(5 as never), 'actual'],
     ['no usage', (budget: ReturnType<typeof createBudget>) => budget.charge({} as never), 'actual.usage'],
   ])('S208: refuses %s by its path, and counts nothing', (_what, act, path) => {
@@ -89,7 +101,14 @@ describe('a budget', () => {
 
 describe('the wait before a retry', () => {
   const policy = retryPolicyOf({ baseDelayMs: 100, maxDelayMs: 500, jitter: 0.5 })
-  const error = (retryAfterMs?: number) => ({ kind: 'overloaded', message: '', retryable: true, phase: 'before-output', ...(retryAfterMs !== undefined && { retryAfterMs }) }) as const
+  const error = (retryAfterMs?: number) =>
+    ({
+      kind: 'overloaded',
+      message: '',
+      retryable: true,
+      phase: 'before-output',
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    }) as const
 
   it('A116: doubles up to its cap; the provider sets a minimum; jitter only makes it longer', () => {
     const delays = [1, 2, 3, 4, 5].map((retry) => retryDelayMs(policy, retry, error(), () => 0))
@@ -110,9 +129,24 @@ describe('the wait before a retry', () => {
   })
 
   it.each([
-    ...[['auth', false, true], ['auth-permanent', false, true], ['billing', false, true], ['model-not-found', false, true], ['config', false, true]],
-    ...[['bad-request', true, false], ['content-blocked', true, false], ['aborted', true, false]],
-    ...[['overloaded', true, true], ['overloaded', false, false], ['unknown', true, true], ['permission', false, false]],
+    ...[
+      ['auth', false, true],
+      ['auth-permanent', false, true],
+      ['billing', false, true],
+      ['model-not-found', false, true],
+      ['config', false, true],
+    ],
+    ...[
+      ['bad-request', true, false],
+      ['content-blocked', true, false],
+      ['aborted', true, false],
+    ],
+    ...[
+      ['overloaded', true, true],
+      ['overloaded', false, false],
+      ['unknown', true, true],
+      ['permission', false, false],
+    ],
   ] as const)('A185: after %s, retryable %s, another model may take the step: %s', (kind, retryable, may) => {
     expect(mayFallBack({ ...error(), kind }, retryable)).toBe(may)
   })

@@ -16,7 +16,10 @@ const dollar: ModelPrice = { input: '1', output: '2' }
 /** Creates an agent whose model has a price, or none. */
 function pricedAgent(steps: readonly Step[], options: Partial<AgentOptions> = {}, price: ModelPrice | null = dollar): Agent {
   const scripted = model(steps)
-  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { ...(price && { price }), maxOutputTokens: 100 } } })
+  const models = createModels({
+    providers: { test: { languageModel: () => scripted } },
+    models: { 'test:m': { ...(price && { price }), maxOutputTokens: 100 } },
+  })
   return defineAgent({ model: 'test:m', models, retry: false, ...options })
 }
 
@@ -50,7 +53,9 @@ describe('createBudget', () => {
     [{ maxCost: '-1' }, /^maxCost must/],
     [{ typo: 1 }, /^createBudget\.limits has no option "typo"/],
   ])('S208: refuses %j', (limits, message) => {
-    expect(() => createBudget(limits as never)).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }))
+    expect(() => createBudget(limits as never)).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }),
+    )
   })
 
   it('A87: a limit of zero is accepted', () => {
@@ -63,7 +68,9 @@ describe('a budget', () => {
   it('A87: a call whose reservation does not fit is not made, and the turn ends as limit and accepts the next input', async () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [call('x', 'a')], usage: { input: 500, output: 100 } }, { text: 'fine' }], {
-      ...{ tools: [echo('a').tool], runtimeParams: { maxTokens: 200 }, limits: { maxTotalTokens: 900 } },
+      tools: [echo('a').tool],
+      runtimeParams: { maxTokens: 200 },
+      limits: { maxTotalTokens: 900 },
     })
     const result = await playOut(talk, agent, 'go')
     expect(result).toMatchObject({ status: 'limit', reason: 'max-total-tokens', steps: 1 })
@@ -86,7 +93,11 @@ describe('a budget', () => {
     const talk = conversation()
     const budget = createBudget({ maxTotalTokens: 1_000, maxCost: '1' })
     const gate = latch()
-    const run = talk.run(pricedAgent([{ text: 'a', parts: [{ wait: gate.promise }], usage: { input: 3, output: 2 } }], { runtimeParams }), 'a text of 24 characters.', { budget })
+    const run = talk.run(
+      pricedAgent([{ text: 'a', parts: [{ wait: gate.promise }], usage: { input: 3, output: 2 } }], { runtimeParams }),
+      'a text of 24 characters.',
+      { budget },
+    )
     await until(() => talk.types().includes('text-delta'))
     expect(budget.left).toEqual({ tokens: 1_000 - 6 - output, cost: 1 - (6 + 2 * output) / 1_000_000 })
     gate.resolve()
@@ -120,7 +131,9 @@ describe('a budget', () => {
     const gate = latch()
     const one = conversation()
     const two = conversation()
-    const first = one.run(agentOf([{ text: 'a', parts: [{ wait: gate.promise }] }], { runtimeParams: { maxTokens: 100 } }), 'go', { budget })
+    const first = one.run(agentOf([{ text: 'a', parts: [{ wait: gate.promise }] }], { runtimeParams: { maxTokens: 100 } }), 'go', {
+      budget,
+    })
     await until(() => one.types().includes('text-delta'))
     const options = { runtimeParams: { maxTokens: 100 } }
     expect(await playOut(two, agentOf([], options), 'go', { budget })).toMatchObject({ status: 'limit', reason: 'max-total-tokens' })
@@ -153,7 +166,11 @@ describe('a budget', () => {
   it('A87: a retry needs room like a first attempt', async () => {
     const talk = conversation()
     const broken: Step = { text: 'half', finish: { unified: 'error', raw: 'error' }, usage: { input: 900, output: 50 } }
-    const agent = agentOf([broken], { retry: { jitter: 0, isRetryable: () => true }, runtimeParams: { maxTokens: 100 }, limits: { maxTotalTokens: 1_000 } })
+    const agent = agentOf([broken], {
+      retry: { jitter: 0, isRetryable: () => true },
+      runtimeParams: { maxTokens: 100 },
+      limits: { maxTotalTokens: 1_000 },
+    })
     const result = await playOut(talk, agent, 'go')
     expect(result).toMatchObject({ status: 'limit', reason: 'max-total-tokens', steps: 1 })
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ success: false }])
@@ -179,7 +196,10 @@ describe('a budget', () => {
   it('A87: maxCost counts the reserved price of a call before it, and the exact cost after it', async () => {
     const talk = conversation()
     const budget = createBudget({ maxCost: '0.001' })
-    const agent = pricedAgent([{ text: 'a', usage: { input: 100, output: 50 } }, { text: 'b', usage: { input: 600, output: 50 } }])
+    const agent = pricedAgent([
+      { text: 'a', usage: { input: 100, output: 50 } },
+      { text: 'b', usage: { input: 600, output: 50 } },
+    ])
     expect(await playOut(talk, agent, 'go', { budget })).toMatchObject({ status: 'completed', cost: { total: '0.0002' } })
     expect(budget.left.cost).toBe(0.0008)
     await playOut(talk, agent, 'go', { budget })
@@ -211,19 +231,31 @@ describe('a budget', () => {
     const scripted = model([])
     const models = createModels({
       providers: { test: { languageModel: () => scripted } },
-      models: { 'test:m': { price: dollar }, 'test:e': { price: { ...dollar, currency: 'EUR' } }, 'test:u': { price: { ...dollar, currency: 'USD' } } },
+      models: {
+        'test:m': { price: dollar },
+        'test:e': { price: { ...dollar, currency: 'EUR' } },
+        'test:u': { price: { ...dollar, currency: 'USD' } },
+      },
     })
     const agent = defineAgent({ model: 'test:m', models, fallback: ['test:e'] })
-    expect(() => agent.run('go', { limits: { maxCost: '1' } })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('EUR') as string }))
+    expect(() => agent.run('go', { limits: { maxCost: '1' } })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('EUR') as string }),
+    )
     // A price without a currency is in dollars.
-    expect(() => defineAgent({ model: 'test:m', models, fallback: ['test:u'], limits: { maxCost: '1' } }).run('go').abort()).not.toThrow()
+    expect(() =>
+      defineAgent({ model: 'test:m', models, fallback: ['test:u'], limits: { maxCost: '1' } })
+        .run('go')
+        .abort(),
+    ).not.toThrow()
   })
 
   it('A6: a model from prepareStep without a price ends a turn with maxCost', async () => {
     const talk = conversation()
     const agent = pricedAgent([], { limits: { maxCost: '1' }, prepareStep: () => ({ model: model([]) }) })
     expect(await playOut(talk, agent, 'go')).toMatchObject({ status: 'error', reason: 'extension-error' })
-    expect(eventsOf(talk, 'error')).toMatchObject([{ name: 'prepareStep', fatal: true, message: expect.stringContaining('price') as string }])
+    expect(eventsOf(talk, 'error')).toMatchObject([
+      { name: 'prepareStep', fatal: true, message: expect.stringContaining('price') as string },
+    ])
   })
 
   it('costs in different currencies are not added', async () => {

@@ -66,21 +66,32 @@ describe('a budget that answers asynchronously', () => {
     gates.settle.resolve()
     const full: Budget = { ...budget, reserve: async () => undefined }
     const helping = helper('helping', [])
-    const agent = agentOf([{ toolCalls: [handOver('h', 'helping')], usage: { input: 1, output: 1 } }, { text: 'done', usage: { input: 1, output: 1 } }], { subagents: [helping] })
+    const agent = agentOf(
+      [
+        { toolCalls: [handOver('h', 'helping')], usage: { input: 1, output: 1 } },
+        { text: 'done', usage: { input: 1, output: 1 } },
+      ],
+      { subagents: [helping] },
+    )
     let calls = 0
     const filling: Budget = { ...budget, reserve: (estimate) => (++calls === 2 ? full : budget).reserve(estimate) }
     expect(await playOut(conversation(), agent, 'go', { budget: filling })).toMatchObject({ status: 'completed' })
     expect(asked).toEqual(['reserve', 'settle 2', 'reserve', 'settle 2'])
   })
 
-  it.each([[true, []], [false, ['charge 7']]] as const)('A197: with coversChildren %s a subagent run by the host is charged as %j', async (coversChildren, charged) => {
+  it.each([
+    [true, []],
+    [false, ['charge 7']],
+  ] as const)('A197: with coversChildren %s a subagent run by the host is charged as %j', async (coversChildren, charged) => {
     const { budget, asked, gates } = elsewhere()
     gates.reserve.resolve()
     gates.settle.resolve()
     const journal: Journal = Object.assign(createMemoryJournal(), {
       children: {
-        ...{ sessionKeys: false, background: false },
-        start: async () => ({ kind: 'ended', childRunId: 'child', status: 'completed', text: 'helped', steps: 1, usage: { totalTokens: 7 } }) as const,
+        sessionKeys: false,
+        background: false,
+        start: async () =>
+          ({ kind: 'ended', childRunId: 'child', status: 'completed', text: 'helped', steps: 1, usage: { totalTokens: 7 } }) as const,
       },
     })
     const agent = agentOf([{ toolCalls: [handOver('h', 'hosted')] }, { text: 'done' }], { subagents: [helper('hosted', [])] })

@@ -66,7 +66,11 @@ describe('a compaction', () => {
   it('A133: a summary that was cut by its output limit is not stored, and its usage is booked', async () => {
     const host = testHost({ messages: turns, steps: [{ ...summary, finish: 'length' }] })
     const before = host.view.messages
-    expect(await host.run()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('output limit') as string, usage: { inputTokens: 700 } })
+    expect(await host.run()).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringContaining('output limit') as string,
+      usage: { inputTokens: 700 },
+    })
     expect(host.view.messages).toBe(before)
     expect(host.commits).toEqual([['compaction-start'], ['usage', 'compaction-end']])
     expect(host.booked).toMatchObject([{ usage: { inputTokens: 700 } }])
@@ -88,7 +92,11 @@ describe('a compaction', () => {
   it('A134: a stop while the summary is written cancels it and books its usage', async () => {
     const stop = new AbortController()
     const wait = new Promise<void>((resolve) => setImmediate(() => resolve(stop.abort())))
-    const host = testHost({ messages: turns, abortSignal: stop.signal, steps: [{ text: 'the', parts: [{ wait }, { hang: true }], finish: false }] })
+    const host = testHost({
+      messages: turns,
+      abortSignal: stop.signal,
+      steps: [{ text: 'the', parts: [{ wait }, { hang: true }], finish: false }],
+    })
     expect(await host.run()).toMatchObject({ outcome: 'cancelled' })
     expect(host.events.map(({ type }) => type)).toEqual(['compaction-start', 'usage', 'compaction-end'])
     expect(host.view.compaction).toBeUndefined()
@@ -180,7 +188,13 @@ describe('a compaction', () => {
   })
 
   it('puts the first part of a split turn in a paragraph of its own', async () => {
-    const messages = [user('u1', 'old turn'), answer('a1'), user('u2', 'long turn'), ...step('a2', {}, long(800)), ...step('a3', {}, long(800))]
+    const messages = [
+      user('u1', 'old turn'),
+      answer('a1'),
+      user('u2', 'long turn'),
+      ...step('a2', {}, long(800)),
+      ...step('a3', {}, long(800)),
+    ]
     const host = testHost({ messages, compaction: { keepRecentTokens: 150 }, steps: [summary] })
     const { compaction } = await host.run()
     expect(compaction?.firstKeptMessageId).toBe('a3')
@@ -191,7 +205,8 @@ describe('a compaction', () => {
 
   it('a rejected commit leaves the view unchanged, and the error is passed on', async () => {
     const host = testHost({
-      ...{ messages: turns, steps: [summary] },
+      messages: turns,
+      steps: [summary],
       commit: async (boundary) => {
         if (boundary === 'end') throw new AgentError('journal-failed', 'full')
       },
@@ -248,7 +263,9 @@ describe('extensions at a compaction', () => {
   it('A140: may add instructions, after those of the policy and the caller', async () => {
     const seen: BeforeCompaction[] = []
     const host = testHost({
-      ...{ messages: turns, compaction: { instructions: 'the policy' }, steps: [summary] },
+      messages: turns,
+      compaction: { instructions: 'the policy' },
+      steps: [summary],
       beforeCompaction: async (event) => {
         seen.push(event)
         return { instructions: 'the extension' }
@@ -265,7 +282,8 @@ describe('extensions at a compaction', () => {
   it('are notified after the commit', async () => {
     const order: string[] = []
     const host = testHost({
-      ...{ messages: turns, steps: [summary] },
+      messages: turns,
+      steps: [summary],
       commit: async (boundary) => void order.push(boundary),
       afterCompaction: async ({ summary: text }) => void order.push(text),
     })
@@ -275,7 +293,16 @@ describe('extensions at a compaction', () => {
 })
 
 describe('a compactor', () => {
-  const made = { compactionId: 'x', summary: 'short', firstKeptMessageId: 'u3', tokensBefore: 1, tokensAfter: 1, facts: [{ kind: 'ticket', value: '42' }], source: 'x', usage: { inputTokens: 9 } }
+  const made = {
+    compactionId: 'x',
+    summary: 'short',
+    firstKeptMessageId: 'u3',
+    tokensBefore: 1,
+    tokensAfter: 1,
+    facts: [{ kind: 'ticket', value: '42' }],
+    source: 'x',
+    usage: { inputTokens: 9 },
+  }
 
   function compactorOf(compact: Compactor['compact']): Compactor {
     return { name: 'mine', compact }
@@ -283,10 +310,22 @@ describe('a compactor', () => {
 
   it('receives the view and makes the compaction, with the ids and figures of the runtime', async () => {
     const requests: CompactionRequest[] = []
-    const host = testHost({ messages: turns, compaction: compactorOf(async (request) => { requests.push(request); return made }) })
+    const host = testHost({
+      messages: turns,
+      compaction: compactorOf(async (request) => {
+        requests.push(request)
+        return made
+      }),
+    })
     const { compaction, tokensBefore } = await host.run({ instructions: 'look' })
     expect(requests).toMatchObject([{ trigger: 'manual', view: turns, tokensBefore, contextWindow: 100_000, instructions: 'look' }])
-    expect(compaction).toMatchObject({ compactionId: requests[0]?.compactionId, source: 'mine', summary: 'short', tokensBefore, facts: made.facts })
+    expect(compaction).toMatchObject({
+      compactionId: requests[0]?.compactionId,
+      source: 'mine',
+      summary: 'short',
+      tokensBefore,
+      facts: made.facts,
+    })
     expect(host.booked).toMatchObject([{ usage: { inputTokens: 9 } }])
     expect(host.settled).toMatchObject([{ usage: { inputTokens: 9 } }])
   })
@@ -298,8 +337,18 @@ describe('a compactor', () => {
 
   it.each([
     ['rejects', () => Promise.reject(new Error('broken')), 'broken'],
-    ['throws', () => { throw new Error('broken') }, 'broken'],
-    ['parts a pair', async () => ({ ...made, firstKeptMessageId: 'r-c-a1' }), 'firstKeptMessageId "r-c-a1" is not a message at which the conversation can be cut'],
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+      'broken',
+    ],
+    [
+      'parts a pair',
+      async () => ({ ...made, firstKeptMessageId: 'r-c-a1' }),
+      'firstKeptMessageId "r-c-a1" is not a message at which the conversation can be cut',
+    ],
     ['says nothing', async () => ({ ...made, summary: '' }), 'the summary is empty'],
     ['gives null', async () => null as never, 'the compaction that it returns must be an object; received null'],
     ['gives a number', async () => 7 as never, 'the compaction that it returns must be an object; received 7'],

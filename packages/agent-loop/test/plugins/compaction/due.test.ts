@@ -13,12 +13,26 @@ import type { DueState } from '../../../src/plugins/compaction/policy.ts'
 import { testModel } from './messages.ts'
 
 function state(tokens: number, fields: Partial<DueState> = {}, policy: Partial<CompactionPolicy> = { reserveTokens: 1_000 }): DueState {
-  return { setting: compactionPolicyOf(policy), breaker: new Breaker(), model: testModel, tokens, contextWindow: 10_000, compaction: undefined, ...fields }
+  return {
+    setting: compactionPolicyOf(policy),
+    breaker: new Breaker(),
+    model: testModel,
+    tokens,
+    contextWindow: 10_000,
+    compaction: undefined,
+    ...fields,
+  }
 }
 
 const compaction = {
-  ...{ compactionId: 'k', summary: '', firstKeptMessageId: '', tokensBefore: 9_500, tokensAfter: 8_500 },
-  ...{ facts: [], source: 'default', usage: {} },
+  compactionId: 'k',
+  summary: '',
+  firstKeptMessageId: '',
+  tokensBefore: 9_500,
+  tokensAfter: 8_500,
+  facts: [],
+  source: 'default',
+  usage: {},
 }
 
 describe('when a compaction is due', () => {

@@ -6,7 +6,11 @@ const unknown = (): undefined => undefined
 
 describe('facts', () => {
   it('name the tools that ran and the files they received', () => {
-    const messages = [user('u1'), ...step('a1', { path: 'a.ts' }, 'text', 'read_file'), ...step('a2', { file_path: 'b.ts' }, 'ok', 'editFile')]
+    const messages = [
+      user('u1'),
+      ...step('a1', { path: 'a.ts' }, 'text', 'read_file'),
+      ...step('a2', { file_path: 'b.ts' }, 'ok', 'editFile'),
+    ]
     expect(findFacts(messages, unknown)).toEqual([
       { kind: 'tool', value: 'read_file' },
       { kind: 'file-read', value: 'a.ts' },
@@ -36,8 +40,17 @@ describe('facts', () => {
   })
 
   it('A136: accumulate without duplicates, and a file read and modified counts as modified', () => {
-    const earlier = [{ kind: 'file-read', value: 'a' }, { kind: 'file-modified', value: 'b' }, { kind: 'tool', value: 'read' }]
-    const found = [{ kind: 'file-modified', value: 'a' }, { kind: 'file-read', value: 'b' }, { kind: 'file-read', value: 'c' }, { kind: 'tool', value: 'read' }]
+    const earlier = [
+      { kind: 'file-read', value: 'a' },
+      { kind: 'file-modified', value: 'b' },
+      { kind: 'tool', value: 'read' },
+    ]
+    const found = [
+      { kind: 'file-modified', value: 'a' },
+      { kind: 'file-read', value: 'b' },
+      { kind: 'file-read', value: 'c' },
+      { kind: 'tool', value: 'read' },
+    ]
     expect(mergeFacts(earlier, found)).toEqual([
       { kind: 'file-modified', value: 'b' },
       { kind: 'tool', value: 'read' },
@@ -48,7 +61,10 @@ describe('facts', () => {
 
   it('are bounded: the latest are kept', () => {
     const many = Array.from({ length: 600 }, (_, place) => ({ kind: 'tool', value: `t${place}` }))
-    const merged = mergeFacts(many, [{ kind: 'tool', value: 'last' }, { kind: 'tool', value: 'x'.repeat(501) }])
+    const merged = mergeFacts(many, [
+      { kind: 'tool', value: 'last' },
+      { kind: 'tool', value: 'x'.repeat(501) },
+    ])
     expect(merged).toHaveLength(500)
     expect(merged.at(-1)).toEqual({ kind: 'tool', value: 'last' })
   })

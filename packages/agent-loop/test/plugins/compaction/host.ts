@@ -24,7 +24,9 @@ export interface TestHost extends CompactionHost {
   append(...messages: readonly StoredMessage[]): void
 }
 
-export interface TestHostOptions extends Partial<Pick<CompactionHost, 'abortSignal' | 'beforeCompaction' | 'afterCompaction' | 'effectOf' | 'reserve' | 'commit' | 'breaker'>> {
+export interface TestHostOptions extends Partial<
+  Pick<CompactionHost, 'abortSignal' | 'beforeCompaction' | 'afterCompaction' | 'effectOf' | 'reserve' | 'commit' | 'breaker'>
+> {
   readonly messages?: readonly StoredMessage[]
   readonly compaction?: Partial<CompactionPolicy> | Compactor | false
   readonly steps?: readonly Step[]
@@ -49,10 +51,22 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   const settled: Spending[] = []
   let drafted: string[] = []
   const host: CompactionHost = {
-    ...{ setting: compactionPolicyOf(option), view, estimate, breaker: options.breaker ?? new Breaker(), model: testModel, contextWindow },
+    setting: compactionPolicyOf(option),
+    view,
+    estimate,
+    breaker: options.breaker ?? new Breaker(),
+    model: testModel,
+    contextWindow,
     abortSignal: options.abortSignal ?? new AbortController().signal,
     ids: fakeIds(),
-    summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: options.summaryWindow ?? contextWindow, clock: manualClock(), cache: 'auto' }),
+    summaryModel: () =>
+      summaryModel({
+        model: scripted,
+        name: testModel,
+        contextWindow: options.summaryWindow ?? contextWindow,
+        clock: manualClock(),
+        cache: 'auto',
+      }),
     effectOf: options.effectOf ?? (() => undefined),
     record(event) {
       drafted.push(event.type)
@@ -74,7 +88,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   }
   append(...messages)
   const run: TestHost['run'] = (order = {}) => compact(host, { trigger: 'manual', ...order })
-  return { ...host, ...{ scripted, commits, events, booked, settled, run, append } }
+  return { ...host, scripted, commits, events, booked, settled, run, append }
 }
 
 /** Returns all text of the request for a summary. */

@@ -11,7 +11,12 @@ import { summaryModel } from '../../../src/plugins/compaction/summary.ts'
 import { fakeIds } from '../../../src/testing/index.ts'
 import { answer, long, testModel, used, user } from './messages.ts'
 
-const messages = [user('u1', long(4_000)), answer('a1', long(400), used(1_100, 100)), user('u2', long(60)), answer('a2', long(60), used(1_250, 15))]
+const messages = [
+  user('u1', long(4_000)),
+  answer('a1', long(400), used(1_100, 100)),
+  user('u2', long(60)),
+  answer('a2', long(60), used(1_250, 15)),
+]
 
 /** Creates a journal that records its commits. */
 function journalOf(state: Partial<JournalState> = {}, given: Partial<Journal> = {}) {
@@ -33,7 +38,12 @@ function run(journal: Journal, steps: readonly Step[], options: Partial<JournalC
   const scripted = scriptedModel(steps)
   const clock = manualClock(1_000)
   return compactJournal({
-    ...{ journal, clock, ids: fakeIds(), model: testModel, contextWindow: 20_000, effectOf: () => undefined },
+    journal,
+    clock,
+    ids: fakeIds(),
+    model: testModel,
+    contextWindow: 20_000,
+    effectOf: () => undefined,
     setting: compactionPolicyOf({ keepRecentTokens: 25 }),
     summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: 20_000, clock, cache: 'auto' }),
     ...options,
@@ -52,27 +62,37 @@ describe('a compaction by hand', () => {
     expect(types()).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction', 'settled']])
     expect(storedIn(commits)).toEqual(done.compaction)
     const events = commits.flat().flatMap((record) => (record.type === 'event' ? record.event : []))
-    expect(new Set(events.map((event) => JSON.stringify([event.at, 'turn' in event && event.turn, 'runId' in event && event.runId]))).size).toBe(1)
+    expect(
+      new Set(events.map((event) => JSON.stringify([event.at, 'turn' in event && event.turn, 'runId' in event && event.runId]))).size,
+    ).toBe(1)
     expect(events[0]).toMatchObject({ trigger: 'manual', turn: 2, at: 1_000 })
   })
 
   it('A130: the next compaction begins with the compaction in force', async () => {
     const first = await run(journalOf().journal, [{ text: 'the summary' }])
-    const { journal } = journalOf({ messages: [...messages, user('u3', long(400)), answer('a3', long(200))], ...(first.compaction && { compaction: first.compaction }) })
-    const second = await run(journal, [{ text: 'the second', expect: (call) => expect(JSON.stringify(call.prompt)).toContain('the summary') }])
+    const { journal } = journalOf({
+      messages: [...messages, user('u3', long(400)), answer('a3', long(200))],
+      ...(first.compaction && { compaction: first.compaction }),
+    })
+    const second = await run(journal, [
+      { text: 'the second', expect: (call) => expect(JSON.stringify(call.prompt)).toContain('the summary') },
+    ])
     expect(second).toMatchObject({ outcome: 'done', compaction: { summary: 'the second', firstKeptMessageId: 'a3' } })
     expect(second.tokensBefore).toBeLessThan(300)
   })
 
   it('leaves out settled while other runs are queued', async () => {
     const commits: string[][] = []
-    const { journal } = journalOf({}, {
-      commit: async (records, expect) => {
-        if (expect?.nothingQueued) return { ok: false, reason: 'runs-queued' }
-        commits.push(records.map((record) => (record.type === 'event' ? record.event.type : record.type)))
-        return { ok: true, firstSeq: 11 }
+    const { journal } = journalOf(
+      {},
+      {
+        commit: async (records, expect) => {
+          if (expect?.nothingQueued) return { ok: false, reason: 'runs-queued' }
+          commits.push(records.map((record) => (record.type === 'event' ? record.event.type : record.type)))
+          return { ok: true, firstSeq: 11 }
+        },
       },
-    })
+    )
     await run(journal, [{ text: 'the summary' }])
     expect(commits).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction']])
   })
@@ -81,14 +101,17 @@ describe('a compaction by hand', () => {
     const commits: string[][] = []
     const refusals = ['runs-queued', 'nothing-queued'] as const
     let refused = 0
-    const { journal } = journalOf({}, {
-      commit: async (records, expect) => {
-        const reason = expect?.nothingQueued === undefined ? undefined : refusals[refused++]
-        if (reason) return { ok: false, reason }
-        commits.push(records.map((record) => (record.type === 'event' ? record.event.type : record.type)))
-        return { ok: true, firstSeq: 11 }
+    const { journal } = journalOf(
+      {},
+      {
+        commit: async (records, expect) => {
+          const reason = expect?.nothingQueued === undefined ? undefined : refusals[refused++]
+          if (reason) return { ok: false, reason }
+          commits.push(records.map((record) => (record.type === 'event' ? record.event.type : record.type)))
+          return { ok: true, firstSeq: 11 }
+        },
       },
-    })
+    )
     await run(journal, [{ text: 'the summary' }])
     expect(commits).toEqual([['compaction-start'], ['usage', 'compaction-end', 'compaction', 'settled']])
   })
@@ -127,7 +150,11 @@ describe('a compaction by hand', () => {
       signal.removeEventListener = (...args: Parameters<typeof remove>) => (listeners--, remove(...args))
       const { journal, types } = journalOf({}, place === 'journal' ? { abortSignal: signal } : {})
       const wait = new Promise<void>((resolve) => setImmediate(() => resolve(stop.abort())))
-      const outcome = await run(journal, [{ text: 't', parts: [{ wait }, { hang: true }], finish: false }], place === 'caller' ? { abortSignal: signal } : {})
+      const outcome = await run(
+        journal,
+        [{ text: 't', parts: [{ wait }, { hang: true }], finish: false }],
+        place === 'caller' ? { abortSignal: signal } : {},
+      )
       expect(outcome).toMatchObject({ outcome: 'cancelled' })
       expect(types().at(-1)).toEqual(['usage', 'compaction-end', 'settled'])
       expect(listeners).toBe(0)

@@ -7,9 +7,19 @@ export function user(id: string, content = id): StoredMessage & { role: 'user' }
   return { role: 'user', id, content }
 }
 
-export function answer(id: string, content: string | readonly AssistantPart[] = id, fields: Partial<AssistantMessage> = {}): AssistantMessage {
+export function answer(
+  id: string,
+  content: string | readonly AssistantPart[] = id,
+  fields: Partial<AssistantMessage> = {},
+): AssistantMessage {
   return {
-    ...{ role: 'assistant', id, ...testModel, stopReason: 'stop', usage: {}, at: 0, timing: { totalMs: 0 } },
+    role: 'assistant',
+    id,
+    ...testModel,
+    stopReason: 'stop',
+    usage: {},
+    at: 0,
+    timing: { totalMs: 0 },
     content: typeof content === 'string' ? [{ type: 'text', text: content }] : content,
     ...fields,
   }

@@ -38,6 +38,8 @@ describe('the option compaction', () => {
     [{ name: 'x', compact: 1 }, /compact/],
     [true, /compaction/],
   ])('A2: refuses %o with invalid-config that names the field', (option, message) => {
-    expect(() => compactionPolicyOf(option as never)).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }))
+    expect(() => compactionPolicyOf(option as never)).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringMatching(message) as string }),
+    )
   })
 })

@@ -56,7 +56,8 @@ function transcriptOf(turns: readonly (readonly RandomStep[])[]): readonly Store
       const usage = { inputTokens: 100 * (messages.length + 1), outputTokens: 10 }
       const message = answer(id, parts, { stopReason, usage, ...(isPaused && { paused: true }) })
       messages.push(message)
-      for (const { toolCallId } of clientCalls(message)) messages.push(result(toolCallId, long(output), 'read', isWhole ? 'result' : 'cancelled'))
+      for (const { toolCallId } of clientCalls(message))
+        messages.push(result(toolCallId, long(output), 'read', isWhole ? 'result' : 'cancelled'))
       if (!isWhole) break
     }
   }
@@ -74,7 +75,11 @@ function repairsOf(messages: readonly Message[]): readonly unknown[] {
 }
 
 function idsOfCalls(messages: readonly Message[]): ReadonlySet<string> {
-  return new Set(messages.flatMap((message) => (message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'tool-call' ? part.toolCallId : [])) : [])))
+  return new Set(
+    messages.flatMap((message) =>
+      message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'tool-call' ? part.toolCallId : [])) : [],
+    ),
+  )
 }
 
 function idsOfResults(messages: readonly Message[]): readonly string[] {
@@ -114,7 +119,17 @@ describe('random conversations', () => {
         if (!cut) return
         const firstKeptMessageId = view.uncompacted[cut.index]?.id ?? ''
         const lastMessageId = view.uncompacted.at(-1)?.id ?? ''
-        view.setCompaction({ compactionId: 'k', summary: 's', firstKeptMessageId, lastMessageId, tokensBefore: 1, tokensAfter: 1, facts: [], source: 'default', usage: {} })
+        view.setCompaction({
+          compactionId: 'k',
+          summary: 's',
+          firstKeptMessageId,
+          lastMessageId,
+          tokensBefore: 1,
+          tokensAfter: 1,
+          facts: [],
+          source: 'default',
+          usage: {},
+        })
         expect(repairsOf(view.messages)).toEqual([])
         expect(view.messages.slice(1)).toEqual(old.slice(cut.index))
         const added = transcriptOf(later).map((message) => ({ ...message, id: `later-${message.id}` }))

@@ -16,7 +16,9 @@ describe('the request for a summary', () => {
 
   it('contains the conversation as plain text, in order', () => {
     const text = textFor({ messages: [user('u1', 'please'), ...step('a1', { path: 'a' }, 'content of a'), answer('a2', 'it says a')] })
-    const places = ['[user]\nplease', '[call of read] {"path":"a"}', '[result of read] content of a', '[assistant]\nit says a'].map((part) => text.indexOf(part))
+    const places = ['[user]\nplease', '[call of read] {"path":"a"}', '[result of read] content of a', '[assistant]\nit says a'].map(
+      (part) => text.indexOf(part),
+    )
     expect(places).not.toContain(-1)
     expect(places).toEqual([...places].sort((a, b) => a - b))
   })

@@ -26,7 +26,11 @@ const overflow = Object.assign(new Error('prompt is too long: 20000 tokens > 100
 
 describe('compactions of whole turns', () => {
   it('A129: after a turn it runs at one token above window − reserveTokens', async () => {
-    const { agent, scripted } = agentWith([{ text: 'a', usage: used(8_999) }, { text: long(400), usage: used(9_000) }, { text: 'short', usage: used(500) }])
+    const { agent, scripted } = agentWith([
+      { text: 'a', usage: used(8_999) },
+      { text: long(400), usage: used(9_000) },
+      { text: 'short', usage: used(500) },
+    ])
     const { play, types, memory } = conversation()
     await play(agent, long(400))
     expect(types()).not.toContain('compaction-start')
@@ -70,7 +74,10 @@ describe('compactions of whole turns', () => {
   it('A34: the phase is compaction in one after a turn, turn in one before a call, and idle after both', async () => {
     const phases: string[] = []
     const talk = conversation()
-    const watch = defineExtension({ name: 'watch', hooks: { beforeCompaction: ({ trigger }) => void phases.push(`${trigger} ${phaseOf(talk.journal)}`) } })
+    const watch = defineExtension({
+      name: 'watch',
+      hooks: { beforeCompaction: ({ trigger }) => void phases.push(`${trigger} ${phaseOf(talk.journal)}`) },
+    })
     const big = defineTool({ name: 'big', description: 'x', inputSchema: {}, effect: 'pure', execute: () => long(16_000) })
     const steps: Step[] = [
       { text: long(800), toolCalls: [{ name: 'big', input: {} }], usage: used(6_000) },
@@ -85,9 +92,12 @@ describe('compactions of whole turns', () => {
   })
 
   it('A126: an overflow compacts and calls once more', async () => {
-    const { agent, scripted } = agentWith([{ text: long(4_000, 'a'), usage: used(2_000) }, { error: overflow }, { text: 'SUMMARY' }, { text: 'fits' }], {
-      compaction: { reserveTokens: 1_000 },
-    })
+    const { agent, scripted } = agentWith(
+      [{ text: long(4_000, 'a'), usage: used(2_000) }, { error: overflow }, { text: 'SUMMARY' }, { text: 'fits' }],
+      {
+        compaction: { reserveTokens: 1_000 },
+      },
+    )
     const { play, journal } = conversation()
     await play(agent, `FIRST ${long(4_000)}`)
     const { result } = await play(agent, 'more')
@@ -102,7 +112,12 @@ describe('compactions of whole turns', () => {
   })
 
   it('A126: a second overflow of the turn ends it as error', async () => {
-    const { agent } = agentWith([{ text: long(4_000, 'a'), usage: used(2_000) }, { error: overflow }, { text: 'SUMMARY' }, { error: overflow }])
+    const { agent } = agentWith([
+      { text: long(4_000, 'a'), usage: used(2_000) },
+      { error: overflow },
+      { text: 'SUMMARY' },
+      { error: overflow },
+    ])
     const { play, types } = conversation()
     await play(agent, long(4_000))
     const { result } = await play(agent, 'more')
@@ -120,7 +135,10 @@ describe('compactions of whole turns', () => {
   })
 
   it('A127: a rate limit starts no compaction', async () => {
-    const { agent } = agentWith([{ text: long(400), usage: used(8_000) }, { error: Object.assign(new Error('rate limit'), { statusCode: 429 }) }])
+    const { agent } = agentWith([
+      { text: long(400), usage: used(8_000) },
+      { error: Object.assign(new Error('rate limit'), { statusCode: 429 }) },
+    ])
     const { play, types } = conversation()
     await play(agent, long(400))
     expect((await play(agent, 'more')).result.status).toBe('error')
@@ -148,14 +166,20 @@ describe('compactions of whole turns', () => {
 
   it('A139: a compaction that a tool requests runs once, after the turn', async () => {
     const ask = defineTool({
-      ...{ name: 'ask', description: 'x', inputSchema: {}, effect: 'pure' as const },
+      name: 'ask',
+      description: 'x',
+      inputSchema: {},
+      effect: 'pure' as const,
       execute: (_input, context) => {
         context.compactAfterTurn()
         context.compactAfterTurn()
         return long(400)
       },
     })
-    const { agent } = agentWith([{ text: long(400), toolCalls: [{ name: 'ask', input: {} }] }, { text: long(400) }, { text: 'SUMMARY' }, { text: 'on' }], { tools: [ask] })
+    const { agent } = agentWith(
+      [{ text: long(400), toolCalls: [{ name: 'ask', input: {} }] }, { text: long(400) }, { text: 'SUMMARY' }, { text: 'on' }],
+      { tools: [ask] },
+    )
     const { play, types, journal } = conversation()
     await play(agent, long(400))
     expect(types().slice(-4)).toEqual(['compaction-start', 'usage', 'compaction-end', 'settled'])
@@ -166,7 +190,10 @@ describe('compactions of whole turns', () => {
 
   it('A134: a stop in a compaction before a call cancels it and ends the turn as aborted', async () => {
     const stop = new AbortController()
-    const { agent } = agentWith([{ text: long(800), usage: used(8_900) }, { expect: () => stop.abort(), hang: 'before' }])
+    const { agent } = agentWith([
+      { text: long(800), usage: used(8_900) },
+      { expect: () => stop.abort(), hang: 'before' },
+    ])
     const { play, journal, memory } = conversation()
     await play(agent, long(400))
     const { result } = await play(agent, long(4_000), { abortSignal: stop.signal })
@@ -177,7 +204,10 @@ describe('compactions of whole turns', () => {
 
   it('A134: a stop in a compaction after a turn cancels it and the turn stays completed', async () => {
     const stop = new AbortController()
-    const { agent } = agentWith([{ text: long(800), usage: used(9_900) }, { expect: () => stop.abort(), hang: 'before' }])
+    const { agent } = agentWith([
+      { text: long(800), usage: used(9_900) },
+      { expect: () => stop.abort(), hang: 'before' },
+    ])
     const { play, journal } = conversation()
     const { result } = await play(agent, long(400), { abortSignal: stop.signal })
     expect(result).toMatchObject({ status: 'completed' })
@@ -212,7 +242,12 @@ describe('compactions of whole turns', () => {
   })
 
   it('A137: its usage is in the sums of a turn that needed it', async () => {
-    const { agent } = agentWith([{ text: long(4_000, 'a'), usage: used(2_000) }, { error: overflow }, { text: 'SUMMARY', usage: used(700) }, { text: 'fits', usage: used(300) }])
+    const { agent } = agentWith([
+      { text: long(4_000, 'a'), usage: used(2_000) },
+      { error: overflow },
+      { text: 'SUMMARY', usage: used(700) },
+      { text: 'fits', usage: used(300) },
+    ])
     const { play } = conversation()
     await play(agent, long(4_000))
     expect((await play(agent, 'more')).result.usage.inputTokens).toBeGreaterThanOrEqual(1_000)

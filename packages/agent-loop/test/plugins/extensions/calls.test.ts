@@ -19,7 +19,10 @@ const throwing = () => {
 function reader() {
   const inputs: unknown[] = []
   const tool = defineTool({
-    ...{ name: 'read', description: 'reads', inputSchema: z.object({ path: z.string() }), effect: 'pure' },
+    name: 'read',
+    description: 'reads',
+    inputSchema: z.object({ path: z.string() }),
+    effect: 'pure',
     execute: (input) => {
       inputs.push(input)
       return `content of ${input.path}`
@@ -33,11 +36,14 @@ function outcomeOf(events: readonly AgentEvent[], toolCallId = 'x') {
 }
 
 describe('tools of extensions', () => {
-  it('A5: run like the agent\'s own tools, and lose to an own tool of the same name', async () => {
+  it("A5: run like the agent's own tools, and lose to an own tool of the same name", async () => {
     const talk = conversation()
     const [own, lost, extra] = [echo('same'), echo('same'), echo('extra')]
     const given = extension('more', {}, { tools: [lost.tool, extra.tool] })
-    const agent = agentOf([{ toolCalls: ['same', 'extra'].map((name) => ({ id: name, name, input: {} })) }, { text: 'ok' }], { tools: [own.tool], extensions: [given] })
+    const agent = agentOf([{ toolCalls: ['same', 'extra'].map((name) => ({ id: name, name, input: {} })) }, { text: 'ok' }], {
+      tools: [own.tool],
+      extensions: [given],
+    })
     await talk.play(agent, 'go')
     expect([own, lost, extra].map(({ calls }) => calls.length)).toEqual([1, 0, 1])
     expect(agent.diagnostics).toMatchObject([{ kind: 'tool', name: 'same' }])
@@ -53,7 +59,10 @@ describe('tool calls', () => {
       tools: [tool],
       extensions: [
         extension('a', { onToolCall: () => ({ action: 'modify', input: { path: 'b' } }) }),
-        extension('b', { onToolCall: ({ input }) => void seen.push(input), onToolResult: ({ call: given }) => void seen.push(given.input) }),
+        extension('b', {
+          onToolCall: ({ input }) => void seen.push(input),
+          onToolResult: ({ call: given }) => void seen.push(given.input),
+        }),
       ],
     })
     const { events } = await talk.play(agent, 'go')
@@ -68,7 +77,12 @@ describe('tool calls', () => {
     const told: unknown[] = []
     const options = {
       tools: [tool],
-      extensions: [extension('watch', { onToolCall: ({ call: given }) => void told.push(given), onToolResult: ({ call: given }) => void told.push(given) })],
+      extensions: [
+        extension('watch', {
+          onToolCall: ({ call: given }) => void told.push(given),
+          onToolResult: ({ call: given }) => void told.push(given),
+        }),
+      ],
       guardrails: [guardrail('watch', { beforeCall: (given) => void told.push(given) })],
     }
     await talk.play(agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], options), 'go')
@@ -88,12 +102,21 @@ describe('tool calls', () => {
   })
 
   it.each([
-    [{ action: 'reject-and-continue', message: 'not today' } as const, { status: 'denied', output: { type: 'execution-denied', reason: 'not today' } }],
-    [{ action: 'synthesize', output: 'made up', details: { by: 'x' } } as const, { status: 'result', output: { type: 'text', value: 'made up' }, details: { by: 'x' } }],
+    [
+      { action: 'reject-and-continue', message: 'not today' } as const,
+      { status: 'denied', output: { type: 'execution-denied', reason: 'not today' } },
+    ],
+    [
+      { action: 'synthesize', output: 'made up', details: { by: 'x' } } as const,
+      { status: 'result', output: { type: 'text', value: 'made up' }, details: { by: 'x' } },
+    ],
   ])('A148: %o settles the call without running the tool', async (decision, message) => {
     const talk = conversation()
     const { tool, inputs } = reader()
-    const agent = agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], { tools: [tool], extensions: [extension('a', { onToolCall: () => decision })] })
+    const agent = agentOf([call('read', 'x', { path: 'a' }), { text: 'ok' }], {
+      tools: [tool],
+      extensions: [extension('a', { onToolCall: () => decision })],
+    })
     const { events, result } = await talk.play(agent, 'go')
     expect(inputs).toEqual([])
     expect(outcomeOf(events)).toMatchObject({ executed: 'no', message })
@@ -103,10 +126,16 @@ describe('tool calls', () => {
   it('A148: error ends the turn as policy-error, every call with its outcome', async () => {
     const talk = conversation()
     const { tool, inputs } = reader()
-    const policy = extension('policy', { onToolCall: ({ call: { toolCallId } }) => (toolCallId === 'b' ? { action: 'error', message: 'never' } : undefined) })
+    const policy = extension('policy', {
+      onToolCall: ({ call: { toolCallId } }) => (toolCallId === 'b' ? { action: 'error', message: 'never' } : undefined),
+    })
     const calls = { toolCalls: ['a', 'b', 'c'].map((id) => ({ id, name: 'read', input: { path: id } })) }
     const { result } = await talk.play(agentOf([calls], { tools: [tool], extensions: [policy] }), 'go')
-    expect(result).toMatchObject({ status: 'error', reason: 'policy-error', error: { code: 'policy-error', message: expect.stringContaining('never') as string } })
+    expect(result).toMatchObject({
+      status: 'error',
+      reason: 'policy-error',
+      error: { code: 'policy-error', message: expect.stringContaining('never') as string },
+    })
     expect(inputs).toEqual([])
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toHaveLength(3)
   })
@@ -114,7 +143,11 @@ describe('tool calls', () => {
   it('A144: a failing onToolCall denies only that call', async () => {
     const talk = conversation()
     const { tool, inputs } = reader()
-    const broken = extension('broken', { onToolCall: ({ call: { toolCallId } }) => { if (toolCallId === 'a') throwing() } })
+    const broken = extension('broken', {
+      onToolCall: ({ call: { toolCallId } }) => {
+        if (toolCallId === 'a') throwing()
+      },
+    })
     const calls = { toolCalls: ['a', 'b'].map((id) => ({ id, name: 'read', input: { path: id } })) }
     const { events, result } = await talk.play(agentOf([calls, { text: 'ok' }], { tools: [tool], extensions: [broken] }), 'go')
     expect(inputs).toEqual([{ path: 'b' }])
@@ -136,18 +169,38 @@ describe('tool calls', () => {
         return { output: `${toolCallId} patched` }
       },
     })
-    const calls = [['executed', 'echo'], ['synthesized', 'echo'], ['denied', 'echo'], ['failed', 'fail'], ['unknown', 'nowhere']] as const
-    const agent = agentOf([{ toolCalls: calls.map(([id, name]) => ({ id, name, input: {} })) }, { text: 'ok' }], { tools: [echo('echo').tool, failing], extensions: [decide] })
+    const calls = [
+      ['executed', 'echo'],
+      ['synthesized', 'echo'],
+      ['denied', 'echo'],
+      ['failed', 'fail'],
+      ['unknown', 'nowhere'],
+    ] as const
+    const agent = agentOf([{ toolCalls: calls.map(([id, name]) => ({ id, name, input: {} })) }, { text: 'ok' }], {
+      tools: [echo('echo').tool, failing],
+      extensions: [decide],
+    })
     await talk.play(agent, 'go')
-    expect(seen.toSorted()).toEqual(['denied denied no', 'executed result here', 'failed error here', 'synthesized result no', 'unknown error no'])
-    expect(resultsOf(agent.model.calls[1]).map(({ output }) => JSON.stringify(output))).toEqual(calls.map(([id]) => expect.stringContaining(`${id} patched`) as string))
+    expect(seen.toSorted()).toEqual([
+      'denied denied no',
+      'executed result here',
+      'failed error here',
+      'synthesized result no',
+      'unknown error no',
+    ])
+    expect(resultsOf(agent.model.calls[1]).map(({ output }) => JSON.stringify(output))).toEqual(
+      calls.map(([id]) => expect.stringContaining(`${id} patched`) as string),
+    )
   })
 
   it('A149: a call of a truncated answer cannot be given a result', async () => {
     const talk = conversation()
     const { tool } = reader()
     const patch = extension('patch', { onToolResult: () => ({ status: 'result', output: 'fine' }) })
-    const agent = agentOf([{ ...call('read', 'x', { path: 'a' }), finish: 'length' }, { text: 'ok' }], { tools: [tool], extensions: [patch] })
+    const agent = agentOf([{ ...call('read', 'x', { path: 'a' }), finish: 'length' }, { text: 'ok' }], {
+      tools: [tool],
+      extensions: [patch],
+    })
     const { events } = await talk.play(agent, 'go')
     expect(outcomeOf(events)).toMatchObject({ message: { status: 'error' } })
     expect(errorsOf(events)).toMatchObject([{ name: 'patch', hook: 'onToolResult' }])

@@ -1,17 +1,34 @@
 import { describe, expect, it } from 'vitest'
 import type { Extension } from '../../../src/contract/extension.ts'
-import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from '../../../src/plugins/extensions/ask-hooks.ts'
+import {
+  askAgentStart,
+  askCall,
+  askCompaction,
+  askContext,
+  askInput,
+  askRequest,
+  askResult,
+} from '../../../src/plugins/extensions/ask-hooks.ts'
 import { bench, callOf, extension, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })
 const invalid = () => Promise.resolve({ ok: false as const, issues: [{ path: '/path', message: 'must be text' }] })
-const messages = [{ role: 'user' as const, id: 'm1', content: 'hi' }, { role: 'tool-result' as const, id: 'm2', toolCallId: 'c', toolName: 't', output: { type: 'text' as const, value: '' } }]
+const messages = [
+  { role: 'user' as const, id: 'm1', content: 'hi' },
+  { role: 'tool-result' as const, id: 'm2', toolCallId: 'c', toolName: 't', output: { type: 'text' as const, value: '' } },
+]
 const request = { instructions: '', messages, tools: [], runtimeParams: {}, attempt: 1 }
 const compaction = { trigger: 'manual' as const, messages, tokensBefore: 1 }
 
 describe('hooks that fail', () => {
   it.each([
-    ['throws', () => { throw new Error('bad') }, 'bad'],
+    [
+      'throws',
+      () => {
+        throw new Error('bad')
+      },
+      'bad',
+    ],
     ['rejects', () => Promise.reject(new Error('bad')), 'bad'],
     ['returns something else', () => ({ action: 'transfrom' }), 'must have an action of continue, transform, handled'],
   ])('A143: a hook that %s gives one report, and the chain goes on with the last good value', async (_how, bad, message) => {
@@ -88,7 +105,15 @@ describe('hooks that fail', () => {
 
   it('A143: with fail the report is fatal, and the chain ends', async () => {
     const { hooks, failures } = bench([
-      extension('a', { onStepEnd: () => { throw new Error('bad') } }, { onError: 'fail' }),
+      extension(
+        'a',
+        {
+          onStepEnd: () => {
+            throw new Error('bad')
+          },
+        },
+        { onError: 'fail' },
+      ),
       extension('b', { onStepEnd: () => expect.fail('b is told') }),
     ])
     await hooks.tell('onStepEnd', { step: 1, toolCalls: [], text: '' })
@@ -96,7 +121,15 @@ describe('hooks that fail', () => {
   })
 
   it('A143: a failure after the end of the turn can no longer end it', async () => {
-    const broken = extension('a', { onSettled: () => { throw new Error('bad') } }, { onError: 'fail' })
+    const broken = extension(
+      'a',
+      {
+        onSettled: () => {
+          throw new Error('bad')
+        },
+      },
+      { onError: 'fail' },
+    )
     const { hooks, failures } = bench([broken], { hasEnded: () => true })
     await hooks.tell('onSettled', { turn: 1 })
     expect(failures).toMatchObject([{ fatal: false }])
@@ -104,7 +137,15 @@ describe('hooks that fail', () => {
 
   it.each([[undefined], ['reject' as const]])('A144: a failing onToolCall denies that call (onError %s)', async (onError) => {
     const { hooks, failures } = bench([
-      extension('a', { onToolCall: ({ call }) => { if (call.toolCallId === 'c1') throw new Error('bad') } }, onError ? { onError } : {}),
+      extension(
+        'a',
+        {
+          onToolCall: ({ call }) => {
+            if (call.toolCallId === 'c1') throw new Error('bad')
+          },
+        },
+        onError ? { onError } : {},
+      ),
     ])
     expect(await askCall(hooks, callOf(), valid)).toEqual({
       action: 'reject-and-continue',
@@ -116,7 +157,11 @@ describe('hooks that fail', () => {
   })
 
   it('A144: with ignore the call goes on, with fail it is denied and the turn must end', async () => {
-    const broken = { onToolCall: () => { throw new Error('bad') } }
+    const broken = {
+      onToolCall: () => {
+        throw new Error('bad')
+      },
+    }
     expect(await askCall(bench([extension('a', broken, { onError: 'ignore' })]).hooks, callOf(), valid)).toEqual({ action: 'allow' })
     const failing = bench([extension('a', broken, { onError: 'fail' })])
     expect(await askCall(failing.hooks, callOf(), valid)).toMatchObject({ action: 'reject-and-continue' })

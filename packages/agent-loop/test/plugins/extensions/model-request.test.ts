@@ -1,13 +1,25 @@
 import { scriptedModel, type Script } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
-import { createMemoryJournal, defineAgent, defineExtension, defineTool, summarizeMessages, type AgentOptions, type ExtensionContext, type SentModelRequest } from '../../../src/index.ts'
+import {
+  createMemoryJournal,
+  defineAgent,
+  defineExtension,
+  defineTool,
+  summarizeMessages,
+  type AgentOptions,
+  type ExtensionContext,
+  type SentModelRequest,
+} from '../../../src/index.ts'
 
 type Seen = SentModelRequest & { readonly step: number; readonly sessionKey: string | undefined }
 
 /** Creates an agent, and notes its requests after everything that changes them. */
 function watched(steps: Script, { extensions = [], ...options }: Partial<AgentOptions> = {}) {
   const seen: Seen[] = []
-  const watch = defineExtension({ name: 'watch', hooks: { onModelRequest: (sent, { step, sessionKey }) => void seen.push({ ...sent, step, sessionKey }) } })
+  const watch = defineExtension({
+    name: 'watch',
+    hooks: { onModelRequest: (sent, { step, sessionKey }) => void seen.push({ ...sent, step, sessionKey }) },
+  })
   const model = scriptedModel(steps)
   return { seen, model, agent: defineAgent({ model, instructions: 'Be brief.', extensions: [watch, ...extensions], ...options }) }
 }
@@ -18,11 +30,19 @@ it('D55: onModelRequest sees the request as sent, with changes of other hooks, o
   const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object' }, execute: () => 'seen' })
   const change = defineExtension({
     name: 'change',
-    hooks: { beforeModelCall: () => ({ runtimeParams: { temperature: 0.1 } }), transformContext: ({ messages }) => ({ messages: [...messages, { role: 'user', content: 'and hurry' }] }) },
+    hooks: {
+      beforeModelCall: () => ({ runtimeParams: { temperature: 0.1 } }),
+      transformContext: ({ messages }) => ({ messages: [...messages, { role: 'user', content: 'and hurry' }] }),
+    },
   })
-  const { seen, model, agent } = watched([{ error: { status: 503 } }, { toolCalls: [{ id: 'c', name: 'look', input: {} }] }, { text: 'done' }], {
-    ...{ tools: [look], retry: { maxRetries: 1, baseDelayMs: 0 }, extensions: [change] },
-  })
+  const { seen, model, agent } = watched(
+    [{ error: { status: 503 } }, { toolCalls: [{ id: 'c', name: 'look', input: {} }] }, { text: 'done' }],
+    {
+      tools: [look],
+      retry: { maxRetries: 1, baseDelayMs: 0 },
+      extensions: [change],
+    },
+  )
   const ids: string[] = []
   for await (const event of agent.run('go', { sessionKey: 'room:1' })) if (event.type === 'message-start') ids.push(event.messageId)
   expect(seen.map(({ id }) => id)).toEqual(ids)
@@ -68,7 +88,12 @@ it('D55: sees the call of a summary of messages if its caller names it, with a c
   expect(seen.map(({ request }) => request)).toEqual(sentTo(model).slice(1))
   const [context] = contexts
   expect(context).toMatchObject({ runId: '', turn: 3, agent: [], usage: {}, journal: 'idle' })
-  expect([context?.isIdle(), context?.hasPendingInputs(), context?.instructions(), context?.contextUsage()]).toEqual([true, false, '', { tokens: 0 }])
+  expect([context?.isIdle(), context?.hasPendingInputs(), context?.instructions(), context?.contextUsage()]).toEqual([
+    true,
+    false,
+    '',
+    { tokens: 0 },
+  ])
   expect(await context?.followUp('more')).toEqual({ ok: false, reason: 'run-ended' })
   await context?.waitForIdle()
   expect(context?.spawnChild().tools).toEqual([])
@@ -80,13 +105,25 @@ it('D55: a failing hook of a summary is reported; it stops the summary only with
     const failures: object[] = []
     const extension = defineExtension({ name: 'broken', onError, hooks: { onModelRequest: (_sent, context) => onModelRequest(context) } })
     const agent = defineAgent({ model: scriptedModel(() => ({ text: 'SUMMARY' })), extensions: [extension] })
-    const made = await summarizeMessages(agent, { messages: toSummarize, hooks: { ...summaryHooks, onError: (failure) => void failures.push(failure) } })
+    const made = await summarizeMessages(agent, {
+      messages: toSummarize,
+      hooks: { ...summaryHooks, onError: (failure) => void failures.push(failure) },
+    })
     return { made, failures }
   }
   const fail = () => {
     throw new Error('no')
   }
-  expect(await summaryWith('ignore', fail)).toMatchObject({ made: { summary: 'SUMMARY' }, failures: [{ extension: 'broken', message: 'no' }] })
-  expect(await summaryWith('fail', fail)).toMatchObject({ made: { failure: expect.stringContaining('stopped') as string }, failures: [{ extension: 'broken' }] })
-  expect(await summaryWith('ignore', ({ abort }) => abort())).toMatchObject({ made: { failure: expect.stringContaining('stopped') as string }, failures: [] })
+  expect(await summaryWith('ignore', fail)).toMatchObject({
+    made: { summary: 'SUMMARY' },
+    failures: [{ extension: 'broken', message: 'no' }],
+  })
+  expect(await summaryWith('fail', fail)).toMatchObject({
+    made: { failure: expect.stringContaining('stopped') as string },
+    failures: [{ extension: 'broken' }],
+  })
+  expect(await summaryWith('ignore', ({ abort }) => abort())).toMatchObject({
+    made: { failure: expect.stringContaining('stopped') as string },
+    failures: [],
+  })
 })

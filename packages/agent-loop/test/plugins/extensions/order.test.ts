@@ -1,6 +1,14 @@
 import type { Message } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from '../../../src/plugins/extensions/ask-hooks.ts'
+import {
+  askAgentStart,
+  askCall,
+  askCompaction,
+  askContext,
+  askInput,
+  askRequest,
+  askResult,
+} from '../../../src/plugins/extensions/ask-hooks.ts'
 import { bench, callOf, extension, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })
@@ -193,8 +201,21 @@ describe('order of hooks', () => {
 
   it('each hook without a return value calls its handler with its event', async () => {
     const seen: unknown[] = []
-    const names = ['onTurnStart', 'onStepStart', 'onStepEnd', 'afterModelCall', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint', 'onSettled'] as const
-    const handlers = Object.fromEntries(names.map((name) => [name, (event: unknown, context: { runId: string }) => seen.push([name, event, context.runId])]))
+    const names = [
+      'onTurnStart',
+      'onStepStart',
+      'onStepEnd',
+      'afterModelCall',
+      'afterCompaction',
+      'onRetryStart',
+      'onRetryEnd',
+      'onAgentEnd',
+      'onSavePoint',
+      'onSettled',
+    ] as const
+    const handlers = Object.fromEntries(
+      names.map((name) => [name, (event: unknown, context: { runId: string }) => seen.push([name, event, context.runId])]),
+    )
     const { hooks } = bench([extension('a', untyped(handlers))])
     for (const name of names) await hooks.tell(name, { of: name } as never)
     expect(seen).toEqual(names.map((name) => [name, { of: name }, 'run of a']))

@@ -12,13 +12,27 @@ const long = (word: string) => `${word} `.repeat(200)
 
 function agentWith(steps: readonly Step[], extensions: readonly Extension[]) {
   const scripted = model(steps)
-  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:small': { contextWindow: 100_000 } } })
-  const agent = defineAgent({ model: 'test:small', models, retry: false, instructions: 'You help.', compaction: { keepRecentTokens: 50, instructions: 'FOCUS' }, extensions })
+  const models = createModels({
+    providers: { test: { languageModel: () => scripted } },
+    models: { 'test:small': { contextWindow: 100_000 } },
+  })
+  const agent = defineAgent({
+    model: 'test:small',
+    models,
+    retry: false,
+    instructions: 'You help.',
+    compaction: { keepRecentTokens: 50, instructions: 'FOCUS' },
+    extensions,
+  })
   return { agent, scripted }
 }
 
 /** Plays a conversation of two turns, and compacts it with `agent.compact`. */
-async function compactByHand(steps: readonly Step[], hooks: Hooks, options: { readonly abortSignal?: AbortSignal; readonly onError?: 'fail'; readonly wrap?: (journal: Journal) => Journal } = {}) {
+async function compactByHand(
+  steps: readonly Step[],
+  hooks: Hooks,
+  options: { readonly abortSignal?: AbortSignal; readonly onError?: 'fail'; readonly wrap?: (journal: Journal) => Journal } = {},
+) {
   const { wrap = (journal: Journal) => journal, onError = 'ignore', ...given } = options
   const talk = conversation({ wrap })
   const { agent, scripted } = agentWith([{ text: long('one') }, { text: long('two') }, ...steps], [extension('mine', hooks, { onError })])
@@ -33,7 +47,10 @@ describe('compactions that hooks request', () => {
   it('A139: requests of several hooks make one compaction, after the turn', async () => {
     const talk = conversation()
     const request = (_event: unknown, { turn, compactAfterTurn }: ExtensionContext) => (turn === 2 ? compactAfterTurn() : undefined)
-    const { agent } = agentWith([{ text: long('one') }, { text: long('two') }, { text: 'SUMMARY' }], [extension('ask', { onTurnStart: request, onStepEnd: request })])
+    const { agent } = agentWith(
+      [{ text: long('one') }, { text: long('two') }, { text: 'SUMMARY' }],
+      [extension('ask', { onTurnStart: request, onStepEnd: request })],
+    )
     await talk.play(agent, long('first'))
     await talk.play(agent, long('second'))
     expect(talk.journal.log.flatMap((event) => (event.type === 'compaction-start' ? [event.trigger] : []))).toEqual(['requested'])
@@ -42,10 +59,16 @@ describe('compactions that hooks request', () => {
 
   it('A143: a hook of a compaction after the turn cannot end the turn', async () => {
     const talk = conversation()
-    const ask = extension('ask', {
-      onTurnStart: (_event, { compactAfterTurn }) => compactAfterTurn(),
-      beforeCompaction: () => { throw new Error('bad') },
-    }, { onError: 'fail' })
+    const ask = extension(
+      'ask',
+      {
+        onTurnStart: (_event, { compactAfterTurn }) => compactAfterTurn(),
+        beforeCompaction: () => {
+          throw new Error('bad')
+        },
+      },
+      { onError: 'fail' },
+    )
     const { agent } = agentWith([{ text: long('one') }, { text: long('two') }, { text: 'SUMMARY' }], [ask])
     await talk.play(agent, long('first'))
     const { result } = await talk.play(agent, long('second'))
@@ -74,9 +97,14 @@ describe('hooks of a compaction by hand', () => {
   })
 
   it('A150: an error of these hooks is an event, and changes no outcome', async () => {
-    const fail = (): never => { throw new Error('bad') }
+    const fail = (): never => {
+      throw new Error('bad')
+    }
     let compacted = false
-    const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], { afterCompaction: () => void (compacted = true), onSettled: () => (compacted ? fail() : undefined) })
+    const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], {
+      afterCompaction: () => void (compacted = true),
+      onSettled: () => (compacted ? fail() : undefined),
+    })
     expect(result.outcome).toBe('done')
     expect(errorsOf(talk.journal.log)).toMatchObject([{ hook: 'onSettled', message: 'bad', fatal: false }])
   })
@@ -84,7 +112,11 @@ describe('hooks of a compaction by hand', () => {
   it('A150: where compaction is off, nothing is stored and nothing told', async () => {
     const told: string[] = []
     const talk = conversation()
-    const agent = defineAgent({ model: model([{ text: 'one' }]), compaction: false, extensions: [extension('mine', { onSavePoint: () => void told.push('saved'), onSettled: () => void told.push('settled') })] })
+    const agent = defineAgent({
+      model: model([{ text: 'one' }]),
+      compaction: false,
+      extensions: [extension('mine', { onSavePoint: () => void told.push('saved'), onSettled: () => void told.push('settled') })],
+    })
     await talk.play(agent, 'first')
     const { clock, ids } = talk
     expect(await agent.compact({ journal: talk.journal, clock, ids })).toMatchObject({ outcome: 'skipped' })
@@ -100,7 +132,10 @@ describe('hooks of a compaction by hand', () => {
   it('A140: may replace the compaction without a model call, and are notified after the commit', async () => {
     const told: unknown[] = []
     const { result } = await compactByHand([], {
-      beforeCompaction: ({ trigger, firstKeptMessageId = '' }) => (told.push(trigger), { compaction: { summary: 'MINE', firstKeptMessageId } }),
+      beforeCompaction: ({ trigger, firstKeptMessageId = '' }) => (
+        told.push(trigger),
+        { compaction: { summary: 'MINE', firstKeptMessageId } }
+      ),
       onEvent: ({ type }) => void (type === 'compaction-end' && told.push(type)),
       afterCompaction: ({ compaction }) => void told.push(compaction.summary),
     })
@@ -119,10 +154,19 @@ describe('hooks of a compaction by hand', () => {
   })
 
   it('A143: a hook that throws gives an error event and leaves the compaction unchanged, also after its end', async () => {
-    const bad = () => { throw new Error('bad') }
-    const { result, talk } = await compactByHand([{ text: 'SUMMARY' }], { beforeCompaction: bad, afterCompaction: bad }, { onError: 'fail' })
+    const bad = () => {
+      throw new Error('bad')
+    }
+    const { result, talk } = await compactByHand(
+      [{ text: 'SUMMARY' }],
+      { beforeCompaction: bad, afterCompaction: bad },
+      { onError: 'fail' },
+    )
     expect(result.outcome).toBe('done')
-    expect(errorsOf(talk.journal.log)).toMatchObject([{ name: 'mine', hook: 'beforeCompaction', fatal: false }, { hook: 'afterCompaction', fatal: false }])
+    expect(errorsOf(talk.journal.log)).toMatchObject([
+      { name: 'mine', hook: 'beforeCompaction', fatal: false },
+      { hook: 'afterCompaction', fatal: false },
+    ])
     expect(talk.types().slice(-6)).toEqual(['compaction-start', 'error', 'usage', 'compaction-end', 'settled', 'error'])
   })
 
@@ -131,7 +175,13 @@ describe('hooks of a compaction by hand', () => {
     const { talk } = await compactByHand([{ text: 'SUMMARY' }], {
       async beforeCompaction(_event, context) {
         const { turn, step, agent, usage, state, journal, abortSignal, logStep, contextUsage } = context
-        seen.push({ turn, step, agent, usage, state }, [journal, context.isIdle(), context.hasPendingInputs(), context.instructions(), abortSignal.aborted])
+        seen.push({ turn, step, agent, usage, state }, [
+          journal,
+          context.isIdle(),
+          context.hasPendingInputs(),
+          context.instructions(),
+          abortSignal.aborted,
+        ])
         expect(contextUsage()).toMatchObject({ tokens: expect.any(Number), contextWindow: 100_000 })
         seen.push(await Promise.all([context.steer('x'), context.overlay('x'), context.followUp('x')]))
         context.compactAfterTurn()
@@ -140,14 +190,22 @@ describe('hooks of a compaction by hand', () => {
       },
     })
     const refused = { ok: false, reason: 'run-ended' }
-    expect(seen).toEqual([{ turn: 2, step: 0, agent: [], usage: {}, state: {} }, ['compaction', false, false, 'You help.', false], [refused, refused, refused], 'idle'])
+    expect(seen).toEqual([
+      { turn: 2, step: 0, agent: [], usage: {}, state: {} },
+      ['compaction', false, false, 'You help.', false],
+      [refused, refused, refused],
+      'idle',
+    ])
     expect(talk.types().filter((type) => type === 'orchestration-step')).toHaveLength(1)
   })
 
   it('queue follow-ups if the journal supports them, and abort the compaction', async () => {
     const queued: unknown[] = []
     const answers: unknown[] = []
-    const wrap = (journal: Journal): Journal => ({ ...journal, enqueue: async (input) => (queued.push(input), { ok: true, inputId: 'i1' }) })
+    const wrap = (journal: Journal): Journal => ({
+      ...journal,
+      enqueue: async (input) => (queued.push(input), { ok: true, inputId: 'i1' }),
+    })
     const stop = async (_event: unknown, context: ExtensionContext) => {
       answers.push(await context.followUp('later'))
       context.abort('enough')

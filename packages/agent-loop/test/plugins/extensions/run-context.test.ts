@@ -36,7 +36,11 @@ describe('the context of hooks', () => {
     expect(context?.session).toBe(session)
     expect(context?.contextUsage().tokens).toBeGreaterThan(0)
     const changes = [() => Object.assign(context ?? {}, { runId: 'x' }), () => Object.assign(context?.usage ?? {}, { inputTokens: 0 })]
-    for (const change of [...changes, () => (context?.agent as string[] | undefined)?.push('x'), () => Object.assign(context?.model ?? {}, { modelId: 'x' })]) {
+    for (const change of [
+      ...changes,
+      () => (context?.agent as string[] | undefined)?.push('x'),
+      () => Object.assign(context?.model ?? {}, { modelId: 'x' }),
+    ]) {
       expect(change).toThrow(TypeError)
     }
   })
@@ -44,7 +48,14 @@ describe('the context of hooks', () => {
   it('A47: has the newest user message at each moment of a turn, also in another process', async () => {
     const seen: unknown[] = []
     const note = (_event: unknown, context: ExtensionContext): void => void seen.push(context.latestInput()?.content)
-    const watch = extension('watch', { onTurnStart: note, onToolCall: (event, context) => (note(event, context), context.step === 1 ? context.steer('and fast').then(() => undefined) : undefined), onAgentEnd: note })
+    const watch = extension('watch', {
+      onTurnStart: note,
+      onToolCall: (event, context) => (
+        note(event, context),
+        context.step === 1 ? context.steer('and fast').then(() => undefined) : undefined
+      ),
+      onAgentEnd: note,
+    })
     const talk = conversation()
     const script = [{ text: 'ok' }, call('echo', 'w'), call('there'), { text: 'ok' }]
     const agent = agentOf(script, { tools: [echo('echo').tool, remote('there')], extensions: [watch] })
@@ -108,7 +119,10 @@ describe('logStep', () => {
 
   it('writes an orchestration-step after the turn-start, stored with the next commit', async () => {
     const talk = conversation()
-    const logger = extension('logger', { onInput: (_event, { logStep }) => logStep(step), onStepEnd: (_event, { logStep }) => logStep({ ...step, name: null }) })
+    const logger = extension('logger', {
+      onInput: (_event, { logStep }) => logStep(step),
+      onStepEnd: (_event, { logStep }) => logStep({ ...step, name: null }),
+    })
     const { events } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [logger] }), 'go')
     expect(stepsOf(events)).toMatchObject([step, { ...step, name: null }])
     expect(talk.types().slice(0, 4)).toEqual(['user-message', 'turn-start', 'orchestration-step', 'step-start'])
@@ -118,7 +132,10 @@ describe('logStep', () => {
   it('is the only event that an extension may add', async () => {
     const talk = conversation()
     const forged = { ...step, type: 'turn-end', status: 'completed', runId: 'another' }
-    const { events } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [extension('forger', { onStepStart: (_event, { logStep }) => logStep(forged) })] }), 'go')
+    const { events } = await talk.play(
+      agentOf([{ text: 'ok' }], { extensions: [extension('forger', { onStepStart: (_event, { logStep }) => logStep(forged) })] }),
+      'go',
+    )
     const [made] = stepsOf(events)
     expect(made).toMatchObject({ ...step, runId: 'run_1' })
     expect(made).not.toHaveProperty('status')
@@ -131,7 +148,9 @@ describe('logStep', () => {
       const wrong = untyped({ onStepStart: (_event: unknown, { logStep }: ExtensionContext) => logStep(fields as typeof step) })
       const { result } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [extension('wrong', wrong)] }), 'go')
       expect(result.status).toBe('completed')
-      expect(errorsOf(talk.journal.log)).toMatchObject([{ name: 'wrong', hook: 'onStepStart', message: expect.stringContaining('logStep must be given') }])
+      expect(errorsOf(talk.journal.log)).toMatchObject([
+        { name: 'wrong', hook: 'onStepStart', message: expect.stringContaining('logStep must be given') },
+      ])
       expect(stepsOf(talk.journal.log)).toEqual([])
     },
   )
@@ -144,25 +163,50 @@ describe('the record of an extension', () => {
     const talk = conversation()
     const seen: unknown[] = []
     const look = (name: string) => extension(name, { onAgentEnd: (_event, { state }) => void seen.push([name, { ...state }]) })
-    const mine = extension('mine', { onStepStart: (_event, { state }) => void (state['step'] = true), onAgentEnd: (_event, { state }) => void seen.push(['mine', { ...state }]) })
+    const mine = extension('mine', {
+      onStepStart: (_event, { state }) => void (state['step'] = true),
+      onAgentEnd: (_event, { state }) => void seen.push(['mine', { ...state }]),
+    })
     const agent = agentOf([{ text: 'one' }, { text: 'two' }], { extensions: [mine, look('other')] })
     await talk.play(agent, 'go')
     await talk.play(agent, 'again')
-    expect(seen).toEqual([['mine', { step: true }], ['other', {}], ['mine', { step: true }], ['other', {}]])
+    expect(seen).toEqual([
+      ['mine', { step: true }],
+      ['other', {}],
+      ['mine', { step: true }],
+      ['other', {}],
+    ])
   })
 
   it('is not stored while no extension writes to it', async () => {
     const rows: JournalRecord[] = []
-    const talk = conversation({ wrap: (journal) => ({ ...journal, commit: (records, expect) => (rows.push(...records), journal.commit(records, expect)) }) })
+    const talk = conversation({
+      wrap: (journal) => ({ ...journal, commit: (records, expect) => (rows.push(...records), journal.commit(records, expect)) }),
+    })
     await talk.play(agentOf([{ text: 'ok' }], { extensions: [extension('quiet', { onStepStart: () => undefined })] }), 'go')
     expect(JSON.stringify(rows)).not.toContain('extensionState')
   })
 
   it('A171: changes by hooks are in the next commit, whatever that is for, and still there after a crash', async () => {
-    const hooks = ['beforeAgentStart', 'onTurnStart', 'onStepStart', 'transformContext', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onToolCall', 'onToolResult', 'onToolSettled', 'onStepEnd'] as const
+    const hooks = [
+      'beforeAgentStart',
+      'onTurnStart',
+      'onStepStart',
+      'transformContext',
+      'beforeModelCall',
+      'onModelRequest',
+      'afterModelCall',
+      'onToolCall',
+      'onToolResult',
+      'onToolSettled',
+      'onStepEnd',
+    ] as const
     const written: Record<string, number> = {}
     const stored: unknown[] = []
-    const write = (hook: string) => (_event: unknown, { state }: ExtensionContext) => void (state[hook] = written[hook] = (written[hook] ?? 0) + 1)
+    const write =
+      (hook: string) =>
+      (_event: unknown, { state }: ExtensionContext) =>
+        void (state[hook] = written[hook] = (written[hook] ?? 0) + 1)
     const all = extension('all', untyped(Object.fromEntries(hooks.map((hook) => [hook, write(hook)]))))
     const talk = conversation({
       wrap: (journal) => ({
@@ -177,7 +221,12 @@ describe('the record of an extension', () => {
       }),
     })
     const tools = [echo('a', { effect: 'pure' }).tool, echo('b', { effect: 'pure' }).tool]
-    const calls = { toolCalls: [{ id: '1', name: 'a', input: {} }, { id: '2', name: 'b', input: {} }] }
+    const calls = {
+      toolCalls: [
+        { id: '1', name: 'a', input: {} },
+        { id: '2', name: 'b', input: {} },
+      ],
+    }
     await talk.play(agentOf([calls, { text: 'ok' }], { tools, extensions: [all] }), 'go')
     expect(Object.keys(written)).toEqual(hooks)
     expect(stored.length).toBeGreaterThan(5)
@@ -214,14 +263,18 @@ describe('the record of an extension', () => {
     const agent = agentOf([call('there')], { tools: [remote('there')], extensions: [wild] })
     const { result } = await talk.play(agent, 'go')
     expect(result.status).toBe('awaiting-tools')
-    expect(errorsOf(talk.journal.log)).toMatchObject([{ source: 'extension', name: 'wild', hook: 'state', message: '/when is not a JSON value (Date)', fatal: false }])
+    expect(errorsOf(talk.journal.log)).toMatchObject([
+      { source: 'extension', name: 'wild', hook: 'state', message: '/when is not a JSON value (Date)', fatal: false },
+    ])
     expect(await stateOf(talk.memory)).toEqual({ wild: { good: 1 } })
   })
 })
 
 async function commitsOf(...extensions: readonly Extension[]): Promise<number> {
   let commits = 0
-  const talk = conversation({ wrap: (journal) => ({ ...journal, commit: (records, expect) => (commits++, journal.commit(records, expect)) }) })
+  const talk = conversation({
+    wrap: (journal) => ({ ...journal, commit: (records, expect) => (commits++, journal.commit(records, expect)) }),
+  })
   const calls = { toolCalls: ['1', '2', '3'].map((id) => ({ id, name: 'echo', input: {} })) }
   await talk.play(agentOf([calls, { text: 'ok' }], { tools: [echo('echo', { effect: 'pure' }).tool], extensions }), 'go')
   return commits

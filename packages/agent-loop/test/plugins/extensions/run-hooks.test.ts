@@ -23,23 +23,41 @@ describe('hooks of model calls', () => {
     const agent = agentOf([{ error: overloaded }, { text: 'ok' }], { retry: noWait, extensions: [watch] })
     expect((await talk.play(agent, 'go')).result.status).toBe('completed')
     const fieldsOf = (type: string) => {
-      const { type: _type, at: _at, seq: _seq, runId: _runId, turn: _turn, ...fields } = (log(type)[0] ?? {}) as unknown as Record<string, unknown>
+      const {
+        type: _type,
+        at: _at,
+        seq: _seq,
+        runId: _runId,
+        turn: _turn,
+        ...fields
+      } = (log(type)[0] ?? {}) as unknown as Record<string, unknown>
       return fields
     }
-    expect(seen).toEqual([['start', fieldsOf('retry-start'), 1], ['end', fieldsOf('retry-end'), 1]])
+    expect(seen).toEqual([
+      ['start', fieldsOf('retry-start'), 1],
+      ['end', fieldsOf('retry-end'), 1],
+    ])
   })
 
   it('A143: hooks that throw do not keep the retry from being made', async () => {
     const talk = conversation()
-    const bad = () => { throw new Error('bad') }
-    const agent = agentOf([{ error: overloaded }, { text: 'ok' }], { retry: noWait, extensions: [extension('broken', { onRetryStart: bad, onRetryEnd: bad })] })
+    const bad = () => {
+      throw new Error('bad')
+    }
+    const agent = agentOf([{ error: overloaded }, { text: 'ok' }], {
+      retry: noWait,
+      extensions: [extension('broken', { onRetryStart: bad, onRetryEnd: bad })],
+    })
     expect((await talk.play(agent, 'go')).result.text).toBe('ok')
     expect(errorsOf(talk.journal.log)).toMatchObject([{ hook: 'onRetryStart' }, { hook: 'onRetryEnd' }])
   })
 
   it('A109: an abort out of onRetryStart ends the wait at once', async () => {
     const talk = conversation()
-    const agent = agentOf([{ error: overloaded }], { retry: { jitter: 0 }, extensions: [extension('stop', { onRetryStart: (_event, { abort }) => abort() })] })
+    const agent = agentOf([{ error: overloaded }], {
+      retry: { jitter: 0 },
+      extensions: [extension('stop', { onRetryStart: (_event, { abort }) => abort() })],
+    })
     const { result } = await talk.play(agent, 'go')
     expect(result.status).toBe('aborted')
     expect(talk.types().slice(-6)).toEqual(['retry-start', 'retry-end', 'step-end', 'turn-end', 'save-point', 'settled'])
@@ -49,11 +67,19 @@ describe('hooks of model calls', () => {
     const talk = conversation()
     const seen: unknown[] = []
     const watch = extension('watch', {
-      afterModelCall: ({ message, usage }) => void seen.push([message.stopReason, usage.inputTokens, talk.types().at(-1), Object.isFrozen(message.content)]),
+      afterModelCall: ({ message, usage }) =>
+        void seen.push([message.stopReason, usage.inputTokens, talk.types().at(-1), Object.isFrozen(message.content)]),
     })
-    const agent = agentOf([{ error: overloaded }, call('echo'), { text: 'ok' }], { tools: [echo('echo').tool], retry: noWait, extensions: [watch] })
+    const agent = agentOf([{ error: overloaded }, call('echo'), { text: 'ok' }], {
+      tools: [echo('echo').tool],
+      retry: noWait,
+      extensions: [watch],
+    })
     await talk.play(agent, 'go')
-    expect(seen).toEqual([['tool-calls', 10, 'retry-end', true], ['stop', 10, 'message-end', true]])
+    expect(seen).toEqual([
+      ['tool-calls', 10, 'retry-end', true],
+      ['stop', 10, 'message-end', true],
+    ])
   })
 })
 
@@ -79,7 +105,15 @@ describe('onEvent', () => {
 
   it('A143: a failure after the end of the turn can no longer end it', async () => {
     const talk = conversation()
-    const late = extension('late', { onEvent: ({ type }) => { if (type === 'turn-end') throw new Error('late') } }, { onError: 'fail' })
+    const late = extension(
+      'late',
+      {
+        onEvent: ({ type }) => {
+          if (type === 'turn-end') throw new Error('late')
+        },
+      },
+      { onError: 'fail' },
+    )
     const agent = agentOf([{ text: 'one' }, { text: 'two' }], { extensions: [late] })
     const run = talk.run(agent, 'go')
     await run.followUp('more')
@@ -89,7 +123,11 @@ describe('onEvent', () => {
 
   it('A143: a failure at the last event is reported after it', async () => {
     const talk = conversation()
-    const late = extension('late', { onEvent: ({ type }) => { if (type === 'settled') throw new Error('late') } })
+    const late = extension('late', {
+      onEvent: ({ type }) => {
+        if (type === 'settled') throw new Error('late')
+      },
+    })
     const { events } = await talk.play(agentOf([{ text: 'ok' }], { extensions: [late] }), 'go')
     expect(events.slice(-2)).toMatchObject([{ type: 'settled' }, { type: 'error', name: 'late', hook: 'onEvent' }])
   })
@@ -117,7 +155,7 @@ describe('the end of a turn', () => {
     const attempt = (change: () => unknown): void => void tries.push(expect(change).toThrow(TypeError))
     const greedy: Hooks = {
       onAgentEnd: ({ result }) => {
-        attempt(() => (result as { text: string }).text = 'mine')
+        attempt(() => ((result as { text: string }).text = 'mine'))
         attempt(() => (result.messages as unknown[]).pop())
         attempt(() => (result.pendingToolCalls as unknown[]).pop())
         attempt(() => Object.assign(result.usage, { inputTokens: 0 }))

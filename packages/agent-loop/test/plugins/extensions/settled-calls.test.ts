@@ -13,10 +13,16 @@ describe('onToolSettled', () => {
     const talk = conversation()
     const seen: string[] = []
     const look = extension('look', { onToolSettled: ({ call, status }) => void seen.push(`${call.toolCallId} ${status}`) })
-    const patch = extension('patch', { onToolResult: ({ call }) => (call.toolName === 'patched' ? { status: 'denied', output: 'no' } : undefined) })
+    const patch = extension('patch', {
+      onToolResult: ({ call }) => (call.toolName === 'patched' ? { status: 'denied', output: 'no' } : undefined),
+    })
     const guard = guardrail('guard', { beforeCall: ({ toolName }) => (toolName === 'blocked' ? { action: 'block' } : undefined) })
     const tools = ['good', 'patched', 'blocked'].map((name) => echo(name).tool)
-    const agent = agentOf([calls('good', 'patched', 'blocked', 'none'), { text: 'ok' }], { tools, extensions: [look, patch], guardrails: [guard] })
+    const agent = agentOf([calls('good', 'patched', 'blocked', 'none'), { text: 'ok' }], {
+      tools,
+      extensions: [look, patch],
+      guardrails: [guard],
+    })
     await talk.play(agent, 'go')
     expect(seen.toSorted()).toEqual(['call-blocked denied', 'call-good result', 'call-none error', 'call-patched denied'])
   })
@@ -26,7 +32,10 @@ describe('onToolSettled', () => {
     const seen: string[] = []
     const slow = gated('slow', { effect: 'pure' })
     const look = extension('look', { onToolSettled: ({ call, status }) => void seen.push(`${call.toolCallId} ${status}`) })
-    const run = talk.run(agentOf([calls('slow', 'there')], { tools: [slow.tool, remote('there')], extensions: [look], abortGraceMs: 10 }), 'go')
+    const run = talk.run(
+      agentOf([calls('slow', 'there')], { tools: [slow.tool, remote('there')], extensions: [look], abortGraceMs: 10 }),
+      'go',
+    )
     await until(() => slow.started.length === 1)
     run.abort()
     await talk.clock.advance(10)
@@ -68,7 +77,10 @@ describe('shownTools', () => {
     const seen: string[] = []
     const hide = extension('hide', {
       beforeModelCall: () => ({ shownTools: ['a'] }),
-      onToolCall: ({ call }) => (seen.push(call.toolName), call.toolName === 'c' ? { action: 'reject-and-continue', message: 'not c' } : undefined),
+      onToolCall: ({ call }) => (
+        seen.push(call.toolName),
+        call.toolName === 'c' ? { action: 'reject-and-continue', message: 'not c' } : undefined
+      ),
     })
     const tools = ['a', 'b', 'c'].map((name) => echo(name).tool)
     const agent = agentOf([calls('b', 'c'), { text: 'ok' }], { tools, extensions: [hide] })

@@ -106,7 +106,8 @@ describe('onEvent', () => {
 
   it('gets durable events, and deltas only if it asks for them', () => {
     const seen: string[] = []
-    const watching = (name: string, deltas: boolean) => extension(name, { onEvent: ({ type }) => void seen.push(`${name} ${type}`) }, { deltas })
+    const watching = (name: string, deltas: boolean) =>
+      extension(name, { onEvent: ({ type }) => void seen.push(`${name} ${type}`) }, { deltas })
     const { hooks } = bench([watching('a', false), watching('b', true)])
     hooks.show(durable)
     hooks.show(delta)
@@ -116,7 +117,11 @@ describe('onEvent', () => {
   it('A143: a hook that throws is isolated and reported once, so that its report cannot make it fail again and again', async () => {
     const seen: string[] = []
     const { hooks, failures } = bench([
-      extension('broken', { onEvent: () => { throw new Error('bad') } }),
+      extension('broken', {
+        onEvent: () => {
+          throw new Error('bad')
+        },
+      }),
       extension('rejecting', untyped({ onEvent: () => Promise.reject(new Error('worse')) })),
       extension('c', { onEvent: ({ type }) => void seen.push(type) }),
     ])

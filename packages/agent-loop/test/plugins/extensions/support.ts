@@ -13,12 +13,18 @@ export interface Bench {
 }
 
 /** Creates the handler calls of extensions, and lists of what they report. */
-export function bench(extensions: readonly Extension[], options: { readonly stopDeadline?: () => number; readonly hasEnded?: () => boolean } = {}): Bench {
+export function bench(
+  extensions: readonly Extension[],
+  options: { readonly stopDeadline?: () => number; readonly hasEnded?: () => boolean } = {},
+): Bench {
   const clock = manualClock(1_000)
   const stop = new AbortController()
   const failures: HookFailure[] = []
   const hooks = new HandlerCalls({
-    ...{ extensions, clock, abortSignal: stop.signal, ...options },
+    extensions,
+    clock,
+    abortSignal: stop.signal,
+    ...options,
     contextOf: ({ name }) => ({ runId: `run of ${name}`, abortSignal: stop.signal }) as unknown as ExtensionContext,
     onError: (failure) => failures.push(failure),
   })

@@ -11,7 +11,9 @@ import { extension, never } from './support.ts'
 
 const call = (name: string, id = 'x', input: JSONValue = {}) => ({ toolCalls: [{ id, name, input }] })
 const errorsOf = (events: readonly AgentEvent[]) => events.filter((event) => event.type === 'error')
-const throwing = () => { throw new Error('bad') }
+const throwing = () => {
+  throw new Error('bad')
+}
 
 describe('inputs', () => {
   it('A145: a transformed input is what is stored and sent', async () => {
@@ -75,7 +77,23 @@ describe('requests', () => {
 })
 
 describe('failures', () => {
-  const hooks = ['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onToolResult', 'onToolSettled', 'onStepEnd', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const
+  const hooks = [
+    'onInput',
+    'beforeAgentStart',
+    'onTurnStart',
+    'transformContext',
+    'onStepStart',
+    'beforeModelCall',
+    'onModelRequest',
+    'afterModelCall',
+    'onToolResult',
+    'onToolSettled',
+    'onStepEnd',
+    'onAgentEnd',
+    'onSavePoint',
+    'onSettled',
+    'onEvent',
+  ] as const
   const turnOf = (options: Partial<AgentOptions>) => agentOf([call('echo'), { text: 'ok' }], { tools: [echo('echo').tool], ...options })
   const perTurn = new Set<string>(['onInput', 'beforeAgentStart', 'onTurnStart', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])
   const perStep = new Set<string>(['transformContext', 'onStepStart', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onStepEnd'])
@@ -89,15 +107,30 @@ describe('failures', () => {
     expect(errorsOf(talk.journal.log)).toMatchObject(Array<object>(times).fill(error))
   })
 
-  it.each(hooks.filter((hook) => !['onAgentEnd', 'onSavePoint', 'onSettled'].includes(hook)))('A143: with fail a throwing %s ends the turn as extension-error', async (hook) => {
-    const talk = conversation()
-    const scripted = { onEvent: 0, onInput: 0, beforeAgentStart: 0, onTurnStart: 0, transformContext: 0, onStepStart: 0, beforeModelCall: 0, onModelRequest: 0 }
-    const steps = hook in scripted ? [] : [call('echo')]
-    const agent = agentOf(steps, { tools: [echo('echo').tool], extensions: [extension('broken', { [hook]: throwing }, { onError: 'fail' })] })
-    const { result } = await talk.play(agent, 'go')
-    expect(result).toMatchObject({ status: 'error', reason: 'extension-error', error: { code: 'extension-error' } })
-    expect(errorsOf(talk.journal.log)[0]).toMatchObject({ name: 'broken', hook, fatal: true })
-  })
+  it.each(hooks.filter((hook) => !['onAgentEnd', 'onSavePoint', 'onSettled'].includes(hook)))(
+    'A143: with fail a throwing %s ends the turn as extension-error',
+    async (hook) => {
+      const talk = conversation()
+      const scripted = {
+        onEvent: 0,
+        onInput: 0,
+        beforeAgentStart: 0,
+        onTurnStart: 0,
+        transformContext: 0,
+        onStepStart: 0,
+        beforeModelCall: 0,
+        onModelRequest: 0,
+      }
+      const steps = hook in scripted ? [] : [call('echo')]
+      const agent = agentOf(steps, {
+        tools: [echo('echo').tool],
+        extensions: [extension('broken', { [hook]: throwing }, { onError: 'fail' })],
+      })
+      const { result } = await talk.play(agent, 'go')
+      expect(result).toMatchObject({ status: 'error', reason: 'extension-error', error: { code: 'extension-error' } })
+      expect(errorsOf(talk.journal.log)[0]).toMatchObject({ name: 'broken', hook, fatal: true })
+    },
+  )
 
   it('A143: the turn goes on without a hook that hangs', async () => {
     const talk = conversation()
@@ -128,7 +161,9 @@ describe('failures', () => {
     let asked = false
     const hang = () => ((asked = true), never())
     const observers =
-      handler === 'onToolCall' ? { extensions: [extension('slow', { onToolCall: hang })] } : { guardrails: [guardrail('slow', { beforeCall: hang })] }
+      handler === 'onToolCall'
+        ? { extensions: [extension('slow', { onToolCall: hang })] }
+        : { guardrails: [guardrail('slow', { beforeCall: hang })] }
     const agent = agentOf([call('echo'), { text: 'ok' }], { tools: [echo('echo').tool] })
     const run = talk.run(agentOf([], { ...observers, model: agent.model, tools: [echo('echo').tool] }), 'go', { abortSignal: leave.signal })
     await until(() => asked)
@@ -142,8 +177,14 @@ describe('failures', () => {
   it('A33: the journal accepts new runs after a hook that threw', async () => {
     const journal = createMemoryJournal()
     const broken = extension('broken', { onTurnStart: throwing }, { onError: 'fail' })
-    await agentOf([], { extensions: [broken] }).run('go', { journal }).result()
-    expect(await agentOf([{ text: 'ok' }]).run('again', { journal }).result()).toMatchObject({ status: 'completed' })
+    await agentOf([], { extensions: [broken] })
+      .run('go', { journal })
+      .result()
+    expect(
+      await agentOf([{ text: 'ok' }])
+        .run('again', { journal })
+        .result(),
+    ).toMatchObject({ status: 'completed' })
   })
 })
 
@@ -161,7 +202,11 @@ describe('the end of a turn', () => {
 
   it('A150: a follow-up from onAgentEnd is a turn of its own', async () => {
     const talk = conversation()
-    const once = extension('more', { onAgentEnd: async (_event, context) => { if (context.turn === 1) await context.followUp('and more') } })
+    const once = extension('more', {
+      onAgentEnd: async (_event, context) => {
+        if (context.turn === 1) await context.followUp('and more')
+      },
+    })
     const agent = agentOf([{ text: 'one' }, { text: 'two' }], { extensions: [once] })
     const { result } = await talk.play(agent, 'go')
     expect(result.text).toBe('two')

@@ -9,7 +9,10 @@ import { bench, callOf, guardrail } from './support.ts'
 describe('defineGuardrail', () => {
   it.each([
     ['defineGuardrail.options must be a guardrail; received a text of 6 characters', 'strict'],
-    ['defineGuardrail.options has no option "before"; known are name, description, onError, onTurnStart, onTurnEnd, beforeCall, afterCall', { name: 'x', before: () => undefined }],
+    [
+      'defineGuardrail.options has no option "before"; known are name, description, onError, onTurnStart, onTurnEnd, beforeCall, afterCall',
+      { name: 'x', before: () => undefined },
+    ],
     ['defineGuardrail.options.name must be a text that is not blank; received an empty text', { name: '' }],
     ['the guardrail x: description must be a text; received 1', { name: 'x', description: 1 }],
     ['the guardrail x: onError must be one of block, allow; received "fail"', { name: 'x', onError: 'fail' }],
@@ -59,11 +62,26 @@ describe('mergeGuardrails', () => {
 
 describe('addWarnings', () => {
   it.each([
-    [{ type: 'text', value: 'out' }, { type: 'text', value: 'out\n\nWarning: one\nWarning: two' }],
-    [{ type: 'error-text', value: '' }, { type: 'error-text', value: 'Warning: one\nWarning: two' }],
-    [{ type: 'json', value: { a: 1 } }, { type: 'text', value: '{"a":1}\n\nWarning: one\nWarning: two' }],
-    [{ type: 'error-json', value: [1] }, { type: 'error-text', value: '[1]\n\nWarning: one\nWarning: two' }],
-    [{ type: 'content', value: [] }, { type: 'content', value: [{ type: 'text', text: 'Warning: one\nWarning: two' }] }],
+    [
+      { type: 'text', value: 'out' },
+      { type: 'text', value: 'out\n\nWarning: one\nWarning: two' },
+    ],
+    [
+      { type: 'error-text', value: '' },
+      { type: 'error-text', value: 'Warning: one\nWarning: two' },
+    ],
+    [
+      { type: 'json', value: { a: 1 } },
+      { type: 'text', value: '{"a":1}\n\nWarning: one\nWarning: two' },
+    ],
+    [
+      { type: 'error-json', value: [1] },
+      { type: 'error-text', value: '[1]\n\nWarning: one\nWarning: two' },
+    ],
+    [
+      { type: 'content', value: [] },
+      { type: 'content', value: [{ type: 'text', text: 'Warning: one\nWarning: two' }] },
+    ],
     [{ type: 'execution-denied' }, { type: 'execution-denied', reason: 'Warning: one\nWarning: two' }],
   ] as const)('A153: appends them after %o', (output, expected) => {
     expect(addWarnings(output, ['one', 'two'])).toEqual(expected)

@@ -16,7 +16,10 @@ interface Made {
 function turn(options?: LoopGuardOptions, others: Parameters<typeof bench>[0] = []) {
   const { runner } = bench([...others, loopGuard(options)])
   let count = 0
-  return async (status: GuardedResult['status'], { tool = 'read', input = { path: 'a' }, effect = 'once', value }: Made = {}): Promise<string> => {
+  return async (
+    status: GuardedResult['status'],
+    { tool = 'read', input = { path: 'a' }, effect = 'once', value }: Made = {},
+  ): Promise<string> => {
     const call = callOf({ toolCallId: `c${count++}`, toolName: tool, input, effect })
     const before = await runner.beforeCall(call)
     const blocked = before.action === 'block'
@@ -26,7 +29,13 @@ function turn(options?: LoopGuardOptions, others: Parameters<typeof bench>[0] = 
 }
 
 const codeOf = ({ code }: { readonly code?: string }) => (code === undefined ? '' : `(${code})`)
-const alone = (part: LoopGuardOptions): LoopGuardOptions => ({ sameFailure: false, sameTool: false, sameResult: false, blocked: false, ...part })
+const alone = (part: LoopGuardOptions): LoopGuardOptions => ({
+  sameFailure: false,
+  sameTool: false,
+  sameResult: false,
+  blocked: false,
+  ...part,
+})
 
 async function repeat<Value>(times: number, each: (index: number) => Promise<Value>): Promise<Value[]> {
   const values: Value[] = []
@@ -109,11 +118,17 @@ describe('loop guard', () => {
   })
 
   it('A155: three refused calls in a row halt, whichever guardrail or hook refused them', async () => {
-    const strict = guardrail('strict', { beforeCall: ({ toolName }) => (toolName === 'rm' ? { action: 'block', reason: 'no' } : undefined) })
+    const strict = guardrail('strict', {
+      beforeCall: ({ toolName }) => (toolName === 'rm' ? { action: 'block', reason: 'no' } : undefined),
+    })
     const call = turn(undefined, [strict])
     expect(await repeat(2, (index) => call('result', { tool: 'rm', input: index }))).toEqual(['block allow', 'block allow'])
     expect(await call('result', { tool: 'read' })).toBe('allow allow')
-    expect(await repeat(3, (index) => call('result', { tool: 'rm', input: index }))).toEqual(['block allow', 'block allow', 'block halt(blocked)'])
+    expect(await repeat(3, (index) => call('result', { tool: 'rm', input: index }))).toEqual([
+      'block allow',
+      'block allow',
+      'block halt(blocked)',
+    ])
   })
 
   it('A155: a call that a person denied does not count as refused by a guardrail', async () => {

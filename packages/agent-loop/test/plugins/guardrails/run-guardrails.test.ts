@@ -8,9 +8,16 @@ const never = (): Promise<never> => new Promise(() => undefined)
 
 describe('decisions before a call', () => {
   it('A153: the first block wins, and all warnings add up', async () => {
-    const { runner } = bench([says('a', 'warn', 'careful'), says('b', 'block', 'not there'), says('c', 'block', 'nor here'), says('d', 'warn', 'really')])
+    const { runner } = bench([
+      says('a', 'warn', 'careful'),
+      says('b', 'block', 'not there'),
+      says('c', 'block', 'nor here'),
+      says('d', 'warn', 'really'),
+    ])
     expect(await runner.beforeCall(callOf())).toEqual({
-      ...{ action: 'block', guardrail: 'b', reason: 'not there' },
+      action: 'block',
+      guardrail: 'b',
+      reason: 'not there',
       warnings: ['careful', 'really'],
     })
   })
@@ -93,11 +100,22 @@ describe('decisions after a call', () => {
 })
 
 describe('guardrails that fail', () => {
-  const broken = { beforeCall: () => { throw new Error('bad') }, afterCall: () => { throw new Error('worse') } }
+  const broken = {
+    beforeCall: () => {
+      throw new Error('bad')
+    },
+    afterCall: () => {
+      throw new Error('worse')
+    },
+  }
 
   it('A151: a throw before a call blocks it, with a report', async () => {
     const { runner, failures } = bench([guardrail('a', broken)])
-    expect(await runner.beforeCall(callOf())).toMatchObject({ action: 'block', reason: 'the guardrail a failed: bad', code: 'guardrail-failed' })
+    expect(await runner.beforeCall(callOf())).toMatchObject({
+      action: 'block',
+      reason: 'the guardrail a failed: bad',
+      code: 'guardrail-failed',
+    })
     expect(await runner.afterCall(callOf(), outcome('result'))).toMatchObject({ action: 'allow' })
     expect(failures).toEqual([
       { guardrail: 'a', hook: 'beforeCall', message: 'bad' },
@@ -140,7 +158,12 @@ describe('guardrails that fail', () => {
   it('A151: onTurnStart and onTurnEnd that fail are reported, and the next guardrails are notified', async () => {
     const seen: string[] = []
     const { runner, failures } = bench([
-      guardrail('a', { onTurnStart: () => Promise.reject(new Error('bad')), onTurnEnd: () => { throw new Error('bad') } }),
+      guardrail('a', {
+        onTurnStart: () => Promise.reject(new Error('bad')),
+        onTurnEnd: () => {
+          throw new Error('bad')
+        },
+      }),
       guardrail('b', { onTurnStart: () => void seen.push('start'), onTurnEnd: ({ status }) => void seen.push(status) }),
     ])
     await runner.onTurnStart()

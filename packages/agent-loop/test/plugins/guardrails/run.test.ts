@@ -9,7 +9,15 @@ const call = (name: string, id = 'x') => ({ toolCalls: [{ id, name, input: {} }]
 const errorsOf = (events: readonly AgentEvent[]) => events.filter((event) => event.type === 'error')
 const outcomes = (events: readonly AgentEvent[]) =>
   events.flatMap((event) => (event.type === 'tool-execution-end' ? [`${event.toolCallId} ${event.message.status}`] : []))
-const failing = defineTool({ name: 'fail', description: '', inputSchema: {}, effect: 'pure', execute: () => { throw new Error('bad') } })
+const failing = defineTool({
+  name: 'fail',
+  description: '',
+  inputSchema: {},
+  effect: 'pure',
+  execute: () => {
+    throw new Error('bad')
+  },
+})
 
 /** Calls the failing tool three times in each turn, then ends. */
 const threeCalls: ModelFunction = async ({ step, turn }) =>
@@ -18,7 +26,7 @@ const threeCalls: ModelFunction = async ({ step, turn }) =>
     : [{ role: 'assistant', content: [{ type: 'tool-call', toolCallId: `c${turn}-${step}`, toolName: 'fail', input: {} }] }]
 
 describe('guardrails and the runs of one agent', () => {
-  it('A32: concurrent runs do not see each other\'s counts, of built-in and of given guardrails', async () => {
+  it("A32: concurrent runs do not see each other's counts, of built-in and of given guardrails", async () => {
     const seen: string[] = []
     const counter = guardrail('counter', {
       afterCall(_call, _result, { state, runId }) {
@@ -59,7 +67,10 @@ describe('guardrails and the segments of a turn', () => {
       beforeCall: ({ toolName }, { state }) => void seen.push([toolName, state['ready']]),
       onTurnEnd: ({ turn, status }) => void seen.push(['end', turn, status]),
     })
-    const agent = agentOf([call('there', '1'), call('here', '2'), { text: 'ok' }], { tools: [remote('there'), echo('here').tool], guardrails: [watch] })
+    const agent = agentOf([call('there', '1'), call('here', '2'), { text: 'ok' }], {
+      tools: [remote('there'), echo('here').tool],
+      guardrails: [watch],
+    })
     await talk.play(agent, 'go')
     await talk.play(agent, { toolResults: [{ toolCallId: '1', output: 'done' }] })
     expect(seen).toEqual([
@@ -75,7 +86,10 @@ describe('guardrails and the segments of a turn', () => {
   it('A152: also for a turn whose input an extension has handled, and for one that is aborted before its first call', async () => {
     const talk = conversation()
     const seen: string[] = []
-    const watch = guardrail('watch', { onTurnStart: ({ turn }) => void seen.push(`start ${turn}`), onTurnEnd: ({ turn, status }) => void seen.push(`end ${turn} ${status}`) })
+    const watch = guardrail('watch', {
+      onTurnStart: ({ turn }) => void seen.push(`start ${turn}`),
+      onTurnEnd: ({ turn, status }) => void seen.push(`end ${turn} ${status}`),
+    })
     const bot = { name: 'bot', hooks: { onInput: () => ({ action: 'handled' as const }) } }
     await talk.play(agentOf([], { guardrails: [watch], extensions: [bot] }), 'ping')
     await talk.play(agentOf([], { guardrails: [watch] }), 'go', { abortSignal: AbortSignal.abort() })
@@ -84,8 +98,13 @@ describe('guardrails and the segments of a turn', () => {
 
   it('A151: a guardrail that throws at the start or the end of a turn is reported and does not end it', async () => {
     const talk = conversation()
-    const bad = () => { throw new Error('bad') }
-    const { result } = await talk.play(agentOf([{ text: 'ok' }], { guardrails: [guardrail('broken', { onTurnStart: bad, onTurnEnd: bad })] }), 'go')
+    const bad = () => {
+      throw new Error('bad')
+    }
+    const { result } = await talk.play(
+      agentOf([{ text: 'ok' }], { guardrails: [guardrail('broken', { onTurnStart: bad, onTurnEnd: bad })] }),
+      'go',
+    )
     expect(result.status).toBe('completed')
     expect(errorsOf(talk.journal.log)).toMatchObject([
       { source: 'guardrail', name: 'broken', hook: 'onTurnStart', message: 'bad', fatal: false },
@@ -95,8 +114,20 @@ describe('guardrails and the segments of a turn', () => {
 
   it('A151: a warning of a call that is cancelled afterwards is not lost', async () => {
     const talk = conversation()
-    const warn = guardrail('warn', { beforeCall: ({ toolCallId }) => (toolCallId === '1' ? { action: 'warn', reason: 'careful' } : { action: 'halt', reason: 'enough' }) })
-    const agent = agentOf([{ toolCalls: [{ id: '1', name: 'a', input: {} }, { id: '2', name: 'a', input: {} }] }], { tools: [echo('a').tool], guardrails: [warn] })
+    const warn = guardrail('warn', {
+      beforeCall: ({ toolCallId }) => (toolCallId === '1' ? { action: 'warn', reason: 'careful' } : { action: 'halt', reason: 'enough' }),
+    })
+    const agent = agentOf(
+      [
+        {
+          toolCalls: [
+            { id: '1', name: 'a', input: {} },
+            { id: '2', name: 'a', input: {} },
+          ],
+        },
+      ],
+      { tools: [echo('a').tool], guardrails: [warn] },
+    )
     const { result } = await talk.play(agent, 'go')
     expect(result.status).toBe('halted')
     expect(JSON.stringify(result.messages)).toContain('Warning: careful')

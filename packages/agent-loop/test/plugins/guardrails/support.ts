@@ -18,7 +18,9 @@ export function bench(guardrails: readonly Guardrail[]): Bench {
   const stop = new AbortController()
   const failures: GuardrailFailure[] = []
   const runner = guardrailRunner({
-    ...{ guardrails, clock, abortSignal: stop.signal },
+    guardrails,
+    clock,
+    abortSignal: stop.signal,
     contextOf: () => ({ runId: 'run', turn: 1, step: 2, agent: [], abortSignal: stop.signal }),
     onError: (failure) => failures.push(failure),
   })

@@ -6,9 +6,13 @@ import { resultsOf } from '../../support/prompts.ts'
 import { echo, gated, remote, until } from '../../support/tools.ts'
 import { guardrail } from './support.ts'
 
-const calls = (...made: readonly (readonly [id: string, name: string])[]) => ({ toolCalls: made.map(([id, name]) => ({ id, name, input: {} })) })
+const calls = (...made: readonly (readonly [id: string, name: string])[]) => ({
+  toolCalls: made.map(([id, name]) => ({ id, name, input: {} })),
+})
 const outcomes = (events: readonly AgentEvent[]) =>
-  events.flatMap((event) => (event.type === 'tool-execution-end' ? [`${event.toolCallId} ${event.message.status} ${event.executed}`] : [])).toSorted()
+  events
+    .flatMap((event) => (event.type === 'tool-execution-end' ? [`${event.toolCallId} ${event.message.status} ${event.executed}`] : []))
+    .toSorted()
 const blocking = (tool: string, action: 'block' | 'halt' | 'warn', reason: string): Guardrail =>
   guardrail('policy', { beforeCall: ({ toolName }) => (toolName === tool ? { action, reason } : undefined) })
 
@@ -16,7 +20,10 @@ describe('guardrails in a turn', () => {
   it('A153: block denies the call with the reason, and the others run', async () => {
     const talk = conversation()
     const [a, b] = [echo('a'), echo('b')]
-    const agent = agentOf([calls(['1', 'a'], ['2', 'b']), { text: 'ok' }], { tools: [a.tool, b.tool], guardrails: [blocking('a', 'block', 'not a')] })
+    const agent = agentOf([calls(['1', 'a'], ['2', 'b']), { text: 'ok' }], {
+      tools: [a.tool, b.tool],
+      guardrails: [blocking('a', 'block', 'not a')],
+    })
     const { events, result } = await talk.play(agent, 'go')
     expect(outcomes(events)).toEqual(['1 denied no', '2 result here'])
     expect(JSON.stringify(resultsOf(agent.model.calls[1]))).toContain('not a')
@@ -32,7 +39,10 @@ describe('guardrails in a turn', () => {
   })
 
   it('A153: warnings from before and after a call are joined, also when another process ends the call', async () => {
-    const warns = guardrail('policy', { beforeCall: () => ({ action: 'warn', reason: 'before' }), afterCall: () => ({ action: 'warn', reason: 'after' }) })
+    const warns = guardrail('policy', {
+      beforeCall: () => ({ action: 'warn', reason: 'before' }),
+      afterCall: () => ({ action: 'warn', reason: 'after' }),
+    })
     const asked = defineTool({ name: 'asked', description: '', inputSchema: {}, needsApproval: true, execute: () => 'done' })
     const tools = [remote('far'), asked]
     const first = agentOf([calls(['1', 'far'], ['2', 'asked'])], { tools, guardrails: [warns] })
@@ -49,7 +59,10 @@ describe('guardrails in a turn', () => {
   it('A154: halt before a call cancels calls that have not started and ends the turn as halted', async () => {
     const talk = conversation()
     const a = echo('a')
-    const agent = agentOf([calls(['1', 'a'], ['2', 'b'], ['3', 'a'])], { tools: [a.tool, echo('b').tool], guardrails: [blocking('b', 'halt', 'enough')] })
+    const agent = agentOf([calls(['1', 'a'], ['2', 'b'], ['3', 'a'])], {
+      tools: [a.tool, echo('b').tool],
+      guardrails: [blocking('b', 'halt', 'enough')],
+    })
     const { events, result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'halted', reason: 'guardrail' })
     expect(outcomes(events)).toEqual(['1 cancelled no', '2 cancelled no', '3 cancelled no'])
@@ -61,7 +74,10 @@ describe('guardrails in a turn', () => {
     const talk = conversation()
     const slow = gated('slow', { effect: 'pure' })
     const watch = guardrail('watch', { afterCall: ({ toolName }) => (toolName === 'a' ? { action: 'halt', reason: 'enough' } : undefined) })
-    const run = talk.run(agentOf([calls(['1', 'slow'], ['2', 'a'])], { tools: [slow.tool, echo('a').tool], guardrails: [watch], abortGraceMs: 50 }), 'go')
+    const run = talk.run(
+      agentOf([calls(['1', 'slow'], ['2', 'a'])], { tools: [slow.tool, echo('a').tool], guardrails: [watch], abortGraceMs: 50 }),
+      'go',
+    )
     await until(() => talk.clock.pendingTimers > 0 && slow.started.length === 1)
     await until(() => talk.types().includes('tool-execution-start'))
     for (let round = 0; round < 20; round++) await talk.clock.advance(10)
@@ -72,12 +88,18 @@ describe('guardrails in a turn', () => {
 
   it('A151: a guardrail that throws blocks its calls and does not end the turn', async () => {
     const talk = conversation()
-    const broken = guardrail('broken', { beforeCall: () => { throw new Error('bad') } })
+    const broken = guardrail('broken', {
+      beforeCall: () => {
+        throw new Error('bad')
+      },
+    })
     const agent = agentOf([calls(['1', 'a']), { text: 'ok' }], { tools: [echo('a').tool], guardrails: [broken] })
     const { events, result } = await talk.play(agent, 'go')
     expect(result.status).toBe('completed')
     expect(outcomes(events)).toEqual(['1 denied no'])
-    expect(events.filter(({ type }) => type === 'error')).toMatchObject([{ source: 'guardrail', name: 'broken', hook: 'beforeCall', message: 'bad', fatal: false }])
+    expect(events.filter(({ type }) => type === 'error')).toMatchObject([
+      { source: 'guardrail', name: 'broken', hook: 'beforeCall', message: 'bad', fatal: false },
+    ])
   })
 
   it('A152: onTurnStart runs once per turn, onTurnEnd with the status of the turn', async () => {
@@ -96,9 +118,15 @@ describe('guardrails in a turn', () => {
   it('A152: the calls of a spawnChild agent are guarded too', async () => {
     const a = echo('a')
     const seen: string[] = []
-    const watch = guardrail('watch', { onTurnStart: () => void seen.push('start'), beforeCall: () => ({ action: 'block', reason: 'not a' }) })
+    const watch = guardrail('watch', {
+      onTurnStart: () => void seen.push('start'),
+      beforeCall: () => ({ action: 'block', reason: 'not a' }),
+    })
     const agent = agentOf([calls(['1', 'a']), { text: 'ok' }], { tools: [a.tool], guardrails: [watch] })
-    const result = await agent.spawnChild({ tools: ['a'] }).run('go').result()
+    const result = await agent
+      .spawnChild({ tools: ['a'] })
+      .run('go')
+      .result()
     expect(result).toMatchObject({ status: 'completed', text: 'ok' })
     expect(result.messages.filter(({ role }) => role === 'tool-result')).toMatchObject([{ status: 'denied' }])
     expect(seen).toEqual(['start'])
@@ -107,17 +135,41 @@ describe('guardrails in a turn', () => {
 
   it('A155: a model that repeats itself is warned, refused and halted without any guardrail given', async () => {
     const talk = conversation()
-    const failing = defineTool({ name: 'fail', description: '', inputSchema: {}, effect: 'pure', execute: () => { throw new Error('bad') } })
-    const agent = agentOf(Array.from({ length: 8 }, (_each, index) => calls([`c${index}`, 'fail'])), { tools: [failing] })
+    const failing = defineTool({
+      name: 'fail',
+      description: '',
+      inputSchema: {},
+      effect: 'pure',
+      execute: () => {
+        throw new Error('bad')
+      },
+    })
+    const agent = agentOf(
+      Array.from({ length: 8 }, (_each, index) => calls([`c${index}`, 'fail'])),
+      { tools: [failing] },
+    )
     const { events, result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'halted', reason: 'guardrail' })
-    expect(outcomes(events)).toEqual([...[0, 1, 2, 3, 4].map((index) => `c${index} error here`), 'c5 denied no', 'c6 denied no', 'c7 denied no'])
+    expect(outcomes(events)).toEqual([
+      ...[0, 1, 2, 3, 4].map((index) => `c${index} error here`),
+      'c5 denied no',
+      'c6 denied no',
+      'c7 denied no',
+    ])
     expect(JSON.stringify(resultsOf(agent.model.calls[1]))).not.toContain('Warning')
     expect(JSON.stringify(resultsOf(agent.model.calls[2]))).toContain('Warning: fail has failed 2 times with this very input')
   })
 
-  it('A32: two runs of one agent do not see each other\'s counts', async () => {
-    const failing = defineTool({ name: 'fail', description: '', inputSchema: {}, effect: 'pure', execute: () => { throw new Error('bad') } })
+  it("A32: two runs of one agent do not see each other's counts", async () => {
+    const failing = defineTool({
+      name: 'fail',
+      description: '',
+      inputSchema: {},
+      effect: 'pure',
+      execute: () => {
+        throw new Error('bad')
+      },
+    })
     const turn = () => Array.from({ length: 3 }, (_each, index) => calls([`c${index}`, 'fail']))
     const talks = [conversation(), conversation()]
     const agents = talks.map(() => agentOf([...turn(), { text: 'ok' }], { tools: [failing] }))

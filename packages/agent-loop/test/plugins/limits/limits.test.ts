@@ -29,7 +29,13 @@ describe('maxDurationMs', () => {
     const talk = conversation()
     const signals: AbortSignal[] = []
     const inputSchema = { type: 'object' } as const
-    const slow = defineTool({ name: 'slow', description: '', inputSchema, effect: 'pure', execute: (_input, { abortSignal }) => (signals.push(abortSignal), new Promise<string>(() => {})) })
+    const slow = defineTool({
+      name: 'slow',
+      description: '',
+      inputSchema,
+      effect: 'pure',
+      execute: (_input, { abortSignal }) => (signals.push(abortSignal), new Promise<string>(() => {})),
+    })
     const agent = agentOf([{ toolCalls: [call('x', 'slow')] }, { text: 'fine' }], { tools: [slow], limits, abortGraceMs: 300 })
     const run = talk.run(agent, 'go')
     await until(() => signals.length === 1)
@@ -44,7 +50,10 @@ describe('maxDurationMs', () => {
   it('A88: ends a retry wait', async () => {
     const talk = conversation()
     const steps = [{ error: refusal(429, { retryAfter: 30 }) }]
-    expect(await playOut(talk, agentOf(steps, { limits, retry: { jitter: 0 } }), 'go')).toMatchObject({ status: 'limit', reason: 'max-duration' })
+    expect(await playOut(talk, agentOf(steps, { limits, retry: { jitter: 0 } }), 'go')).toMatchObject({
+      status: 'limit',
+      reason: 'max-duration',
+    })
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ at: 6_000, success: false }])
     expect(talk.clock.pendingTimers).toBe(0)
   })
@@ -58,7 +67,11 @@ describe('maxDurationMs', () => {
     await talk.clock.advance(60_000)
     const resumedAt = talk.clock.now()
     const second = agentOf([{ text: 'so far', finish: false, hang: 'end' }], options)
-    expect(await playOut(talk, second, { toolResults: [{ toolCallId: 'x', output: 'y' }] })).toMatchObject({ status: 'limit', reason: 'max-duration', text: 'so far' })
+    expect(await playOut(talk, second, { toolResults: [{ toolCallId: 'x', output: 'y' }] })).toMatchObject({
+      status: 'limit',
+      reason: 'max-duration',
+      text: 'so far',
+    })
     expect(talk.clock.now() - resumedAt).toBe(2_000)
   })
 
@@ -77,10 +90,13 @@ describe('maxDurationMs', () => {
     const slow = defineExtension({
       name: 'slow',
       timeoutMs: 20_000,
-      hooks: { onAgentEnd: (_event, { abortSignal }) => new Promise<void>((resolve, reject) => {
-        talk.clock.setTimer(talk.clock.now() + 8_000, resolve)
-        abortSignal.addEventListener('abort', () => reject(new Error('cut off')))
-      }) },
+      hooks: {
+        onAgentEnd: (_event, { abortSignal }) =>
+          new Promise<void>((resolve, reject) => {
+            talk.clock.setTimer(talk.clock.now() + 8_000, resolve)
+            abortSignal.addEventListener('abort', () => reject(new Error('cut off')))
+          }),
+      },
     })
     const run = talk.run(agentOf([{ text: 'one' }, { text: 'two' }], { limits, extensions: [slow] }), 'go')
     await run.followUp('next')
@@ -97,8 +113,14 @@ describe('stopWhen', () => {
     const agent = agentOf(steps, { tools: [echo('a').tool], stopWhen: (state) => asked.push(state) === 2 })
     const result = await playOut(talk, agent, 'go', { context: { mine: 1 } })
     expect(result).toMatchObject({ status: 'completed', reason: 'stop-when', steps: 2 })
-    expect(asked.map(({ step, turn }) => [turn, step])).toEqual([[1, 1], [1, 2]])
-    expect(asked.map(({ lastOutcomes }) => lastOutcomes.map(({ toolCallId, status }) => `${toolCallId} ${status}`))).toEqual([['x result'], ['y result']])
+    expect(asked.map(({ step, turn }) => [turn, step])).toEqual([
+      [1, 1],
+      [1, 2],
+    ])
+    expect(asked.map(({ lastOutcomes }) => lastOutcomes.map(({ toolCallId, status }) => `${toolCallId} ${status}`))).toEqual([
+      ['x result'],
+      ['y result'],
+    ])
     expect(asked[1]).toMatchObject({ usage: { inputTokens: 20 }, context: { mine: 1 }, lastAnswer: { role: 'assistant' } })
     expect((await playOut(talk, agent, 'more')).text).toBe('next turn')
   })
@@ -106,7 +128,10 @@ describe('stopWhen', () => {
   it('A89: several conditions are asked in order until one is true', async () => {
     const asked: string[] = []
     const ask = (name: string, is: boolean) => () => (asked.push(name), Promise.resolve(is))
-    const agent = agentOf([{ toolCalls: [call('x', 'a')] }], { tools: [echo('a').tool], stopWhen: [ask('one', false), ask('two', true), ask('three', true)] })
+    const agent = agentOf([{ toolCalls: [call('x', 'a')] }], {
+      tools: [echo('a').tool],
+      stopWhen: [ask('one', false), ask('two', true), ask('three', true)],
+    })
     expect((await playOut(conversation(), agent, 'go')).reason).toBe('stop-when')
     expect(asked).toEqual(['one', 'two'])
   })
@@ -129,14 +154,21 @@ describe('stopWhen', () => {
     expect(asked).toBe(1)
   })
 
-  it.each([['a call', [{ toolCalls: [call('x', 'a')] }]], ['a final answer', [{ text: 'done' }]]] as const)('a condition that throws after %s ends the turn as error', async (_what, steps) => {
+  it.each([
+    ['a call', [{ toolCalls: [call('x', 'a')] }]],
+    ['a final answer', [{ text: 'done' }]],
+  ] as const)('a condition that throws after %s ends the turn as error', async (_what, steps) => {
     const talk = conversation()
     const after: string[] = []
     const broken = (): never => {
       throw new Error('bug')
     }
     const agent = agentOf(steps, { tools: [echo('a').tool], stopWhen: [broken, () => after.push('asked') > 0] })
-    expect(await playOut(talk, agent, 'go')).toMatchObject({ status: 'error', reason: 'extension-error', error: { message: 'stopWhen: bug' } })
+    expect(await playOut(talk, agent, 'go')).toMatchObject({
+      status: 'error',
+      reason: 'extension-error',
+      error: { message: 'stopWhen: bug' },
+    })
     expect(eventsOf(talk, 'error')).toMatchObject([{ name: 'stopWhen', fatal: true, message: 'bug' }])
     expect(eventsOf(talk, 'step-end')).toMatchObject([{ continues: false }])
     expect(after).toEqual([])
@@ -158,10 +190,22 @@ describe('prepareStep', () => {
     const talk = conversation()
     const other = model([{ toolCalls: [call('x', 'a'), call('y', 'b')] }])
     const messages: readonly Message[] = [{ role: 'user', content: 'something else' }]
-    const patch = { model: other, runtimeParams: { temperature: 0.5 }, toolChoice: { type: 'tool', toolName: 'a' }, activeTools: ['a'], instructions: 'Only now.', messages } as const
+    const patch = {
+      model: other,
+      runtimeParams: { temperature: 0.5 },
+      toolChoice: { type: 'tool', toolName: 'a' },
+      activeTools: ['a'],
+      instructions: 'Only now.',
+      messages,
+    } as const
     const [a, b] = [echo('a'), echo('b')]
     const prepareStep: PrepareStep = ({ step }) => (step === 1 ? patch : undefined)
-    const agent = agentOf([{ text: 'done' }], { tools: [a.tool, b.tool], instructions: 'Always.', prepareStep, runtimeParams: { temperature: 0.1 } })
+    const agent = agentOf([{ text: 'done' }], {
+      tools: [a.tool, b.tool],
+      instructions: 'Always.',
+      prepareStep,
+      runtimeParams: { temperature: 0.1 },
+    })
     const result = await playOut(talk, agent, 'go')
     expect(result.status).toBe('completed')
     const [first, second] = [other.calls[0], agent.model.calls[0]]
@@ -172,7 +216,13 @@ describe('prepareStep', () => {
     expect(second?.toolChoice).not.toMatchObject({ type: 'tool' })
     expect(rolesOf(second)).toEqual(['system', 'user', 'assistant', 'tool'])
     expect(textOfRequest(second)).not.toContain('something else')
-    expect(result.messages).toMatchObject([{ content: 'go' }, {}, { toolCallId: 'x', status: 'result' }, { toolCallId: 'y', status: 'error' }, {}])
+    expect(result.messages).toMatchObject([
+      { content: 'go' },
+      {},
+      { toolCallId: 'x', status: 'result' },
+      { toolCallId: 'y', status: 'error' },
+      {},
+    ])
     expect(JSON.stringify(talk.memory.snapshot())).not.toContain('something else')
   })
 
@@ -195,7 +245,12 @@ describe('prepareStep', () => {
   })
 
   it.each<[string, PrepareStep]>([
-    ['throws', () => { throw new Error('bug') }],
+    [
+      'throws',
+      () => {
+        throw new Error('bug')
+      },
+    ],
     ['rejects', () => Promise.reject(new Error('bug'))],
     ['names no model', () => ({ model: 'nobody:knows' })],
     ['has an unknown key', () => ({ typo: 1 }) as never],
@@ -217,13 +272,20 @@ describe('prepareStep', () => {
     const talk = conversation()
     const stop = new AbortController()
     const prepareStep: PrepareStep = () => (stop.abort(), Promise.reject(new Error('late')))
-    expect(await playOut(talk, agentOf([], { prepareStep }), 'go', { abortSignal: stop.signal })).toMatchObject({ status: 'aborted', steps: 0 })
+    expect(await playOut(talk, agentOf([], { prepareStep }), 'go', { abortSignal: stop.signal })).toMatchObject({
+      status: 'aborted',
+      steps: 0,
+    })
     expect(eventsOf(talk, 'error')).toEqual([])
   })
 
   it('A86: retries and fallbacks do not count as steps', async () => {
     const busy = { error: refusal(503) }
-    const agent = agentOf([busy, busy, { toolCalls: [call('x', 'a')] }], { tools: [echo('a').tool], retry: { jitter: 0 }, limits: { maxSteps: 1 } })
+    const agent = agentOf([busy, busy, { toolCalls: [call('x', 'a')] }], {
+      tools: [echo('a').tool],
+      retry: { jitter: 0 },
+      limits: { maxSteps: 1 },
+    })
     expect(await playOut(conversation(), agent, 'go')).toMatchObject({ status: 'limit', reason: 'max-steps', steps: 1 })
   })
 })

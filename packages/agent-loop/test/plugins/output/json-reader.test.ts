@@ -59,7 +59,13 @@ describe('an object that is still being written', () => {
     expect(output).toEqual({ a: 'word '.repeat(5_000) })
   })
 
-  it.each([['{"a":tru,"b":1}', {}], ['{"a":1]', { a: 1 }], ['{a:1}', {}], ['no object', undefined], ['{"a" 1}', {}]])('A191: returns no more patches after a mistake in %s', (text, output) => {
+  it.each([
+    ['{"a":tru,"b":1}', {}],
+    ['{"a":1]', { a: 1 }],
+    ['{a:1}', {}],
+    ['no object', undefined],
+    ['{"a" 1}', {}],
+  ])('A191: returns no more patches after a mistake in %s', (text, output) => {
     expect(readAll([...text]).output).toEqual(output)
   })
 

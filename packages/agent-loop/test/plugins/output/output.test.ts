@@ -19,12 +19,17 @@ const looks = { toolCalls: [{ name: 'look', input: {} }] }
 
 function modelsOf(mode: Mode, steps: Steps) {
   const model = scriptedModel(steps)
-  const models = createModels({ providers: { test: { languageModel: () => model } }, default: 'test:m', models: { 'test:m': { structuredOutput: mode } } })
+  const models = createModels({
+    providers: { test: { languageModel: () => model } },
+    default: 'test:m',
+    models: { 'test:m': { structuredOutput: mode } },
+  })
   return { model: 'test:m' as const, models, scripted: model }
 }
 
 /** Returns an answer in the form of a model that is asked in this mode. */
-const says = (mode: Mode, value: object) => (mode === 'tool' ? { toolCalls: [{ name: 'final_output', input: value as never, chunk: 3 }] } : { text: JSON.stringify(value), chunk: 3 })
+const says = (mode: Mode, value: object) =>
+  mode === 'tool' ? { toolCalls: [{ name: 'final_output', input: value as never, chunk: 3 }] } : { text: JSON.stringify(value), chunk: 3 }
 
 function agentOf(mode: Mode, steps: Steps, options: Partial<AgentOptions> = {}) {
   const { scripted: _model, ...given } = modelsOf(mode, steps)
@@ -57,14 +62,18 @@ describe.each(modes)('an output requested by %s', (mode) => {
   })
 
   it('A192: tools still work, and the final answer comes after them', async () => {
-    const result = await agentOf(mode, [looks, says(mode, good)]).run('x').result()
+    const result = await agentOf(mode, [looks, says(mode, good)])
+      .run('x')
+      .result()
     expect(result).toMatchObject({ status: 'completed', output: good })
     expect(result.messages.filter((message) => message.role === 'tool-result' && message.toolName === 'look')).toHaveLength(1)
   })
 
   it('A192: the model is asked in this way only', async () => {
     const calls: LanguageModelV4CallOptions[] = []
-    await agentOf(mode, [{ ...says(mode, good), expect: (call) => void calls.push(call) }]).run('x').result()
+    await agentOf(mode, [{ ...says(mode, good), expect: (call) => void calls.push(call) }])
+      .run('x')
+      .result()
     const [{ responseFormat, tools = [], prompt } = {} as LanguageModelV4CallOptions] = calls
     expect(responseFormat?.type === 'json').toBe(mode === 'json-schema')
     expect(tools.some(({ name }) => name === 'final_output')).toBe(mode === 'tool')
@@ -73,15 +82,33 @@ describe.each(modes)('an output requested by %s', (mode) => {
 
   it('A191: the model sees an answer that does not fit together with its mistakes, and the next answer counts', async () => {
     const shown: string[] = []
-    const run = agentOf(mode, [says(mode, bad), { ...says(mode, good), expect: ({ prompt }) => void shown.push(JSON.stringify(prompt.slice(-2))) }]).run('x')
+    const run = agentOf(mode, [
+      says(mode, bad),
+      { ...says(mode, good), expect: ({ prompt }) => void shown.push(JSON.stringify(prompt.slice(-2))) },
+    ]).run('x')
     expect(await run.result()).toMatchObject({ status: 'completed', output: good, steps: 2 })
     expect(shown[0]).toContain('days.0')
   })
 
   it('A191: after outputRepairs attempts the run ends as an error', async () => {
-    for (const [outputRepairs, steps] of [[0, 1], [1, 2], [2, 3]] as const) {
-      const result = await agentOf(mode, Array.from({ length: steps }, () => says(mode, bad)), { outputRepairs }).run('x').result()
-      expect(result).toMatchObject({ status: 'error', reason: 'output-invalid', error: { code: 'output-invalid', message: expect.stringContaining('days.0') as string }, steps })
+    for (const [outputRepairs, steps] of [
+      [0, 1],
+      [1, 2],
+      [2, 3],
+    ] as const) {
+      const result = await agentOf(
+        mode,
+        Array.from({ length: steps }, () => says(mode, bad)),
+        { outputRepairs },
+      )
+        .run('x')
+        .result()
+      expect(result).toMatchObject({
+        status: 'error',
+        reason: 'output-invalid',
+        error: { code: 'output-invalid', message: expect.stringContaining('days.0') as string },
+        steps,
+      })
       expect(result).not.toHaveProperty('output')
     }
   })
@@ -89,7 +116,12 @@ describe.each(modes)('an output requested by %s', (mode) => {
   it('A191: a steered input after the answer leads to a new answer, and the new one counts', async () => {
     const other = { city: 'Bergen', days: [] }
     const run: AgentRun = agentOf(mode, [says(mode, good), says(mode, other)], {
-      extensions: [defineExtension({ name: 'steers', hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('Bergen, please'))) } })],
+      extensions: [
+        defineExtension({
+          name: 'steers',
+          hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('Bergen, please'))) },
+        }),
+      ],
     }).run('x')
     const result = await run.result()
     // A call that ends the turn does so despite an input.
@@ -97,7 +129,10 @@ describe.each(modes)('an output requested by %s', (mode) => {
   })
 
   it('A191: a failed attempt is retried, and its partial output is withdrawn', async () => {
-    const overloaded = { ...says(mode, { city: 'Wrong', days: [] }), failAfter: { parts: 3, error: Object.assign(new Error('busy'), { statusCode: 529 }), as: 'part' as const } }
+    const overloaded = {
+      ...says(mode, { city: 'Wrong', days: [] }),
+      failAfter: { parts: 3, error: Object.assign(new Error('busy'), { statusCode: 529 }), as: 'part' as const },
+    }
     const run = agentOf(mode, [overloaded, says(mode, good)], { retry: { baseDelayMs: 0 } }).run('x')
     const events = await eventsOf(run)
     const discarded = events.findIndex((event) => event.type === 'message-discarded')
@@ -147,7 +182,11 @@ describe.each(modes)('an output requested by %s', (mode) => {
         const first = await agent.run('x', { journal }).result()
         reached = journal.crashed
         const { open, messages } = await base.load()
-        const result = open ? await agent.run(undefined, { journal: base }).result() : messages.length > 0 ? first : await agent.run('x', { journal: base }).result()
+        const result = open
+          ? await agent.run(undefined, { journal: base }).result()
+          : messages.length > 0
+            ? first
+            : await agent.run('x', { journal: base }).result()
         const stored = (await base.load()).messages
         expect(checkTranscript(stored)).toEqual([])
         expect(stored.filter(({ role }) => role === 'assistant')).toHaveLength(3)
@@ -161,7 +200,9 @@ describe.each(modes)('an output requested by %s', (mode) => {
   it('A191: a subagent answers its parent with the JSON', async () => {
     const named = agentOf(mode, [says(mode, good)], { name: 'helper', description: 'Helps.' })
     const asks = { toolCalls: [{ name: 'delegate_to_helper', input: { prompt: 'go' } }] }
-    const result = await defineAgent({ model: scriptedModel([asks, { text: 'Done.' }]), subagents: [named] }).run('x').result()
+    const result = await defineAgent({ model: scriptedModel([asks, { text: 'Done.' }]), subagents: [named] })
+      .run('x')
+      .result()
     const told = result.messages.find((message) => message.role === 'tool-result')
     expect(told).toMatchObject({ output: { type: 'json', value: { result: 'completed', text: JSON.stringify(good) } } })
   })
@@ -174,14 +215,16 @@ describe.each(modes)('an output requested by %s, and a compaction', (mode) => {
     const asked: boolean[] = []
     const scripted = scriptedModel(({ prompt, responseFormat, tools = [] }: LanguageModelV4CallOptions) => {
       const said = JSON.stringify(prompt)
-      const wantsOutput = responseFormat?.type === 'json' || tools.some(({ name }) => name === 'final_output') || said.includes('fits this JSON schema')
+      const wantsOutput =
+        responseFormat?.type === 'json' || tools.some(({ name }) => name === 'final_output') || said.includes('fits this JSON schema')
       asked.push(wantsOutput)
       if (!wantsOutput) return { text: 'SUMMARY' }
       if (asked.filter(Boolean).length === 1) return { ...looks, text: long, usage: full }
       return asked.filter(Boolean).length === 2 ? { ...says(mode, bad), usage: full } : says(mode, good)
     })
     const models = createModels({
-      ...{ providers: { test: { languageModel: () => scripted } }, default: 'test:m' },
+      providers: { test: { languageModel: () => scripted } },
+      default: 'test:m',
       models: { 'test:m': { structuredOutput: mode, contextWindow: 10_000 } },
     })
     const compaction = { reserveTokens: 1_000, keepRecentTokens: 50 }
@@ -239,14 +282,20 @@ describe('an output', () => {
       name: 'rewrites',
       hooks: { onToolResult: ({ call }) => (call.toolName === 'final_output' ? { details: { output: bad } } : undefined) },
     })
-    const result = await agentOf('tool', [says('tool', good), says('tool', good)], { extensions: [rewrites] }).run('x').result()
+    const result = await agentOf('tool', [says('tool', good), says('tool', good)], { extensions: [rewrites] })
+      .run('x')
+      .result()
     expect(result).toMatchObject({ status: 'error', error: { code: 'output-invalid' } })
   })
 
   it('A191: a step limit or stopWhen before the answer is not a success', async () => {
-    const limited = await agentOf('json-schema', [looks], { limits: { maxSteps: 1 } }).run('x').result()
+    const limited = await agentOf('json-schema', [looks], { limits: { maxSteps: 1 } })
+      .run('x')
+      .result()
     expect(limited).toMatchObject({ status: 'limit' })
-    const stopped = await agentOf('json-schema', [looks], { stopWhen: () => true }).run('x').result()
+    const stopped = await agentOf('json-schema', [looks], { stopWhen: () => true })
+      .run('x')
+      .result()
     expect(stopped).toMatchObject({ status: 'error', error: { code: 'output-invalid' } })
   })
 
@@ -254,7 +303,11 @@ describe('an output', () => {
     const failing = scriptedModel([{ error: refusal(401) }])
     const second = scriptedModel([says('prompt', good)])
     const provider = { languageModel: (id: string) => (id === 'a' ? failing : second) } as never
-    const models = createModels({ providers: { test: provider }, default: 'test:a', models: { 'test:a': { structuredOutput: 'tool' }, 'test:b': { structuredOutput: 'prompt' } } })
+    const models = createModels({
+      providers: { test: provider },
+      default: 'test:a',
+      models: { 'test:a': { structuredOutput: 'tool' }, 'test:b': { structuredOutput: 'prompt' } },
+    })
     const events = await eventsOf(defineAgent({ model: 'test:a', models, fallback: ['test:b'], retry: false, output: schema }).run('x'))
     expect(events.flatMap((event) => (event.type === 'message-start' ? [event.output] : []))).toEqual(['tool', 'prompt'])
   })
@@ -270,8 +323,13 @@ describe('an output', () => {
   })
 
   it('A191: refuses a schema that is not of an object, and a tool with the reserved name', async () => {
-    const listed = await defineAgent({ model: scriptedModel([]), output: z.array(z.string()) }).run('x').result()
-    expect(listed).toMatchObject({ status: 'error', error: { code: 'invalid-config', message: expect.stringContaining('object') as string } })
+    const listed = await defineAgent({ model: scriptedModel([]), output: z.array(z.string()) })
+      .run('x')
+      .result()
+    expect(listed).toMatchObject({
+      status: 'error',
+      error: { code: 'invalid-config', message: expect.stringContaining('object') as string },
+    })
     const own = defineTool({ name: 'final_output', description: 'x', inputSchema: z.object({}), execute: () => 'x' })
     expect(() => defineAgent({ model: scriptedModel([]), tools: [own], output: schema }).run('x')).toThrow('final_output')
   })

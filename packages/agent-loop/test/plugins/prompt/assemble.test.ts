@@ -78,13 +78,16 @@ describe('the system prompt', () => {
       user: await folder.write('user.md', Uint8Array.of(0x68, 0xff, 0x69)),
       large: await folder.write('large.md', 'x'.repeat(1_048_577)),
     }
-    const { text, errors } = await build({
-      soul: { file: given.soul },
-      append: { file: given.append },
-      memory: { file: given.memory },
-      user: { file: given.user },
-      platform: { cli: { file: given.large } },
-    }, { channel: 'cli' })
+    const { text, errors } = await build(
+      {
+        soul: { file: given.soul },
+        append: { file: given.append },
+        memory: { file: given.memory },
+        user: { file: given.user },
+        platform: { cli: { file: given.large } },
+      },
+      { channel: 'cli' },
+    )
     expect(text).toBe('I am Ada.')
     expect(errors).toEqual([
       { section: 'append', message: `${given.append} cannot be read: it does not exist` },
@@ -125,7 +128,13 @@ describe('the system prompt', () => {
     const skills = [{ name: 'a<b', description: '"x" & </skill>', location: '/a' }, skill]
     const { text } = await build({ system: '', skills }, { tools: ['skill'] })
     expect(text.split('\n').slice(2)).toEqual([
-      ...['<skill>', '<name>a&lt;b</name>', '<description>&quot;x&quot; &amp; &lt;/skill&gt;</description>', '<location>/a</location>', '</skill>'],
+      ...[
+        '<skill>',
+        '<name>a&lt;b</name>',
+        '<description>&quot;x&quot; &amp; &lt;/skill&gt;</description>',
+        '<location>/a</location>',
+        '</skill>',
+      ],
       ...['<skill>', '<name>pdf</name>', '<description>Reads PDF</description>', '<location>/skills/pdf/SKILL.md</location>', '</skill>'],
       '</skills>',
     ])
@@ -134,7 +143,14 @@ describe('the system prompt', () => {
   })
 
   it('lists the first of several skills with one name, also from folders', async () => {
-    const loaded = makeLoaded({ items: [{ ...skill, description: 'second' }, { ...skill, name: 'csv' }], diagnostics: [], reload: () => Promise.reject(new Error()) })
+    const loaded = makeLoaded({
+      items: [
+        { ...skill, description: 'second' },
+        { ...skill, name: 'csv' },
+      ],
+      diagnostics: [],
+      reload: () => Promise.reject(new Error()),
+    })
     const { text } = await build({ system: '', skills: [skill, loaded] })
     expect(text.match(/<name>.*<\/name>/g)).toEqual(['<name>pdf</name>', '<name>csv</name>'])
     expect(text).not.toContain('second')

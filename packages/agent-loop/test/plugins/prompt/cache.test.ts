@@ -40,7 +40,10 @@ describe('the prompt cache', () => {
   it('A158: each channel has its own cache entry', async () => {
     const { text } = cacheOf({ system: counting() })
     expect([await text({ channel: 'a' }), await text({ channel: 'b' }), await text(), await text({ channel: 'a' })]).toEqual([
-      'built 1', 'built 2', 'built 3', 'built 1',
+      'built 1',
+      'built 2',
+      'built 3',
+      'built 1',
     ])
   })
 

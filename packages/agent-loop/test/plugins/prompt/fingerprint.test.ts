@@ -43,7 +43,11 @@ describe('the fingerprint', () => {
         {
           name: 'weather',
           description: 'The weather',
-          inputSchema: expect.objectContaining({ type: 'object', properties: { city: { type: 'string', description: 'Its name' } }, required: ['city'] }),
+          inputSchema: expect.objectContaining({
+            type: 'object',
+            properties: { city: { type: 'string', description: 'Its name' } },
+            required: ['city'],
+          }),
           effect: 'pure',
         },
       ],
@@ -96,7 +100,9 @@ describe('the fingerprint', () => {
   it('equal schemas with another order of keys give one hash', async () => {
     const { $schema, properties } = z.toJSONSchema(city, { target: 'draft-7' })
     const plain = { type: 'object', additionalProperties: false, required: ['city'], properties, $schema } as const
-    const hashes = await Promise.all([city, jsonSchema(plain as never), plain].map((inputSchema) => hashOf({}, [weather({ inputSchema: inputSchema as never })])))
+    const hashes = await Promise.all(
+      [city, jsonSchema(plain as never), plain].map((inputSchema) => hashOf({}, [weather({ inputSchema: inputSchema as never })])),
+    )
     expect(new Set(hashes)).toEqual(new Set([hashes[0]]))
   })
 
@@ -119,24 +125,36 @@ describe('the fingerprint', () => {
   })
 
   it('S208: a tool definition refuses a schema that cannot be read', () => {
-    const broken = { get type() { throw new Error('broken') } }
+    const broken = {
+      get type() {
+        throw new Error('broken')
+      },
+    }
     expect(() => weather({ inputSchema: broken as never })).toThrow('inputSchema cannot be read: Error: broken')
   })
 
   it('rejects if a schema cannot be created', async () => {
-    const broken = () => { throw new Error('broken') }
+    const broken = () => {
+      throw new Error('broken')
+    }
     await expect(hashOf({}, [weather({ inputSchema: broken as never })])).rejects.toThrow('broken')
   })
 
   it('is the same in another process, for any definition', async () => {
     const definitions: readonly PlainDefinition[] = fc.sample(
-      fc.record({
-        modelId: fc.string(),
-        system: fc.string({ unit: 'grapheme' }),
-        platform: fc.dictionary(fc.string({ minLength: 1 }), fc.string()),
-        tools: fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/), { maxLength: 4 }),
-        schema: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.constantFrom({ type: 'string' as const }, { type: 'number' as const, minimum: 0.1 })),
-      }, { noNullPrototype: true }),
+      fc.record(
+        {
+          modelId: fc.string(),
+          system: fc.string({ unit: 'grapheme' }),
+          platform: fc.dictionary(fc.string({ minLength: 1 }), fc.string()),
+          tools: fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/), { maxLength: 4 }),
+          schema: fc.dictionary(
+            fc.stringMatching(/^[a-z]{1,8}$/),
+            fc.constantFrom({ type: 'string' as const }, { type: 'number' as const, minimum: 0.1 }),
+          ),
+        },
+        { noNullPrototype: true },
+      ),
       { numRuns: 40, seed: 7 },
     )
     const script = `import { hashDefinitions } from ${JSON.stringify(new URL('../../support/hash-definitions.ts', import.meta.url).href)}

@@ -17,7 +17,11 @@ const call = (id: string, name: string) => ({ id, name, input: {} })
 async function diedInTool(effect: ToolEffect, options: Partial<ToolOptions<object>> = {}, extra: ReturnType<typeof call>[] = []) {
   const runs: string[] = []
   const t = defineTool({
-    ...{ name: 't', description: '', inputSchema: {}, effect, ...options },
+    name: 't',
+    description: '',
+    inputSchema: {},
+    effect,
+    ...options,
     execute: (_input, { idempotencyKey, attempt }) => {
       runs.push(`${idempotencyKey} ${attempt}`)
       return 'ran'
@@ -43,7 +47,10 @@ describe('re-entry', () => {
     let commits = 0
     const talk = conversation({
       unfinished: true,
-      wrap: (journal) => ({ ...journal, commit: (records, expect) => (++commits === 2 ? Promise.reject(new Error('died')) : journal.commit(records, expect)) }),
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => (++commits === 2 ? Promise.reject(new Error('died')) : journal.commit(records, expect)),
+      }),
     })
     await talk.play(agentOf([{ text: 'lost' }]), 'go')
     expect((await talk.memory.load()).open).toMatchObject({ openMessageId: 'msg_2', step: 1 })
@@ -68,7 +75,9 @@ describe('re-entry', () => {
     revive()
     const { result } = await talk.play(agentOf([{ text: 'done' }], { ...options, extensions }), undefined)
     expect(result.status).toBe('completed')
-    expect((await talk.memory.load()).messages.filter(({ role }) => role === 'tool-result')).toMatchObject([{ toolCallId: 'x', status: 'error' }])
+    expect((await talk.memory.load()).messages.filter(({ role }) => role === 'tool-result')).toMatchObject([
+      { toolCallId: 'x', status: 'error' },
+    ])
     expect(b.calls).toEqual([])
   })
 
@@ -132,7 +141,10 @@ describe('re-entry', () => {
 
   it('A172: the signal of a reconcile that has answered is not aborted later', async () => {
     const signals: AbortSignal[] = []
-    const reconcile: ToolOptions<object>['reconcile'] = (_input, { abortSignal }) => (signals.push(abortSignal), Promise.resolve({ happened: true, result: 'found' }))
+    const reconcile: ToolOptions<object>['reconcile'] = (_input, { abortSignal }) => (
+      signals.push(abortSignal),
+      Promise.resolve({ happened: true, result: 'found' })
+    )
     const { talk, tools } = await diedInTool('once', { reconcile })
     const run = talk.run(agentOf([{ text: 'one two', chunk: 2, hang: 'middle' }], { tools }), undefined)
     await until(() => talk.types().includes('text-delta'))
@@ -141,7 +153,10 @@ describe('re-entry', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([false])
   })
 
-  it.each([['stop', 'aborted'], ['yield', 'yielded']] as const)('A172: after a %s the tool is not asked to reconcile its call', async (kind, ended) => {
+  it.each([
+    ['stop', 'aborted'],
+    ['yield', 'yielded'],
+  ] as const)('A172: after a %s the tool is not asked to reconcile its call', async (kind, ended) => {
     let validated = (): void => undefined
     const inputSchema = z.object({}).refine(async () => (validated(), Promise.resolve(true)))
     const { signals, reconcile } = silentReconcile()
@@ -160,7 +175,15 @@ describe('re-entry', () => {
       seen.push({ input, toolCallId, idempotencyKey, attempt })
       return Promise.resolve({ happened: true, result: 'found' })
     }
-    const send = defineTool({ name: 'send', description: '', inputSchema: {}, effect: 'once', needsApproval: true, reconcile, execute: () => 'sent' })
+    const send = defineTool({
+      name: 'send',
+      description: '',
+      inputSchema: {},
+      effect: 'once',
+      needsApproval: true,
+      reconcile,
+      execute: () => 'sent',
+    })
     const agent = (steps: Parameters<typeof agentOf>[0]) => agentOf(steps, { tools: [send] })
     await talk.play(agent([{ toolCalls: [call('x', 'send')] }]), 'go')
     const approvals = [{ approvalId: 'approval_1', decision: 'approve' as const, input: { edited: 1 } }]
@@ -170,23 +193,35 @@ describe('re-entry', () => {
     expect(seen).toEqual([{ input: { edited: 1 }, toolCallId: 'x', idempotencyKey: 'run_1/1/x', attempt: 1 }])
   })
 
-  it.each<ToolEffect>(['pure', 'idempotent'])('A173: a started %s call runs again with the same key and the next attempt number', async (effect) => {
-    const { talk, runs, tools } = await diedInTool(effect)
-    const { result } = await talk.play(agentOf([{ text: 'done' }], { tools }), undefined)
-    expect(result.status).toBe('completed')
-    expect(runs).toEqual(['run_1/1/x 1', 'run_1/1/x 2'])
-    const starts = talk.journal.events.filter((event) => event.type === 'tool-execution-start')
-    expect(starts.map(({ attempt, idempotencyKey }) => [attempt, idempotencyKey])).toEqual([[1, 'run_1/1/x'], [2, 'run_1/1/x']])
-  })
+  it.each<ToolEffect>(['pure', 'idempotent'])(
+    'A173: a started %s call runs again with the same key and the next attempt number',
+    async (effect) => {
+      const { talk, runs, tools } = await diedInTool(effect)
+      const { result } = await talk.play(agentOf([{ text: 'done' }], { tools }), undefined)
+      expect(result.status).toBe('completed')
+      expect(runs).toEqual(['run_1/1/x 1', 'run_1/1/x 2'])
+      const starts = talk.journal.events.filter((event) => event.type === 'tool-execution-start')
+      expect(starts.map(({ attempt, idempotencyKey }) => [attempt, idempotencyKey])).toEqual([
+        [1, 'run_1/1/x'],
+        [2, 'run_1/1/x'],
+      ])
+    },
+  )
 
   it('A174: a pending call is prepared again and then run, whatever its effect', async () => {
     const wait = gated('wait', { effect: 'once', concurrency: 1 })
     let dead = false
     const talk = conversation({
       unfinished: true,
-      wrap: (journal) => ({ ...journal, commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)) }),
+      wrap: (journal) => ({
+        ...journal,
+        commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)),
+      }),
     })
-    const run = talk.run(agentOf([{ toolCalls: [call('x', 'wait'), call('y', 'wait')] }], { tools: [wait.tool], onUnknownOutcome: 'tell-model' }), 'go')
+    const run = talk.run(
+      agentOf([{ toolCalls: [call('x', 'wait'), call('y', 'wait')] }], { tools: [wait.tool], onUnknownOutcome: 'tell-model' }),
+      'go',
+    )
     await until(() => wait.started.length === 1)
     dead = true
     wait.open('x')
@@ -215,7 +250,11 @@ describe('re-entry', () => {
       { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'x', toolName: 'own', input: {} }] },
       { role: 'tool-result', toolCallId: 'x', toolName: 'own', output: { type: 'text', value: 'mine' } },
     ]
-    const agent = defineAgent({ model: () => Promise.resolve(answers), tools: [own.tool], extensions: [extension('e', { afterModelCall: () => {} })] })
+    const agent = defineAgent({
+      model: () => Promise.resolve(answers),
+      tools: [own.tool],
+      extensions: [extension('e', { afterModelCall: () => {} })],
+    })
     expect((await talk.run(agent, 'go').result()).reason).toBe('journal-error')
     revive()
     expect(await talk.run(agent, undefined).result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'x' }] })
@@ -225,8 +264,20 @@ describe('re-entry', () => {
   it('A174: hooks see the input as the model wrote it, without their earlier changes', async () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const inputs: unknown[] = []
-    const slow = defineTool({ name: 'slow', description: '', inputSchema: {}, effect: 'pure', concurrency: 1, execute: (input) => (inputs.push(input), 'ran') })
-    const grow = extension('grow', { onToolCall: ({ input }) => ({ action: 'modify', input: { ...(input as object), times: Number((input as { times?: number }).times ?? 0) + 1 } }) })
+    const slow = defineTool({
+      name: 'slow',
+      description: '',
+      inputSchema: {},
+      effect: 'pure',
+      concurrency: 1,
+      execute: (input) => (inputs.push(input), 'ran'),
+    })
+    const grow = extension('grow', {
+      onToolCall: ({ input }) => ({
+        action: 'modify',
+        input: { ...(input as object), times: Number((input as { times?: number }).times ?? 0) + 1 },
+      }),
+    })
     const agent = (steps: Parameters<typeof agentOf>[0]) => agentOf(steps, { tools: [slow], extensions: [grow] })
     await talk.run(agent([{ toolCalls: [call('x', 'slow'), call('y', 'slow')] }]), 'go').result()
     revive()
@@ -234,10 +285,21 @@ describe('re-entry', () => {
     expect(inputs).toEqual([{ times: 1 }, { times: 1 }, { times: 1 }])
   })
 
-  it.each([['started', 1], ['waiting behind another', 2]])('A79: a call with an edited input that was %s gets that input after a crash', async (_what, nth) => {
+  it.each([
+    ['started', 1],
+    ['waiting behind another', 2],
+  ])('A79: a call with an edited input that was %s gets that input after a crash', async (_what, nth) => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const inputs: unknown[] = []
-    const send = defineTool({ name: 'send', description: '', inputSchema: {}, effect: 'idempotent', needsApproval: true, concurrency: 1, execute: (input) => (inputs.push(input), 'sent') })
+    const send = defineTool({
+      name: 'send',
+      description: '',
+      inputSchema: {},
+      effect: 'idempotent',
+      needsApproval: true,
+      concurrency: 1,
+      execute: (input) => (inputs.push(input), 'sent'),
+    })
     const agent = (steps: Parameters<typeof agentOf>[0]) => agentOf(steps, { tools: [send] })
     await talk.play(agent([{ toolCalls: [call('x', 'send'), call('y', 'send')] }]), 'go')
     const approvals = [1, 2].map((place) => ({ approvalId: `approval_${place}`, decision: 'approve' as const, input: { edited: place } }))
@@ -285,7 +347,10 @@ describe('re-entry', () => {
     const { talk, tools } = await diedInTool('once', {}, [call('r', 'far')])
     const { result } = await talk.play(agentOf([], { tools }), undefined)
     expect(result.status).toBe('needs-recovery')
-    expect(result.pendingToolCalls.map(({ toolCallId, unknown }) => [toolCallId, unknown])).toEqual([['x', true], ['r', undefined]])
+    expect(result.pendingToolCalls.map(({ toolCallId, unknown }) => [toolCallId, unknown])).toEqual([
+      ['x', true],
+      ['r', undefined],
+    ])
     const half = await talk.play(agentOf([], { tools }), { toolResults: [{ toolCallId: 'x', output: 1 }] })
     expect(half.result).toMatchObject({ status: 'awaiting-tools', submission: { missing: ['r'] } })
   })

@@ -15,7 +15,10 @@ const denied: Step = { error: refusal(401) }
 const made: ScriptedModel[] = []
 
 /** Creates an agent with the models a, b, c. Each has one script, which must be used up. */
-function agentOver(scripts: readonly (readonly Step[])[], options: Partial<AgentOptions> = {}): { agent: Agent; models: readonly ScriptedModel[] } {
+function agentOver(
+  scripts: readonly (readonly Step[])[],
+  options: Partial<AgentOptions> = {},
+): { agent: Agent; models: readonly ScriptedModel[] } {
   const models = scripts.map((steps, place) => scriptedModel(steps, { provider: `p-${'abc'[place]}`, modelId: 'abc'[place] ?? '' }))
   made.push(...models)
   const [first, ...fallback] = models
@@ -33,15 +36,34 @@ describe('fallback', () => {
     const { agent } = agentOver([[busy, busy], [busy, busy], [{ text: 'from c' }]], { retry: { jitter: 0, maxRetries: 1 } })
     const result = await playOut(talk, agent, 'go')
     expect(result).toMatchObject({ status: 'completed', text: 'from c', steps: 1 })
-    expect(eventsOf(talk, 'message-start').map(({ model, attempt }) => `${model.modelId}${attempt}`)).toEqual(['a1', 'a2', 'b3', 'b4', 'c5'])
-    expect(eventsOf(talk, 'retry-start').map(({ cause, attempt, maxAttempts, delayMs, model }) => [cause, attempt, maxAttempts, delayMs, model?.modelId])).toEqual([
+    expect(eventsOf(talk, 'message-start').map(({ model, attempt }) => `${model.modelId}${attempt}`)).toEqual([
+      'a1',
+      'a2',
+      'b3',
+      'b4',
+      'c5',
+    ])
+    expect(
+      eventsOf(talk, 'retry-start').map(({ cause, attempt, maxAttempts, delayMs, model }) => [
+        cause,
+        attempt,
+        maxAttempts,
+        delayMs,
+        model?.modelId,
+      ]),
+    ).toEqual([
       ['error', 2, 2, 2_000, undefined],
       ['fallback', 3, 4, 0, 'b'],
       ['error', 4, 4, 2_000, undefined],
       ['fallback', 5, 6, 0, 'c'],
     ])
     expect(eventsOf(talk, 'message-end')).toMatchObject([{ attempt: 5, message: { provider: 'p-c', modelId: 'c' } }])
-    expect(eventsOf(talk, 'retry-end').map(({ attempt, success }) => [attempt, success])).toEqual([[2, false], [3, false], [4, false], [5, true]])
+    expect(eventsOf(talk, 'retry-end').map(({ attempt, success }) => [attempt, success])).toEqual([
+      [2, false],
+      [3, false],
+      [4, false],
+      [5, true],
+    ])
   })
 
   it('A185: the failed attempt is withdrawn and its usage is booked for its model', async () => {
@@ -67,7 +89,9 @@ describe('fallback', () => {
 
   it('the next model takes over at once if a model cannot be called', async () => {
     const talk = conversation()
-    const { agent } = agentOver([[{ error: Object.assign(new Error('no key'), { name: 'AI_LoadAPIKeyError' }) }], [{ text: 'fine' }]], { retry: { jitter: 0 } })
+    const { agent } = agentOver([[{ error: Object.assign(new Error('no key'), { name: 'AI_LoadAPIKeyError' }) }], [{ text: 'fine' }]], {
+      retry: { jitter: 0 },
+    })
     expect((await playOut(talk, agent, 'go')).text).toBe('fine')
     expect(eventsOf(talk, 'retry-start')).toMatchObject([{ cause: 'fallback', error: { kind: 'config' } }])
   })
@@ -89,7 +113,17 @@ describe('fallback', () => {
     const talk = conversation()
     const { agent } = agentOver([[denied], [busy], [{ error: refusal(400) }]])
     const result = await playOut(talk, agent, 'go')
-    expect(result).toMatchObject({ status: 'error', error: { kind: 'auth', modelId: 'a', details: [{ kind: 'overloaded', modelId: 'b' }, { kind: 'bad-request', modelId: 'c' }] } })
+    expect(result).toMatchObject({
+      status: 'error',
+      error: {
+        kind: 'auth',
+        modelId: 'a',
+        details: [
+          { kind: 'overloaded', modelId: 'b' },
+          { kind: 'bad-request', modelId: 'c' },
+        ],
+      },
+    })
     expect(eventsOf(talk, 'turn-end')).toMatchObject([{ error: { kind: 'auth', details: [{}, {}] } }])
     expect(eventsOf(talk, 'message-end')).toMatchObject([{ message: { modelId: 'c', error: { kind: 'bad-request' } } }])
   })
@@ -103,7 +137,10 @@ describe('fallback', () => {
 
   it('the next step and the next turn start with the first model again', async () => {
     const talk = conversation()
-    const steps: Step[][] = [[busy, busy, { text: 'turn two' }], [{ toolCalls: [{ id: 'x', name: 'a', input: {} }] }, { text: 'turn one' }]]
+    const steps: Step[][] = [
+      [busy, busy, { text: 'turn two' }],
+      [{ toolCalls: [{ id: 'x', name: 'a', input: {} }] }, { text: 'turn one' }],
+    ]
     const { agent } = agentOver(steps, { tools: [echo('a').tool] })
     await playOut(talk, agent, 'go')
     expect((await playOut(talk, agent, 'on')).text).toBe('turn two')
@@ -152,7 +189,9 @@ describe('fallback', () => {
     const models = createModels({ providers: { test: { languageModel: () => scripted } } })
     for (const fallback of ['unknown:x', { provider: 'unknown', model: 'x' }] as const) {
       const agent = defineAgent({ model: scripted, models, fallback: [fallback] })
-      expect(() => agent.run('go')).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('fallback[0]') as string }))
+      expect(() => agent.run('go')).toThrow(
+        expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('fallback[0]') as string }),
+      )
     }
   })
 

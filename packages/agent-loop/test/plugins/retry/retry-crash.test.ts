@@ -18,9 +18,17 @@ describe('a crash', () => {
     expect((await playOut(talk, agentOf([busy], { retry: plain }), 'go')).reason).toBe('journal-error')
     revive()
     await talk.clock.advance(1_500)
-    expect((await talk.memory.load()).open).toMatchObject({ notBefore: 3_000, attempt: 2, waitedMs: 2_000, retry: { count: 1, model: 0, open: true } })
+    expect((await talk.memory.load()).open).toMatchObject({
+      notBefore: 3_000,
+      attempt: 2,
+      waitedMs: 2_000,
+      retry: { count: 1, model: 0, open: true },
+    })
     expect((await playOut(talk, agentOf([{ text: 'done' }], { retry: plain }), undefined)).text).toBe('done')
-    expect(eventsOf(talk, 'message-start').map(({ at, attempt }) => [at, attempt])).toEqual([[1_000, 1], [3_000, 2]])
+    expect(eventsOf(talk, 'message-start').map(({ at, attempt }) => [at, attempt])).toEqual([
+      [1_000, 1],
+      [3_000, 2],
+    ])
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: true }])
   })
 
@@ -40,7 +48,10 @@ describe('a crash', () => {
     await playOut(talk, agentOf([busy, busy], { retry }), 'go')
     revive()
     expect((await playOut(talk, agentOf([busy], { retry }), undefined)).status).toBe('error')
-    expect(eventsOf(talk, 'retry-start').map(({ attempt, delayMs }) => [attempt, delayMs])).toEqual([[2, 2_000], [3, 4_000]])
+    expect(eventsOf(talk, 'retry-start').map(({ attempt, delayMs }) => [attempt, delayMs])).toEqual([
+      [2, 2_000],
+      [3, 4_000],
+    ])
     expect(eventsOf(talk, 'retry-end')).toHaveLength(2)
   })
 
@@ -52,9 +63,22 @@ describe('a crash', () => {
     ['turn-end', 'before', 1],
   ] as const)('A118: a process that dies with a %s (%s, %i) leaves one retry-end per retry-start', async (type, when, nth) => {
     const { talk, revive } = mortal(type, when, nth)
-    const watch = defineExtension({ name: 'watch', hooks: { onRetryEnd: () => undefined, onRetryStart: () => undefined, afterModelCall: () => undefined } })
+    const watch = defineExtension({
+      name: 'watch',
+      hooks: { onRetryEnd: () => undefined, onRetryStart: () => undefined, afterModelCall: () => undefined },
+    })
     const options: Partial<AgentOptions> = { retry: plain, extensions: [watch], tools: [echo('a', { effect: 'pure' }).tool] }
-    await playOut(talk, agentOf([busy, { toolCalls: [call('x', 'a')] }, { text: 'done' }].slice(0, { 'message-start': 1, 'turn-end': 3, 'message-end': 2, 'retry-end': 2 }[type]), options), 'go')
+    await playOut(
+      talk,
+      agentOf(
+        [busy, { toolCalls: [call('x', 'a')] }, { text: 'done' }].slice(
+          0,
+          { 'message-start': 1, 'turn-end': 3, 'message-end': 2, 'retry-end': 2 }[type],
+        ),
+        options,
+      ),
+      'go',
+    )
     if (type === 'message-end' && when === 'after') expect((await talk.memory.load()).open).not.toHaveProperty('retry')
     revive()
     const left = { 'message-start': 2, 'retry-end': 2, 'turn-end': 0, 'message-end': when === 'after' ? 1 : 2 }[type]
@@ -71,7 +95,11 @@ describe('a crash', () => {
     await playOut(talk, agentOf([busy, { toolCalls: [call('x', 'a')] }], options), 'go')
     revive()
     await playOut(talk, agentOf([{ text: 'done' }], options), undefined)
-    expect(eventsOf(talk, 'message-start').map(({ step, attempt }) => [step, attempt])).toEqual([[1, 1], [1, 2], [2, 1]])
+    expect(eventsOf(talk, 'message-start').map(({ step, attempt }) => [step, attempt])).toEqual([
+      [1, 1],
+      [1, 2],
+      [2, 1],
+    ])
   })
 
   it.each([
@@ -80,7 +108,11 @@ describe('a crash', () => {
   ] as const)('A123: a turn that was already withdrawn ends as it would have without the crash, with %s', async (hook, type) => {
     const { talk, revive } = mortal(type, 'after', 1)
     const watch = defineExtension({ name: 'watch', hooks: { [hook]: () => undefined } })
-    const options: Partial<AgentOptions> = { onFailedTurn: 'rewind', extensions: [watch], retry: { ...plain, maxRetries: hook === 'onRetryEnd' ? 1 : 0 } }
+    const options: Partial<AgentOptions> = {
+      onFailedTurn: 'rewind',
+      extensions: [watch],
+      retry: { ...plain, maxRetries: hook === 'onRetryEnd' ? 1 : 0 },
+    }
     await playOut(talk, agentOf(hook === 'onRetryEnd' ? [busy, busy] : [busy], options), 'go')
     revive()
     const state = await talk.memory.load()

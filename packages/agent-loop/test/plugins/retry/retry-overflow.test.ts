@@ -12,9 +12,15 @@ const busy: Step = { error: refusal(503) }
 const tooLong: Step = { error: refusal(400, { message: 'prompt is too long: 20000 tokens > 10000 maximum' }) }
 
 function smallAgent(scripted: ReturnType<typeof model>, options: Partial<AgentOptions> = {}) {
-  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:small': { contextWindow: 10_000 } } })
+  const models = createModels({
+    providers: { test: { languageModel: () => scripted } },
+    models: { 'test:small': { contextWindow: 10_000 } },
+  })
   return defineAgent({
-    ...{ model: 'test:small', models, runtimeParams: { maxTokens: 500 }, retry: plain },
+    model: 'test:small',
+    models,
+    runtimeParams: { maxTokens: 500 },
+    retry: plain,
     compaction: { reserveTokens: 1_000, keepRecentTokens: 50 },
     ...options,
   })
@@ -26,14 +32,18 @@ describe('an overflow', () => {
 
   it('A126: is not counted as a retry, and has no wait', async () => {
     const talk = conversation()
-    const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, busy, busy, { text: 'fits' }]), { retry: { ...plain, maxRetries: 2 } })
+    const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, busy, busy, { text: 'fits' }]), {
+      retry: { ...plain, maxRetries: 2 },
+    })
     await playOut(talk, agent, longInput)
     expect((await playOut(talk, agent, 'more')).text).toBe('fits')
-    expect(eventsOf(talk, 'retry-start').map(({ cause, attempt, maxAttempts, delayMs }) => [cause, attempt, maxAttempts, delayMs])).toEqual([
-      ['overflow', 2, 4, 0],
-      ['error', 3, 4, 2_000],
-      ['error', 4, 4, 4_000],
-    ])
+    expect(eventsOf(talk, 'retry-start').map(({ cause, attempt, maxAttempts, delayMs }) => [cause, attempt, maxAttempts, delayMs])).toEqual(
+      [
+        ['overflow', 2, 4, 0],
+        ['error', 3, 4, 2_000],
+        ['error', 4, 4, 4_000],
+      ],
+    )
     expect(eventsOf(talk, 'message-discarded').map(({ reason }) => reason)).toEqual(['overflow', 'retry', 'retry'])
   })
 
@@ -58,7 +68,10 @@ describe('an overflow', () => {
   })
 
   it('A109: an abort in its compaction ends the turn as aborted, and a yield stops without an end', async () => {
-    for (const [kind, status, reason] of [['stop', 'aborted', 'abort'], ['yield', 'aborted', 'yielded']] as const) {
+    for (const [kind, status, reason] of [
+      ['stop', 'aborted', 'abort'],
+      ['yield', 'aborted', 'yielded'],
+    ] as const) {
       const talk = conversation({ unfinished: kind === 'yield' })
       const stop = new AbortController()
       const agent = smallAgent(model([longTurn, tooLong, { expect: () => stop.abort({ kind }), hang: 'before' }]))
@@ -79,7 +92,14 @@ describe('an overflow', () => {
 
   it('A126: after a crash in the compaction the run compacts again, and books nothing twice', async () => {
     const { talk, revive } = mortal('compaction-end', 'before', 1)
-    const scripted = model([{ text: 'a'.repeat(4_000), usage: { input: 2_000, output: 1 } }, tooLong, { text: 'SUMMARY' }, tooLong, { text: 'SUMMARY' }, { text: 'fits' }])
+    const scripted = model([
+      { text: 'a'.repeat(4_000), usage: { input: 2_000, output: 1 } },
+      tooLong,
+      { text: 'SUMMARY' },
+      tooLong,
+      { text: 'SUMMARY' },
+      { text: 'fits' },
+    ])
     const agent = smallAgent(scripted)
     await playOut(talk, agent, `FIRST ${'x'.repeat(4_000)}`)
     expect((await playOut(talk, agent, 'more')).reason).toBe('journal-error')
@@ -100,19 +120,27 @@ describe('an overflow', () => {
     expect(result.usage.inputTokens).toBeGreaterThan(700)
   })
 
-  it.each(['before', 'after'] as const)('A126: is handled once per turn, also over a crash %s the next attempt is announced', async (when) => {
-    const { talk, revive } = mortal('retry-start', when)
-    const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, tooLong]))
-    await playOut(talk, agent, longInput)
-    await playOut(talk, agent, 'more')
-    revive()
-    expect(await playOut(talk, agent, undefined)).toMatchObject({ status: 'error', error: { kind: 'context-overflow' } })
-    expect(eventsOf(talk, 'compaction-start')).toHaveLength(1)
-  })
+  it.each(['before', 'after'] as const)(
+    'A126: is handled once per turn, also over a crash %s the next attempt is announced',
+    async (when) => {
+      const { talk, revive } = mortal('retry-start', when)
+      const agent = smallAgent(model([longTurn, tooLong, { text: 'SUMMARY' }, tooLong]))
+      await playOut(talk, agent, longInput)
+      await playOut(talk, agent, 'more')
+      revive()
+      expect(await playOut(talk, agent, undefined)).toMatchObject({ status: 'error', error: { kind: 'context-overflow' } })
+      expect(eventsOf(talk, 'compaction-start')).toHaveLength(1)
+    },
+  )
 
   it('A44: the usage of a compaction after the turn is not in the sums of the turn', async () => {
     const talk = conversation()
-    const agent = smallAgent(model([{ text: 'a'.repeat(800), usage: { input: 9_400, output: 1 } }, { text: 'SUMMARY', usage: { input: 700, output: 9 } }]))
+    const agent = smallAgent(
+      model([
+        { text: 'a'.repeat(800), usage: { input: 9_400, output: 1 } },
+        { text: 'SUMMARY', usage: { input: 700, output: 9 } },
+      ]),
+    )
     const result = await playOut(talk, agent, longInput)
     expect(eventsOf(talk, 'compaction-end')).toMatchObject([{ outcome: 'done' }])
     expect(result.usage).toEqual(eventsOf(talk, 'turn-end')[0]?.usage)

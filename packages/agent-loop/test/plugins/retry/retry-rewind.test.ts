@@ -43,7 +43,10 @@ describe('rewind', () => {
   it('A124, A100: a steered input stays when its step is rewound, and so does an overlay', async () => {
     const talk = conversation()
     const p = pure()
-    const agent = agentOf([{ toolCalls: [call('p', 'pure')] }, busy, { text: 'done' }], { tools: [p.tool], retry: { ...plain, rewind: 'turn' } })
+    const agent = agentOf([{ toolCalls: [call('p', 'pure')] }, busy, { text: 'done' }], {
+      tools: [p.tool],
+      retry: { ...plain, rewind: 'turn' },
+    })
     const run = talk.run(agent, 'go')
     await Promise.all([run.steer('steered'), run.overlay('overlaid')])
     await outwait(talk, run)
@@ -53,7 +56,11 @@ describe('rewind', () => {
     expect(last).not.toContain('pure said')
   })
 
-  it.each([['once', true], ['idempotent', true], ['pure', false]] as const)('A123: onFailedTurn rewind after a tool that is %s', async (effect, stays) => {
+  it.each([
+    ['once', true],
+    ['idempotent', true],
+    ['pure', false],
+  ] as const)('A123: onFailedTurn rewind after a tool that is %s', async (effect, stays) => {
     const talk = conversation()
     const tool = echo('t', { effect })
     await playOut(talk, agentOf([{ text: 'before' }], {}), 'first')
@@ -84,7 +91,10 @@ describe('rewind', () => {
   it('A123: an input that was logged before the turn is withdrawn too', async () => {
     const talk = conversation()
     const message = { role: 'user' as const, id: 'in', content: 'go', at: 1 }
-    const journal = { ...talk.memory, load: async () => ({ ...(await talk.memory.load()), input: { messageId: 'in', message, source: 'user' } }) }
+    const journal = {
+      ...talk.memory,
+      load: async () => ({ ...(await talk.memory.load()), input: { messageId: 'in', message, source: 'user' } }),
+    }
     await talk.memory.commit([
       { type: 'event', event: { type: 'user-message', at: 1, runId: 'run_1', turn: 1, messageId: 'in', message, source: 'user' } },
       { type: 'append', message },

@@ -35,7 +35,9 @@ describe('a retry', () => {
     const talk = conversation()
     const watch = defineExtension({ name: 'watch', hooks: { onRetryStart: () => undefined, onRetryEnd: () => undefined } })
     await playOut(talk, agentOf([busy, busy, { text: 'done' }], { retry: plain, extensions: [watch] }), 'go')
-    const commits = talk.journal.commits.map((records) => records.flatMap((record) => (record.type === 'event' ? record.event.type : record.type)))
+    const commits = talk.journal.commits.map((records) =>
+      records.flatMap((record) => (record.type === 'event' ? record.event.type : record.type)),
+    )
     expect(commits.filter((types) => types.includes('retry-start'))).toEqual([
       ['message-discarded', 'usage', 'retry-start', 'run'],
       ['message-discarded', 'usage', 'retry-end', 'retry-start', 'run'],
@@ -46,7 +48,14 @@ describe('a retry', () => {
     const talk = conversation()
     await playOut(talk, agentOf([busy, { text: 'done' }], { retry: plain }), 'go')
     const waits = talk.journal.commits.flat().flatMap((record) => (record.type === 'run' ? [[record.run.state, record.run.notBefore]] : []))
-    expect(waits).toEqual([...[['running', undefined], ['running', 3_000], ['running', undefined]], ['ended', undefined]])
+    expect(waits).toEqual([
+      ...[
+        ['running', undefined],
+        ['running', 3_000],
+        ['running', undefined],
+      ],
+      ['ended', undefined],
+    ])
   })
 
   it('A128: an answer without an error is never repeated, whatever its other fields say', async () => {
@@ -66,7 +75,11 @@ describe('a retry', () => {
     const result = await playOut(talk, agentOf([busy, busy, busy, busy], { retry: plain }), 'go')
     expect(result).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: 'overloaded' } })
     const starts = eventsOf(talk, 'retry-start')
-    expect(starts.map(({ attempt, maxAttempts, delayMs }) => [attempt, maxAttempts, delayMs])).toEqual([[2, 4, 2_000], [3, 4, 4_000], [4, 4, 8_000]])
+    expect(starts.map(({ attempt, maxAttempts, delayMs }) => [attempt, maxAttempts, delayMs])).toEqual([
+      [2, 4, 2_000],
+      [3, 4, 4_000],
+      [4, 4, 8_000],
+    ])
     expect(starts.map(({ at, delayMs, notBefore }) => notBefore - at - delayMs)).toEqual([0, 0, 0])
     const calls = eventsOf(talk, 'message-start').map(({ at }) => at)
     expect(calls.slice(1).map((at, place) => at - (calls[place] ?? 0))).toEqual([2_000, 4_000, 8_000])
@@ -76,7 +89,9 @@ describe('a retry', () => {
     const talk = conversation()
     const steps = [...Array.from({ length: 6 }, () => busy), { text: 'done' }]
     await playOut(talk, agentOf(steps, { retry: { maxRetries: 6 } }), 'go', { random: half })
-    expect(eventsOf(talk, 'retry-start').map(({ delayMs }) => delayMs)).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000].map((own) => own * 1.125))
+    expect(eventsOf(talk, 'retry-start').map(({ delayMs }) => delayMs)).toEqual(
+      [2_000, 4_000, 8_000, 16_000, 30_000, 30_000].map((own) => own * 1.125),
+    )
   })
 
   it('A117: a server delay is a minimum, and jitter is added to it', async () => {
@@ -86,7 +101,10 @@ describe('a retry', () => {
     expect(eventsOf(talk, 'retry-start').map(({ delayMs }) => delayMs)).toEqual([22_500, 4_500])
   })
 
-  it.each([[60, 2, 'completed'], [61, 1, 'error']] as const)('A117: with a server delay of %i s there are %i calls', async (retryAfter, calls, status) => {
+  it.each([
+    [60, 2, 'completed'],
+    [61, 1, 'error'],
+  ] as const)('A117: with a server delay of %i s there are %i calls', async (retryAfter, calls, status) => {
     const talk = conversation()
     const agent = agentOf([{ error: refusal(429, { retryAfter }) }, { text: 'done' }].slice(0, calls), { retry: plain })
     const result = await playOut(talk, agent, 'go')
@@ -107,7 +125,10 @@ describe('a retry', () => {
       ...['message-start', 'message-discarded', 'retry-end', 'retry-start'],
       ...['message-start', 'message-end', 'retry-end'],
     ])
-    expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: false, error: { kind: 'overloaded' } }, { attempt: 3, success: true }])
+    expect(eventsOf(talk, 'retry-end')).toMatchObject([
+      { attempt: 2, success: false, error: { kind: 'overloaded' } },
+      { attempt: 3, success: true },
+    ])
   })
 
   it('A118: hooks get starts and ends in their order, each once', async () => {
@@ -147,14 +168,29 @@ describe('a retry', () => {
     const steps = [busy, busy, { toolCalls: [call('x', 'a')] }, busy, busy, { text: 'done' }]
     const result = await playOut(talk, agentOf(steps, { tools: [echo('a').tool], retry: { ...plain, maxRetries: 2 } }), 'go')
     expect(result.status).toBe('completed')
-    expect(eventsOf(talk, 'retry-start').map(({ step, attempt, delayMs }) => [step, attempt, delayMs])).toEqual([[1, 2, 2_000], [1, 3, 4_000], [2, 2, 2_000], [2, 3, 4_000]])
-    expect(eventsOf(talk, 'message-start').map(({ step, attempt }) => [step, attempt])).toEqual([[1, 1], [1, 2], [1, 3], [2, 1], [2, 2], [2, 3]])
+    expect(eventsOf(talk, 'retry-start').map(({ step, attempt, delayMs }) => [step, attempt, delayMs])).toEqual([
+      [1, 2, 2_000],
+      [1, 3, 4_000],
+      [2, 2, 2_000],
+      [2, 3, 4_000],
+    ])
+    expect(eventsOf(talk, 'message-start').map(({ step, attempt }) => [step, attempt])).toEqual([
+      [1, 1],
+      [1, 2],
+      [1, 3],
+      [2, 1],
+      [2, 2],
+      [2, 3],
+    ])
   })
 
   it('A121: no tool call of a discarded attempt runs', async () => {
     const a = echo('a')
     const talk = conversation()
-    const agent = agentOf([{ toolCalls: [call('x', 'a')], finish: false }, { toolCalls: [call('x', 'a')] }, { text: 'done' }], { tools: [a.tool], retry: plain })
+    const agent = agentOf([{ toolCalls: [call('x', 'a')], finish: false }, { toolCalls: [call('x', 'a')] }, { text: 'done' }], {
+      tools: [a.tool],
+      retry: plain,
+    })
     const result = await playOut(talk, agent, 'go')
     expect(result.status).toBe('completed')
     expect(a.calls.map(({ toolCallId }) => toolCallId)).toEqual(['x'])
@@ -186,7 +222,10 @@ describe('a retry', () => {
   })
 
   it('A128: a provider that fails n times gets n + 1 calls, and one for an error that is not retryable', async () => {
-    for (const [steps, status] of [[[busy, busy, { text: 'done' }], 'completed'], [[{ error: refusal(400) }], 'error']] as const) {
+    for (const [steps, status] of [
+      [[busy, busy, { text: 'done' }], 'completed'],
+      [[{ error: refusal(400) }], 'error'],
+    ] as const) {
       const agent = agentOf(steps, { retry: plain })
       expect((await playOut(conversation(), agent, 'go')).status).toBe(status)
       expect(agent.model.calls).toHaveLength(steps.length)
@@ -196,8 +235,16 @@ describe('a retry', () => {
   it('isRetryable of the agent decides; undefined leaves the decision to the error, and a throw is reported', async () => {
     const decide = (error: ModelError): boolean | undefined => (error.status === 400 ? true : error.status === 503 ? false : undefined)
     const retry = { ...plain, maxRetries: 1, isRetryable: decide }
-    for (const [status, calls] of [[400, 2], [503, 1], [429, 2], [404, 1]] as const) {
-      const agent = agentOf(Array.from({ length: calls }, () => ({ error: refusal(status) })), { retry })
+    for (const [status, calls] of [
+      [400, 2],
+      [503, 1],
+      [429, 2],
+      [404, 1],
+    ] as const) {
+      const agent = agentOf(
+        Array.from({ length: calls }, () => ({ error: refusal(status) })),
+        { retry },
+      )
       expect((await playOut(conversation(), agent, 'go')).status).toBe('error')
     }
     const talk = conversation()
@@ -210,7 +257,9 @@ describe('a retry', () => {
   })
 
   it.each(['jitter', 'maxRetries', 'rewind', 'typo'])('refuses a wrong %s', (key) => {
-    expect(() => defineAgent({ model: model([]), retry: { [key]: -1 } })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(key) as string }))
+    expect(() => defineAgent({ model: model([]), retry: { [key]: -1 } })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(key) as string }),
+    )
   })
 })
 
@@ -246,6 +295,9 @@ describe('an abort in a retry wait', () => {
     expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'yielded' })
     expect(typesOf(talk).at(-1)).toBe('retry-start')
     expect((await playOut(talk, agentOf([{ text: 'done' }], { retry: plain }), undefined)).text).toBe('done')
-    expect(eventsOf(talk, 'message-start').map(({ at, attempt }) => [at, attempt])).toEqual([[1_000, 1], [3_000, 2]])
+    expect(eventsOf(talk, 'message-start').map(({ at, attempt }) => [at, attempt])).toEqual([
+      [1_000, 1],
+      [3_000, 2],
+    ])
   })
 })

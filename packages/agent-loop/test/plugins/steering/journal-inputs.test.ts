@@ -24,7 +24,11 @@ describe('inputs that wait in the journal', () => {
     await run.result()
     expect(userTexts(agent.model.calls[0])).toEqual(['go', 'one', 'two', 'three'])
     const sources = talk.journal.events.flatMap((event) => (event.type === 'runtime-input' ? [[event.source, event.placement]] : []))
-    expect(sources).toEqual([['steer', 'turn-start'], ['notify', 'turn-start'], ['steer', 'turn-start']])
+    expect(sources).toEqual([
+      ['steer', 'turn-start'],
+      ['notify', 'turn-start'],
+      ['steer', 'turn-start'],
+    ])
   })
 
   it('A180: the next input slot does not take an input that an earlier slot has drafted', async () => {
@@ -54,7 +58,16 @@ describe('inputs that wait in the journal', () => {
     wait.open('w')
     await run.result()
     const commits = talk.journal.commits.map((records) => [idsTaken(records), idsShown(records)]).filter(([taken]) => taken?.length !== 0)
-    expect(commits).toEqual([[['outer_1', 'outer_2'], ['outer_1', 'outer_2']], [['outer_3', 'outer_4'], ['outer_3', 'outer_4']]])
+    expect(commits).toEqual([
+      [
+        ['outer_1', 'outer_2'],
+        ['outer_1', 'outer_2'],
+      ],
+      [
+        ['outer_3', 'outer_4'],
+        ['outer_3', 'outer_4'],
+      ],
+    ])
     expect(outer.waiting).toEqual([])
   })
 
@@ -74,9 +87,13 @@ describe('inputs that wait in the journal', () => {
     const talk = conversation({ wrap: outer.wrap })
     outer.onCommit = (commit) => (commit === 2 ? outer.give('steer', 'wait!') : undefined)
     await talk.play(agentOf([{ text: 'bye' }, { text: 'still here' }]), 'go')
-    expect(talk.journal.events.filter(({ type }) => type.startsWith('step') || type === 'runtime-input').map((event) =>
-      event.type === 'step-end' ? `step-end ${event.continues}` : event.type === 'runtime-input' ? event.placement : event.type,
-    )).toEqual(['step-start', 'step-end false', 'step-end', 'step-start', 'step-end false'])
+    expect(
+      talk.journal.events
+        .filter(({ type }) => type.startsWith('step') || type === 'runtime-input')
+        .map((event) =>
+          event.type === 'step-end' ? `step-end ${event.continues}` : event.type === 'runtime-input' ? event.placement : event.type,
+        ),
+    ).toEqual(['step-start', 'step-end false', 'step-end', 'step-start', 'step-end false'])
   })
 
   it('A95: an input steered while the end is stored is accepted if the journal refuses the end, else refused', async () => {
@@ -90,7 +107,10 @@ describe('inputs that wait in the journal', () => {
     const agent = agentOf([{ text: 'bye' }, { text: 'bye again' }])
     const run = talk.run(agent, 'go')
     const result = await run.result()
-    expect(await Promise.all(given)).toEqual([{ ok: true, inputId: expect.any(String) as string }, { ok: false, reason: 'run-ended' }])
+    expect(await Promise.all(given)).toEqual([
+      { ok: true, inputId: expect.any(String) as string },
+      { ok: false, reason: 'run-ended' },
+    ])
     expect(userTexts(agent.model.calls[1])).toEqual(['go', 'from outside', 'during 2'])
     expect(result.unusedInputs).toEqual([])
   })
@@ -214,18 +234,28 @@ describe('one at a time', () => {
     outer.give('overlay', 'o1')
     outer.give('steer', 's1', 's2')
     outer.give('overlay', 'o2')
-    const agent = agentOf([1, 2, 3].map((step) => ({ text: `answer ${step}` })), { steering: 'one-at-a-time' })
+    const agent = agentOf(
+      [1, 2, 3].map((step) => ({ text: `answer ${step}` })),
+      { steering: 'one-at-a-time' },
+    )
     const run = talk.run(agent, 'go')
     await Promise.all([run.steer('s3'), run.overlay('o3')])
     await run.result()
     const overlays = ['o1', 'o2', 'o3', 'go']
-    expect(agent.model.calls.map(userTexts)).toEqual([[...overlays, 's1'], [...overlays, 's1', 's2'], [...overlays, 's1', 's2', 's3']])
+    expect(agent.model.calls.map(userTexts)).toEqual([
+      [...overlays, 's1'],
+      [...overlays, 's1', 's2'],
+      [...overlays, 's1', 's2', 's3'],
+    ])
   })
 
   it('A94: all input slots of one step together take one input', async () => {
     const talk = conversation()
     const wait = gated('wait')
-    const agent = agentOf([call('w', 'wait'), call('v', 'a'), { text: 'x' }], { tools: [wait.tool, echo('a').tool], steering: 'one-at-a-time' })
+    const agent = agentOf([call('w', 'wait'), call('v', 'a'), { text: 'x' }], {
+      tools: [wait.tool, echo('a').tool],
+      steering: 'one-at-a-time',
+    })
     const run = talk.run(agent, 'go')
     await until(() => wait.started.length === 1)
     await Promise.all([run.steer('s1'), run.steer('s2')])
@@ -255,12 +285,23 @@ describe('an input that the journal has logged', () => {
         },
       }),
     })
-    const event = { type: 'user-message', messageId: message.id, message, source: 'slack', at: 5, runId: 'run_1', turn: 1, inputId: 'input_of_slack' } as const
+    const event = {
+      type: 'user-message',
+      messageId: message.id,
+      message,
+      source: 'slack',
+      at: 5,
+      runId: 'run_1',
+      turn: 1,
+      inputId: 'input_of_slack',
+    } as const
     await talk.journal.commit([{ type: 'event', event }, ...(stored ? [{ type: 'append', message } as const] : [])])
     given = true
     return talk
   }
-  const handling = (onInput: NonNullable<Parameters<typeof defineExtension>[0]['hooks']>['onInput']) => [defineExtension({ name: 'filter', hooks: { ...(onInput && { onInput }) } })]
+  const handling = (onInput: NonNullable<Parameters<typeof defineExtension>[0]['hooks']>['onInput']) => [
+    defineExtension({ name: 'filter', hooks: { ...(onInput && { onInput }) } }),
+  ]
   const userMessages = (talk: Awaited<ReturnType<typeof logged>>) => talk.journal.events.filter(({ type }) => type === 'user-message')
 
   it.each([true, false])('A184: is not logged or stored again (in the transcript: %s)', async (stored) => {
@@ -276,21 +317,36 @@ describe('an input that the journal has logged', () => {
 
   it('A184: is withdrawn as replaced when onInput changes it', async () => {
     const talk = await logged(true)
-    const agent = agentOf([{ text: 'x' }], { extensions: handling(({ input, source }) => ({ action: 'transform', input: `${source}: ${JSON.stringify(input).includes('hello')}` })) })
+    const agent = agentOf([{ text: 'x' }], {
+      extensions: handling(({ input, source }) => ({
+        action: 'transform',
+        input: `${source}: ${JSON.stringify(input).includes('hello')}`,
+      })),
+    })
     await talk.play(agent, undefined)
-    expect(talk.journal.events.slice(0, 4).map((event) => (event.type === 'message-discarded' ? event.reason : event.type))).toEqual(['user-message', 'replaced', 'user-message', 'turn-start'])
+    expect(talk.journal.events.slice(0, 4).map((event) => (event.type === 'message-discarded' ? event.reason : event.type))).toEqual([
+      'user-message',
+      'replaced',
+      'user-message',
+      'turn-start',
+    ])
     expect(userMessages(talk)[1]).toMatchObject({ source: 'slack', inputId: 'input_of_slack' })
     expect(userTexts(agent.model.calls[0])).toEqual(['slack: true'])
     expect((await talk.memory.load()).messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   })
 
-  it.each([true, false])('A184, I1: its replacement has an id of its own, whatever onInput returns (in the transcript: %s)', async (stored) => {
-    const talk = await logged(stored)
-    const agent = agentOf([{ text: 'x' }], { extensions: handling(() => ({ action: 'transform', input: { ...message, content: 'changed' } })) })
-    expect((await talk.play(agent, undefined)).result.status).toBe('completed')
-    expect(userMessages(talk)).toMatchObject([{ messageId: 'logged' }, { message: { content: 'changed' } }])
-    expect(userMessages(talk)[1]).not.toMatchObject({ messageId: 'logged' })
-  })
+  it.each([true, false])(
+    'A184, I1: its replacement has an id of its own, whatever onInput returns (in the transcript: %s)',
+    async (stored) => {
+      const talk = await logged(stored)
+      const agent = agentOf([{ text: 'x' }], {
+        extensions: handling(() => ({ action: 'transform', input: { ...message, content: 'changed' } })),
+      })
+      expect((await talk.play(agent, undefined)).result.status).toBe('completed')
+      expect(userMessages(talk)).toMatchObject([{ messageId: 'logged' }, { message: { content: 'changed' } }])
+      expect(userMessages(talk)[1]).not.toMatchObject({ messageId: 'logged' })
+    },
+  )
 
   it('A184: is withdrawn as replaced when onInput handles it', async () => {
     const talk = await logged(true)
@@ -312,7 +368,10 @@ describe('an input that the journal has logged', () => {
     const talk = conversation({ wrap: outer.wrap })
     let paid = 0
     const pay = defineTool({
-      ...{ name: 'pay', description: 'Pays.', inputSchema: {}, effect: 'once' as const },
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: {},
+      effect: 'once' as const,
       execute() {
         outer.onAsk = () => {
           throw new Error('away')

@@ -104,7 +104,10 @@ describe('an overlay', () => {
     const agent = agentOf([{ text: 'one' }, { text: 'two' }])
     await talk.play(agent, 'go', { overlays: ['one', 'two'] })
     await talk.play(agent, 'again')
-    expect(agent.model.calls.map(userTexts)).toEqual([['one', 'two', 'go'], ['go', 'again']])
+    expect(agent.model.calls.map(userTexts)).toEqual([
+      ['one', 'two', 'go'],
+      ['go', 'again'],
+    ])
     expect(talk.journal.events.flatMap((event) => (event.type === 'turn-end' ? [event.overlaysExpired] : []))).toEqual([2, 0])
     expect(JSON.stringify(talk.memory.snapshot())).not.toContain('"overlays"')
   })
@@ -113,14 +116,20 @@ describe('an overlay', () => {
     const talk = conversation()
     const agent = agentOf([{ error: overloaded }, { text: 'x' }], { retry: { maxRetries: 1, baseDelayMs: 0, jitter: 0 } })
     await talk.play(agent, 'go', { overlays: ['it is Monday'] })
-    expect(agent.model.calls.map(userTexts)).toEqual([['it is Monday', 'go'], ['it is Monday', 'go']])
+    expect(agent.model.calls.map(userTexts)).toEqual([
+      ['it is Monday', 'go'],
+      ['it is Monday', 'go'],
+    ])
   })
 
   it('A100: keeps its place when messages before it are withdrawn, also in another process', async () => {
     const life = mortal()
     const talk = conversation({ wrap: life.wrap, unfinished: true })
     const look = gated('look', { effect: 'pure' })
-    const agent = agentOf([call('a', 'look'), { error: overloaded }, call('b', 'look')], { tools: [look.tool], retry: { maxRetries: 1, baseDelayMs: 0, jitter: 0, rewind: 'turn' } })
+    const agent = agentOf([call('a', 'look'), { error: overloaded }, call('b', 'look')], {
+      tools: [look.tool],
+      retry: { maxRetries: 1, baseDelayMs: 0, jitter: 0, rewind: 'turn' },
+    })
     const run = talk.run(agent, 'go', { overlays: ['above'] })
     await until(() => look.started.length === 1)
     await Promise.all([run.overlay('below'), run.steer('more')])
@@ -145,7 +154,10 @@ describe('an overlay', () => {
     const talk = conversation()
     const agent = agentOf([call('r', 'far')], { tools: [remote('far')] })
     await talk.play(agent, 'go', { overlays: ['it is Monday'] })
-    expect(talk.journal.events.findLast((event) => event.type === 'turn-end')).toMatchObject({ status: 'awaiting-tools', overlaysExpired: 0 })
+    expect(talk.journal.events.findLast((event) => event.type === 'turn-end')).toMatchObject({
+      status: 'awaiting-tools',
+      overlaysExpired: 0,
+    })
     const elsewhere = createMemoryJournal({ snapshot: talk.memory.snapshot() })
     const next = agentOf([{ text: 'x' }], { tools: [remote('far')] })
     await next.run({ toolResults: [{ toolCallId: 'r', output: 1 }] }, { journal: elsewhere, overlays: ['no, Tuesday'] }).result()
@@ -159,9 +171,16 @@ describe('an overlay', () => {
       let left = commits
       const talk = conversation({
         unfinished: true,
-        wrap: (journal) => life.wrap({ ...journal, commit: (records, expect) => (left-- > 0 ? journal.commit(records, expect) : Promise.reject(new Error('died'))) }),
+        wrap: (journal) =>
+          life.wrap({
+            ...journal,
+            commit: (records, expect) => (left-- > 0 ? journal.commit(records, expect) : Promise.reject(new Error('died'))),
+          }),
       })
-      const extension = defineExtension({ name: 'guide', hooks: { beforeAgentStart: () => ({ append: ['appended'] }), onStepStart: () => undefined } })
+      const extension = defineExtension({
+        name: 'guide',
+        hooks: { beforeAgentStart: () => ({ append: ['appended'] }), onStepStart: () => undefined },
+      })
       const options = { overlays: ['it is Monday'] }
       const first = await talk.play(agentOf(commits < 3 ? [] : [{ text: 'lost' }], { extensions: [extension] }), 'go', options)
       expect(first.result.reason).toBe('journal-error')
@@ -207,8 +226,18 @@ describe('an overlay', () => {
     const wait = gated('wait')
     const overflow = Object.assign(new Error('prompt is too long: 20000 tokens > 10000 maximum'), { statusCode: 400 })
     const scripted = model([{ text: 'word '.repeat(600) }, call('a'), { error: overflow }, { text: 'what was said' }, { text: 'x' }])
-    const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:small': { contextWindow: 10_000 } } })
-    const agent = defineAgent({ model: 'test:small', models, retry: false, tools: [wait.tool], compaction: { keepRecentTokens: 50 }, runtimeParams: { maxTokens: 500 } })
+    const models = createModels({
+      providers: { test: { languageModel: () => scripted } },
+      models: { 'test:small': { contextWindow: 10_000 } },
+    })
+    const agent = defineAgent({
+      model: 'test:small',
+      models,
+      retry: false,
+      tools: [wait.tool],
+      compaction: { keepRecentTokens: 50 },
+      runtimeParams: { maxTokens: 500 },
+    })
     await talk.play(agent, 'first')
     const run = talk.run(agent, 'go', { overlays: ['above'] })
     await until(() => wait.started.length === 1)
@@ -224,7 +253,8 @@ describe('an overlay', () => {
 
 describe('the places of overlays', () => {
   const message = (id: string) => ({ role: 'user', id, content: id }) as const
-  const texts = (overlays: Overlays, ...view: Parameters<Overlays['into']>) => overlays.into(...view).map((shown) => (shown as UserMessage).content)
+  const texts = (overlays: Overlays, ...view: Parameters<Overlays['into']>) =>
+    overlays.into(...view).map((shown) => (shown as UserMessage).content)
   const at = (anchor: string, content: string) => ({ inputId: content, anchor, content })
 
   it('are after their anchors, in the order in which they came', () => {
@@ -242,7 +272,13 @@ describe('the places of overlays', () => {
   it('A170: placing them in a growing view costs only the new part, with the same result as placing all at once', () => {
     const overlays = new Overlays([at('a', '1'), at('', '2')])
     const reads: string[] = []
-    const watched = (id: string) => ({ ...message(id), get id() { reads.push(id); return id } })
+    const watched = (id: string) => ({
+      ...message(id),
+      get id() {
+        reads.push(id)
+        return id
+      },
+    })
     const view = [watched('a'), watched('b')]
     expect(texts(overlays, view)).toEqual(['2', 'a', '1', 'b'])
     view.push(watched('c'))
@@ -263,6 +299,12 @@ describe('the places of overlays', () => {
 
   it('are above the input until there is an answer', () => {
     const view = [message('a'), message('b'), message('c')]
-    expect([anchorOf(view, 'b', false), anchorOf(view, 'a', false), anchorOf(view, 'b', true), anchorOf(view, undefined, false), anchorOf([], undefined, false)]).toEqual(['a', '', 'c', 'c', ''])
+    expect([
+      anchorOf(view, 'b', false),
+      anchorOf(view, 'a', false),
+      anchorOf(view, 'b', true),
+      anchorOf(view, undefined, false),
+      anchorOf([], undefined, false),
+    ]).toEqual(['a', '', 'c', 'c', ''])
   })
 })

@@ -41,7 +41,12 @@ describe('steering', () => {
   it('A92, A93: an input that comes while tools run waits for all of them, and is in the next request after their results', async () => {
     const talk = conversation()
     const wait = gated('wait')
-    const two = { toolCalls: [{ id: 'a', name: 'wait', input: {} }, { id: 'b', name: 'wait', input: {} }] }
+    const two = {
+      toolCalls: [
+        { id: 'a', name: 'wait', input: {} },
+        { id: 'b', name: 'wait', input: {} },
+      ],
+    }
     const agent = agentOf([two, { text: 'x' }], { tools: [wait.tool] })
     const run = talk.run(agent, 'go')
     const reading = readAll(run)
@@ -53,7 +58,14 @@ describe('steering', () => {
     wait.open('b')
     await run.result()
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'assistant', 'tool', 'user'])
-    expect(windowsOf(await reading)).toEqual(['step-start', 'step-end true', 'steer at step-end', 'step-start', 'step-end false', 'turn-end'])
+    expect(windowsOf(await reading)).toEqual([
+      'step-start',
+      'step-end true',
+      'steer at step-end',
+      'step-start',
+      'step-end false',
+      'turn-end',
+    ])
     expect(talk.types().slice(talk.types().lastIndexOf('tool-execution-end'), -8).slice(0, 5)).toEqual([
       ...['tool-execution-end', 'step-end', 'runtime-input', 'step-start', 'message-start'],
     ])
@@ -80,7 +92,9 @@ describe('steering', () => {
 
   it('A92: an input that comes in a retry wait is not in the repeated request, but in the one after it', async () => {
     const talk = conversation()
-    const agent = agentOf([{ error: overloaded }, { text: 'bye' }, { text: 'still here' }], { retry: { maxRetries: 1, baseDelayMs: 100, jitter: 0 } })
+    const agent = agentOf([{ error: overloaded }, { text: 'bye' }, { text: 'still here' }], {
+      retry: { maxRetries: 1, baseDelayMs: 100, jitter: 0 },
+    })
     const run = talk.run(agent, 'go')
     await until(() => talk.types().includes('retry-start'))
     await run.steer('hurry')
@@ -92,7 +106,9 @@ describe('steering', () => {
   it('A93: a turn that its tools end makes no further step; the input is unused', async () => {
     const talk = conversation()
     const quit = defineTool({
-      ...{ name: 'quit', description: '', inputSchema: {} },
+      name: 'quit',
+      description: '',
+      inputSchema: {},
       execute: async (_input, context) => {
         await context.steer('too late')
         return { output: 'bye', terminate: true }
@@ -129,7 +145,14 @@ describe('steering', () => {
     outer.give('steer', 'by the way')
     await talk.run(agent, { toolResults: [{ toolCallId: 'r', output: 1 }] }).result()
     expect(rolesOf(agent.model.calls[1])).toEqual(['user', 'assistant', 'tool', 'user'])
-    expect(placements(talk).slice(-6)).toEqual(['turn-end', 'step-end true', 'steer at step-end', 'step-start', 'step-end false', 'turn-end'])
+    expect(placements(talk).slice(-6)).toEqual([
+      'turn-end',
+      'step-end true',
+      'steer at step-end',
+      'step-start',
+      'step-end false',
+      'turn-end',
+    ])
   })
 
   it('A92: after a process died after a final answer, the next one shows the inputs that came meanwhile', async () => {
@@ -137,7 +160,11 @@ describe('steering', () => {
     let dead = false
     const talk = conversation({
       unfinished: true,
-      wrap: (journal) => outer.wrap({ ...journal, commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)) }),
+      wrap: (journal) =>
+        outer.wrap({
+          ...journal,
+          commit: (records, expect) => (dead ? Promise.reject(new Error('died')) : journal.commit(records, expect)),
+        }),
     })
     const dying = defineExtension({ name: 'dying', hooks: { afterModelCall: () => void (dead = true) } })
     expect((await talk.play(agentOf([{ text: 'bye' }], { extensions: [dying] }), 'go')).result.reason).toBe('journal-error')
@@ -151,7 +178,10 @@ describe('steering', () => {
   it('A94: an input slot takes inputs from the hooks of its boundary after the earlier ones', async () => {
     const talk = conversation()
     const wait = gated('wait')
-    const extension = defineExtension({ name: 'guide', hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('three'))) } })
+    const extension = defineExtension({
+      name: 'guide',
+      hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('three'))) },
+    })
     const agent = agentOf([call('w'), { text: 'x' }], { tools: [wait.tool], extensions: [extension] })
     const run = talk.run(agent, 'go')
     await until(() => wait.started.length === 1)

@@ -16,7 +16,10 @@ describe('ephemeral messages', () => {
   it('A102: are last in one request and in no other, and are never stored', async () => {
     const talk = conversation()
     const { tool } = echo('a')
-    const ephemeral: AgentOptions['ephemeral'] = ({ step, turn }) => [{ role: 'user', content: `now ${turn}.${step}` }, { role: 'user', content: 'and here' }]
+    const ephemeral: AgentOptions['ephemeral'] = ({ step, turn }) => [
+      { role: 'user', content: `now ${turn}.${step}` },
+      { role: 'user', content: 'and here' },
+    ]
     const agent = agentOf([call('x'), { text: 'one' }, { text: 'two' }], { tools: [tool], ephemeral })
     await talk.play(agent, 'go', { overlays: ['above'] })
     await talk.play(agent, 'again')
@@ -35,7 +38,10 @@ describe('ephemeral messages', () => {
     const ephemeral = () => Promise.resolve([{ role: 'user', content: `asked ${++asked}` }] as const)
     const agent = agentOf([{ error: overloaded }, { text: 'x' }], { ephemeral, retry: { maxRetries: 1, baseDelayMs: 0, jitter: 0 } })
     await talk.play(agent, 'go')
-    expect(agent.model.calls.map(userTexts)).toEqual([['go', 'asked 1'], ['go', 'asked 2']])
+    expect(agent.model.calls.map(userTexts)).toEqual([
+      ['go', 'asked 1'],
+      ['go', 'asked 2'],
+    ])
   })
 
   it('A102: hooks change the messages before them, and see the whole request', async () => {
@@ -43,9 +49,15 @@ describe('ephemeral messages', () => {
     const seen: number[] = []
     const extension = defineExtension({
       name: 'short',
-      hooks: { transformContext: ({ messages }) => ({ messages: messages.slice(-1) }), beforeModelCall: ({ messages }) => void seen.push(messages.length) },
+      hooks: {
+        transformContext: ({ messages }) => ({ messages: messages.slice(-1) }),
+        beforeModelCall: ({ messages }) => void seen.push(messages.length),
+      },
     })
-    const agent = agentOf([{ text: 'one' }, { text: 'two' }], { ephemeral: () => [{ role: 'user', content: 'now' }], extensions: [extension] })
+    const agent = agentOf([{ text: 'one' }, { text: 'two' }], {
+      ephemeral: () => [{ role: 'user', content: 'now' }],
+      extensions: [extension],
+    })
     await talk.play(agent, 'go')
     await talk.play(agent, 'again')
     expect(userTexts(agent.model.calls[1])).toEqual(['again', 'now'])
@@ -53,14 +65,45 @@ describe('ephemeral messages', () => {
   })
 
   it.each<[string, () => unknown, string]>([
-    ['throws', () => { throw new Error('no idea') }, 'no idea'],
+    [
+      'throws',
+      () => {
+        throw new Error('no idea')
+      },
+      'no idea',
+    ],
     ['rejects', () => Promise.reject(new Error('no idea')), 'no idea'],
     ['gives no list', () => 'now', 'ephemeral() must be a list of messages; received a text of 3 characters'],
     ['gives nothing', () => undefined, 'ephemeral() must be a list of messages; received undefined'],
-    ['gives a role that there is not', () => [{ role: 'system', content: 'now' }], 'ephemeral()[0] has a role other than user, assistant and tool-result'],
+    [
+      'gives a role that there is not',
+      () => [{ role: 'system', content: 'now' }],
+      'ephemeral()[0] has a role other than user, assistant and tool-result',
+    ],
     ['gives a message without content', () => [{ role: 'user' }], 'ephemeral()[0] has content that is neither text nor parts'],
-    ['gives parts that are none', () => Promise.resolve([{ role: 'user', content: 'x' }, { role: 'user', content: [{ type: 'video' }] }]), 'ephemeral()[1] has content that is neither text nor parts'],
-    ['gives a message that throws when it is read', () => [new Proxy({}, { get: () => { throw new Error('no idea') } })], 'no idea'],
+    [
+      'gives parts that are none',
+      () =>
+        Promise.resolve([
+          { role: 'user', content: 'x' },
+          { role: 'user', content: [{ type: 'video' }] },
+        ]),
+      'ephemeral()[1] has content that is neither text nor parts',
+    ],
+    [
+      'gives a message that throws when it is read',
+      () => [
+        new Proxy(
+          {},
+          {
+            get: () => {
+              throw new Error('no idea')
+            },
+          },
+        ),
+      ],
+      'no idea',
+    ],
   ])('A102: a source that %s is left out and said', async (_what, source, message) => {
     const talk = conversation()
     const agent = agentOf([{ text: 'x' }], { ephemeral: source as NonNullable<AgentOptions['ephemeral']> })
@@ -89,7 +132,12 @@ describe('ephemeral messages', () => {
   it('A102: a source that hangs does not keep a stopped run from ending', async () => {
     const talk = conversation()
     let asked = false
-    const agent = agentOf([], { ephemeral: () => new Promise<never>(() => { asked = true }) })
+    const agent = agentOf([], {
+      ephemeral: () =>
+        new Promise<never>(() => {
+          asked = true
+        }),
+    })
     const run = talk.run(agent, 'go')
     await until(() => asked)
     run.abort()

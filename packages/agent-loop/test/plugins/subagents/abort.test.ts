@@ -99,7 +99,10 @@ describe('an abort of a tree', () => {
     const talk = conversation()
     const controller = new AbortController()
     const first = gated('first', { sequential: true, effect: 'pure' })
-    const agent = agentOf([{ toolCalls: [plainCall('a', 'first'), handOver('d', 'scout')] }], { tools: [first.tool], subagents: [helper('scout', [])] })
+    const agent = agentOf([{ toolCalls: [plainCall('a', 'first'), handOver('d', 'scout')] }], {
+      tools: [first.tool],
+      subagents: [helper('scout', [])],
+    })
     const run = talk.run(agent, 'go', { abortSignal: controller.signal })
     await until(() => first.started.length === 1)
     controller.abort()
@@ -132,7 +135,9 @@ describe('an abort of a tree', () => {
 describe('an abort of a suspended tree', () => {
   async function suspended() {
     const talk = conversation()
-    const inner = helper('inner', [{ toolCalls: [plainCall('r', 'fetch'), { id: 'q', name: 'fetch', input: {} }] }], { tools: [remote('fetch')] })
+    const inner = helper('inner', [{ toolCalls: [plainCall('r', 'fetch'), { id: 'q', name: 'fetch', input: {} }] }], {
+      tools: [remote('fetch')],
+    })
     const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }], { subagents: [inner] })
     const agent = lead(outer, {}, [{ text: 'next' }])
     const { result } = await talk.play(agent, 'go')
@@ -149,7 +154,10 @@ describe('an abort of a suspended tree', () => {
     const inner = child?.childJournals.get('run_1/d/i')
     expect((await child?.load())?.open).toBeUndefined()
     expect((await inner?.load())?.open).toBeUndefined()
-    expect(inner?.events.filter(({ type }) => type === 'tool-execution-end')).toMatchObject([{ message: { status: 'cancelled' } }, { message: { status: 'cancelled' } }])
+    expect(inner?.events.filter(({ type }) => type === 'tool-execution-end')).toMatchObject([
+      { message: { status: 'cancelled' } },
+      { message: { status: 'cancelled' } },
+    ])
     expect(talk.view()).toMatchObject({ status: 'stopped', pendingToolCalls: [], children: [{ status: 'stopped' }] })
     expect((await talk.play(agent, 'again')).result).toMatchObject({ status: 'completed', text: 'next' })
   })
@@ -170,7 +178,11 @@ describe('an abort of a suspended tree', () => {
     const agent = lead(far, {}, [])
     await talk.play(agent, 'go')
     state.stops = true
-    const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] }, { abortSignal: controller.signal })
+    const { result } = await talk.play(
+      agent,
+      { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] },
+      { abortSignal: controller.signal },
+    )
     expect(result).toMatchObject({ status: 'aborted', usage: { inputTokens: 20 } })
     expect((await childOf(talk)?.load())?.open).toBeUndefined()
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'cancelled' })
@@ -261,7 +273,9 @@ describe('a tree that is yielded', () => {
       await until(() => talk.clock.pendingTimers > 0)
       await talk.clock.advance(2_000)
     }
-    expect(await run.result()).toMatchObject(kind === 'yield' ? { reason: 'yielded' } : { reason: 'journal-error', error: { code: 'fenced' } })
+    expect(await run.result()).toMatchObject(
+      kind === 'yield' ? { reason: 'yielded' } : { reason: 'journal-error', error: { code: 'fenced' } },
+    )
     expect(talk.journal.commits.length).toBeLessThanOrEqual(before + 1)
     expect(talk.types()).not.toContain('tool-execution-end')
   })

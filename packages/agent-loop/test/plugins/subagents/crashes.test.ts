@@ -17,7 +17,11 @@ function byPrompt(steps: readonly Step[]) {
 function family(ran: string[]): Agent {
   const counted = (name: string, effect: 'once' | 'idempotent', needsApproval = false) =>
     defineTool({
-      ...{ name, description: '', inputSchema: {}, effect, needsApproval },
+      name,
+      description: '',
+      inputSchema: {},
+      effect,
+      needsApproval,
       execute: (_input, { runId, toolCallId }) => {
         ran.push(`${runId}/${toolCallId}`)
         return `${name} ran`
@@ -25,15 +29,28 @@ function family(ran: string[]): Agent {
     })
   const settings = { retry: false, onUnknownOutcome: 'tell-model' } as const
   const inner = defineAgent({
-    ...{ ...settings, name: 'inner', description: 'is deep', tools: [counted('pay', 'once'), remote('far')] },
+    ...settings,
+    name: 'inner',
+    description: 'is deep',
+    tools: [counted('pay', 'once'), remote('far')],
     model: byPrompt([{ toolCalls: [plainCall('p', 'pay'), plainCall('r', 'far')] }, { text: 'inner is done' }]),
   })
   const outer = defineAgent({
-    ...{ ...settings, name: 'outer', description: 'is near', subagents: [inner], tools: [counted('send', 'once', true)] },
-    model: byPrompt([{ text: 'so', toolCalls: [handOver('i', 'inner')] }, { toolCalls: [plainCall('q', 'send')] }, { text: 'outer is done' }]),
+    ...settings,
+    name: 'outer',
+    description: 'is near',
+    subagents: [inner],
+    tools: [counted('send', 'once', true)],
+    model: byPrompt([
+      { text: 'so', toolCalls: [handOver('i', 'inner')] },
+      { toolCalls: [plainCall('q', 'send')] },
+      { text: 'outer is done' },
+    ]),
   })
   return defineAgent({
-    ...{ ...settings, subagents: [outer], tools: [counted('note', 'idempotent')] },
+    ...settings,
+    subagents: [outer],
+    tools: [counted('note', 'idempotent')],
     // Called after a commit of everything before the outcome.
     guardrails: [defineGuardrail({ name: 'watch', afterCall: () => undefined })],
     model: byPrompt([{ toolCalls: [handOver('d', 'outer'), plainCall('n', 'note')] }, { text: 'done' }]),
@@ -49,9 +66,10 @@ function dyingOnce(journal: Journal, point: CrashPoint, state: { died: boolean }
       if (state.died) return living.commit(records, expect)
       return dying.commit(records, expect)
     },
-    ...(living.child && dying.child && {
-      child: (key, meta) => wrap(living.child?.(key, meta) as Journal, dying.child?.(key, meta) as Journal),
-    }),
+    ...(living.child &&
+      dying.child && {
+        child: (key, meta) => wrap(living.child?.(key, meta) as Journal, dying.child?.(key, meta) as Journal),
+      }),
   })
   return wrap(journal, crashing)
 }
@@ -85,11 +103,18 @@ function commitsOf({ commits, childJournals }: RecordingJournal): number {
 }
 
 function shapeOf(messages: readonly StoredMessage[]): readonly string[] {
-  return messages.map((message) => (message.role === 'tool-result' ? message.toolCallId : `${message.role} ${JSON.stringify(message.content)}`))
+  return messages.map((message) =>
+    message.role === 'tool-result' ? message.toolCallId : `${message.role} ${JSON.stringify(message.content)}`,
+  )
 }
 
-function shapes({ childJournals }: RecordingJournal, load: (journal: RecordingJournal) => readonly StoredMessage[]): Record<string, unknown> {
-  return Object.fromEntries([...childJournals].map(([key, child]) => [key.replace(/^run_\d+/, 'run'), [shapeOf(load(child)), shapes(child, load)]]))
+function shapes(
+  { childJournals }: RecordingJournal,
+  load: (journal: RecordingJournal) => readonly StoredMessage[],
+): Record<string, unknown> {
+  return Object.fromEntries(
+    [...childJournals].map(([key, child]) => [key.replace(/^run_\d+/, 'run'), [shapeOf(load(child)), shapes(child, load)]]),
+  )
 }
 
 async function storedBy(journal: RecordingJournal): Promise<Map<RecordingJournal, readonly StoredMessage[]>> {
@@ -114,12 +139,22 @@ describe('a crash at every commit of a tree', () => {
         expect(stormy.ended, name).toMatchObject({ status: 'completed', steps: 2 })
         expect(shapeOf(stormy.messages), name).toEqual(shapeOf(calm.messages))
         const stored = await storedBy(stormy.talk.journal)
-        expect(shapes(stormy.talk.journal, (journal) => stored.get(journal) ?? []), name).toEqual(calmShapes)
-        for (const once of ['/p', '/q']) expect(stormy.ran.filter((id) => id.endsWith(once)).length, `${name}: ${once}`).toBeLessThanOrEqual(1)
+        expect(
+          shapes(stormy.talk.journal, (journal) => stored.get(journal) ?? []),
+          name,
+        ).toEqual(calmShapes)
+        for (const once of ['/p', '/q'])
+          expect(stormy.ran.filter((id) => id.endsWith(once)).length, `${name}: ${once}`).toBeLessThanOrEqual(1)
         const view = stormy.talk.view()
         expect(view, name).toMatchObject({ status: 'completed', pendingApprovals: [], pendingToolCalls: [] })
-        expect(view.children.map(({ status }) => status), name).toEqual(['completed'])
-        expect(stormy.talk.journal.events.filter((event) => event.type === 'usage' && event.purpose === 'child'), name).toHaveLength(1)
+        expect(
+          view.children.map(({ status }) => status),
+          name,
+        ).toEqual(['completed'])
+        expect(
+          stormy.talk.journal.events.filter((event) => event.type === 'usage' && event.purpose === 'child'),
+          name,
+        ).toHaveLength(1)
       }
     }
   })

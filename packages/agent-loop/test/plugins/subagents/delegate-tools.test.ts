@@ -15,13 +15,22 @@ function tool(name: string) {
 describe('delegate tools', () => {
   it('are named after their subagent, and have its description', () => {
     const agent = make({ subagents: [sub('deep-diver_2', 'dives deep')] })
-    expect(agent.tools).toMatchObject([{ name: 'delegate_to_deep_diver_2', description: 'dives deep', effect: 'idempotent', timeoutMs: null }])
+    expect(agent.tools).toMatchObject([
+      { name: 'delegate_to_deep_diver_2', description: 'dives deep', effect: 'idempotent', timeoutMs: null },
+    ])
   })
 
   it.each([
-    ['', 'a name'], ['Upper', 'a name'], ['2nd', 'a name'], ['a b', 'a name'], ['a'.repeat(53), 'a name'], ['ü', 'a name'],
+    ['', 'a name'],
+    ['Upper', 'a name'],
+    ['2nd', 'a name'],
+    ['a b', 'a name'],
+    ['a'.repeat(53), 'a name'],
+    ['ü', 'a name'],
   ])('refuse the name %j', (name, message) => {
-    expect(() => make({ subagents: [sub(name)] })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }))
+    expect(() => make({ subagents: [sub(name)] })).toThrow(
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }),
+    )
   })
 
   it('accept a name of 52 characters, which makes a tool name of 64', () => {
@@ -29,7 +38,8 @@ describe('delegate tools', () => {
   })
 
   it('refuse an agent without a name or a description, and a value that is no agent', () => {
-    const refusal = (message: string) => expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }) as Error
+    const refusal = (message: string) =>
+      expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) }) as Error
     expect(() => make({ subagents: [make({ description: 'helps' })] })).toThrow(refusal('a name'))
     expect(() => make({ subagents: [sub('plain', ' \n')] })).toThrow(refusal('description'))
     expect(() => make({ subagents: [make({ name: 'plain' })] })).toThrow(refusal('description'))
@@ -55,7 +65,15 @@ describe('delegate tools', () => {
     ['no parts', { prompt: [] }],
     ['a number', { prompt: 7 }],
     ['texts', { prompt: ['a', 'b'] }],
-    ['an unknown part', { prompt: [{ type: 'text', text: 'a' }, { type: 'image', data: '' }] }],
+    [
+      'an unknown part',
+      {
+        prompt: [
+          { type: 'text', text: 'a' },
+          { type: 'image', data: '' },
+        ],
+      },
+    ],
     ['a part with more', { prompt: [{ type: 'text', text: 'a', more: 1 }] }],
     ['a file without data', { prompt: [{ type: 'file', mediaType: 'text/plain' }] }],
     ['a description that is none', { prompt: 'a', description: 1 }],
@@ -66,7 +84,10 @@ describe('delegate tools', () => {
     const talk = conversation()
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout', input)] }, { text: 'done' }], { subagents: [helper('scout', [])] })
     await talk.play(agent, 'go')
-    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('the arguments are not valid') } })
+    expect(await toldOf(talk, 'd')).toMatchObject({
+      status: 'error',
+      output: { value: expect.stringContaining('the arguments are not valid') },
+    })
     expect(talk.types()).not.toContain('child-start')
     expect(talk.memory.snapshot()).toMatchObject({ children: {} })
   })
@@ -79,9 +100,19 @@ describe('delegate tools', () => {
       { type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://example.com/a.png' } },
     ]
     const scout = helper('scout', [{ text: 'a picture' }])
-    const agent = agentOf([{ toolCalls: [handOver('d', 'scout', { prompt, description: 'look' })] }, { text: 'done' }], { subagents: [scout] })
+    const agent = agentOf([{ toolCalls: [handOver('d', 'scout', { prompt, description: 'look' })] }, { text: 'done' }], {
+      subagents: [scout],
+    })
     await talk.play(agent, 'go')
-    expect(talk.journal.childJournals.get('run_1/d')?.events[0]).toMatchObject({ type: 'user-message', source: 'agent', message: { content: prompt } })
-    expect(talk.journal.events.find(({ type }) => type === 'child-start')).toMatchObject({ subagent: 'scout', description: 'look', childRunId: 'run_1/d' })
+    expect(talk.journal.childJournals.get('run_1/d')?.events[0]).toMatchObject({
+      type: 'user-message',
+      source: 'agent',
+      message: { content: prompt },
+    })
+    expect(talk.journal.events.find(({ type }) => type === 'child-start')).toMatchObject({
+      subagent: 'scout',
+      description: 'look',
+      childRunId: 'run_1/d',
+    })
   })
 })

@@ -8,7 +8,11 @@ import { handOver, helper, lead, plainCall, toldOf } from './support.ts'
 type Answer = ChildOutcome | ((request: ChildRequest) => Promise<ChildOutcome>)
 
 const ended: ChildOutcome = {
-  ...{ kind: 'ended', childRunId: 'elsewhere', status: 'completed', text: 'so', steps: 3 },
+  kind: 'ended',
+  childRunId: 'elsewhere',
+  status: 'completed',
+  text: 'so',
+  steps: 3,
   usage: { inputTokens: 7, outputTokens: 2, totalTokens: 9 },
 }
 
@@ -21,7 +25,9 @@ function hosted(answers: readonly Answer[], { unfinished = false, ...offers }: P
   const requests: ChildRequest[] = []
   const left = [...answers]
   const children: ChildHost = {
-    ...{ sessionKeys: false, background: false, ...offers },
+    sessionKeys: false,
+    background: false,
+    ...offers,
     start(request) {
       requests.push(request)
       const answer = left.shift() ?? ended
@@ -38,21 +44,35 @@ describe('subagents that a journal runs', () => {
     const budget = createBudget({ maxTotalTokens: 10_000 })
     const { result } = await talk.play(lead(helper('scout', [])), 'go', { budget })
     expect(requests).toMatchObject([{ agent: 'scout', key: 'run_1/d', input: 'do d', toolCallId: 'd', runId: 'run_1', background: false }])
-    expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { result: 'completed', text: 'so', steps: 3 } }, details: { childRunId: 'elsewhere' } })
+    expect(await toldOf(talk, 'd')).toMatchObject({
+      output: { value: { result: 'completed', text: 'so', steps: 3 } },
+      details: { childRunId: 'elsewhere' },
+    })
     expect(result.usage.inputTokens).toBe(27)
     expect(budget.left.tokens).toBe(10_000 - 39)
-    expect(talk.journal.events.filter(({ type }) => type.startsWith('child'))).toMatchObject([{ childRunId: 'elsewhere', subagent: 'scout' }, { usage: { inputTokens: 7 } }])
+    expect(talk.journal.events.filter(({ type }) => type.startsWith('child'))).toMatchObject([
+      { childRunId: 'elsewhere', subagent: 'scout' },
+      { usage: { inputTokens: 7 } },
+    ])
   })
 
   it('accept a session key and the background if the journal supports them', async () => {
     const input = { prompt: 'look', description: 'a look', sessionKey: 'notes-1', run_in_background: true }
-    const { talk, requests } = hosted([{ kind: 'launched', childRunId: 'later', taskId: 'task_1' }], { sessionKeys: true, background: true })
+    const { talk, requests } = hosted([{ kind: 'launched', childRunId: 'later', taskId: 'task_1' }], {
+      sessionKeys: true,
+      background: true,
+    })
     const agent = agentOf([{ toolCalls: [handOver('d', 'scout', input)] }, { text: 'done' }], { subagents: [helper('scout', [])] })
     await talk.play(agent, 'go')
     expect(requests).toMatchObject([{ input: 'look', description: 'a look', sessionKey: 'notes-1', background: true }])
-    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'result', output: { value: { task_id: 'task_1', status: 'launched', agent: 'scout', run_in_background: true } } })
+    expect(await toldOf(talk, 'd')).toMatchObject({
+      status: 'result',
+      output: { value: { task_id: 'task_1', status: 'launched', agent: 'scout', run_in_background: true } },
+    })
     const [declared] = agent.model.calls[0]?.tools ?? []
-    expect(declared).toMatchObject({ inputSchema: { properties: { sessionKey: { type: 'string' }, run_in_background: { type: 'boolean' } }, required: ['prompt'] } })
+    expect(declared).toMatchObject({
+      inputSchema: { properties: { sessionKey: { type: 'string' }, run_in_background: { type: 'boolean' } }, required: ['prompt'] },
+    })
   })
 
   it.each<[string, object, Partial<ChildHost>]>([
@@ -62,7 +82,9 @@ describe('subagents that a journal runs', () => {
     ['a session key that is too long', { sessionKey: 'a'.repeat(81) }, { sessionKeys: true }],
   ])('A161: %s is refused', async (_what, more, offers) => {
     const { talk, requests } = hosted([], offers)
-    const agent = agentOf([{ toolCalls: [handOver('d', 'scout', { prompt: 'a', ...more })] }, { text: 'done' }], { subagents: [helper('scout', [])] })
+    const agent = agentOf([{ toolCalls: [handOver('d', 'scout', { prompt: 'a', ...more })] }, { text: 'done' }], {
+      subagents: [helper('scout', [])],
+    })
     await talk.play(agent, 'go')
     expect(requests).toEqual([])
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error' })
@@ -80,7 +102,8 @@ describe('subagents that a journal runs', () => {
 
   it('A164: a subagent that waits suspends its parent, and is asked again when the parent goes on', async () => {
     const pending: ChildOutcome = {
-      ...{ kind: 'pending', childRunId: 'elsewhere' },
+      kind: 'pending',
+      childRunId: 'elsewhere',
       pendingToolCalls: [{ toolCallId: 'r', toolName: 'fetch', input: {}, path: [], agent: [] }],
       pendingApprovals: [],
     }
@@ -106,16 +129,32 @@ describe('subagents that a journal runs', () => {
   })
 
   it('decisions about the questions of a subagent are in the log of its parent', async () => {
-    const questions = ['far_1', 'far_2'].map((approvalId) => ({ approvalId, toolCallId: approvalId, toolName: 'send', input: {}, inputHash: 'h', path: ['n'], agent: ['deep'] }))
-    const asks = (pendingApprovals: typeof questions): ChildOutcome => ({ kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [], pendingApprovals })
-    const decided = (approvalId: string, decision: 'approve' | 'deny') => ({ decided: [{ approvalId, toolCallId: approvalId, decision, by: 'ann', agent: ['deep'] }] })
+    const questions = ['far_1', 'far_2'].map((approvalId) => ({
+      approvalId,
+      toolCallId: approvalId,
+      toolName: 'send',
+      input: {},
+      inputHash: 'h',
+      path: ['n'],
+      agent: ['deep'],
+    }))
+    const asks = (pendingApprovals: typeof questions): ChildOutcome => ({
+      kind: 'pending',
+      childRunId: 'elsewhere',
+      pendingToolCalls: [],
+      pendingApprovals,
+    })
+    const decided = (approvalId: string, decision: 'approve' | 'deny') => ({
+      decided: [{ approvalId, toolCallId: approvalId, decision, by: 'ann', agent: ['deep'] }],
+    })
     const { talk, requests } = hosted([
       asks(questions),
       { ...asks(questions.slice(1)), ...decided('far_1', 'approve') },
       { ...ended, ...decided('far_2', 'deny') },
     ])
     const agent = lead(helper('scout', []))
-    for (const status of ['awaiting-approval', 'awaiting-approval', 'completed']) expect((await talk.play(agent, talk.journal.events.length > 0 ? undefined : 'go')).result.status).toBe(status)
+    for (const status of ['awaiting-approval', 'awaiting-approval', 'completed'])
+      expect((await talk.play(agent, talk.journal.events.length > 0 ? undefined : 'go')).result.status).toBe(status)
     expect(requests.map(({ asked }) => asked)).toEqual([[], ['far_1', 'far_2'], ['far_2']])
     expect(talk.journal.events.filter(({ type }) => type === 'approval-resolved')).toMatchObject([
       { approvalId: 'far_1', decision: 'approve', by: 'ann', agent: ['scout', 'deep'] },
@@ -124,7 +163,12 @@ describe('subagents that a journal runs', () => {
   })
 
   it('a subagent that waits is not listed as a call to answer', async () => {
-    const pending: ChildOutcome = { kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [{ toolCallId: 'r', toolName: 'fetch', input: {}, path: [], agent: [] }], pendingApprovals: [] }
+    const pending: ChildOutcome = {
+      kind: 'pending',
+      childRunId: 'elsewhere',
+      pendingToolCalls: [{ toolCallId: 'r', toolName: 'fetch', input: {}, path: [], agent: [] }],
+      pendingApprovals: [],
+    }
     const { talk } = hosted([pending, pending])
     const calls = [handOver('d', 'scout'), plainCall('a', 'far'), plainCall('b', 'far')]
     const agent = agentOf([{ toolCalls: calls }], { subagents: [helper('scout', [])], tools: [remote('far')] })
@@ -143,7 +187,9 @@ describe('subagents that a journal runs', () => {
   })
 
   it('a host that reports a takeover by another process ends the run here', async () => {
-    const { talk } = hosted([() => Promise.reject(new AgentError('fenced', 'another process has taken over the run'))], { unfinished: true })
+    const { talk } = hosted([() => Promise.reject(new AgentError('fenced', 'another process has taken over the run'))], {
+      unfinished: true,
+    })
     const agent = lead(helper('scout', []), {}, [])
     const run = talk.run(agent, 'go')
     expect(await run.result()).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'fenced' } })
@@ -169,13 +215,21 @@ describe('subagents that a journal runs', () => {
     expect(talk.journal.events.filter(({ type }) => type.startsWith('child'))).toEqual([])
   })
 
-  it.each<['stop' | 'yield', boolean]>([['stop', true], ['yield', false]])('subagents of a run that gets a %s are stopped: %s', async (kind, stopped) => {
+  it.each<['stop' | 'yield', boolean]>([
+    ['stop', true],
+    ['yield', false],
+  ])('subagents of a run that gets a %s are stopped: %s', async (kind, stopped) => {
     let asked: ChildRequest | undefined
-    const { talk } = hosted([(request) => {
-      asked = request
-      abort.abort({ kind })
-      return Promise.resolve(pendingElsewhere)
-    }], { unfinished: kind === 'yield' })
+    const { talk } = hosted(
+      [
+        (request) => {
+          asked = request
+          abort.abort({ kind })
+          return Promise.resolve(pendingElsewhere)
+        },
+      ],
+      { unfinished: kind === 'yield' },
+    )
     const abort = new AbortController()
     await talk.play(lead(helper('scout', []), {}, []), 'go', { abortSignal: abort.signal })
     expect(asked?.abortSignal.aborted).toBe(stopped)
@@ -183,7 +237,9 @@ describe('subagents that a journal runs', () => {
 
   it('a subagent that waits is stopped with its parent', async () => {
     const pending: ChildOutcome = {
-      ...{ kind: 'pending', childRunId: 'elsewhere', pendingToolCalls: [] },
+      kind: 'pending',
+      childRunId: 'elsewhere',
+      pendingToolCalls: [],
       pendingApprovals: [{ approvalId: 'far_1', toolCallId: 'q', toolName: 'send', input: {}, inputHash: 'h', path: [], agent: [] }],
     }
     const { talk, requests } = hosted([pending, { ...ended, status: 'aborted' }])

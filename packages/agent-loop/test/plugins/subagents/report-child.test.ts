@@ -11,7 +11,9 @@ const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
 async function reported(reports: readonly ChildReport[]) {
   const talk = conversation()
   const bridge = defineTool({
-    ...{ name: 'bridge', description: '', inputSchema: {} },
+    name: 'bridge',
+    description: '',
+    inputSchema: {},
     execute: (_input, { reportChild }) => {
       for (const report of reports) reportChild(report)
       return 'so'
@@ -71,13 +73,17 @@ describe('reportChild', () => {
     const talk = conversation({ wrap: (journal) => ({ ...journal, abortSignal: controller.signal }) })
     const gate = gated('wait', { effect: 'pure' })
     const bridge = defineTool({
-      ...{ name: 'bridge', description: '', inputSchema: {} },
+      name: 'bridge',
+      description: '',
+      inputSchema: {},
       execute: (_input, { reportChild }) => {
         reportChild({ kind: 'end', childRunId: 'x', status: 'completed', usage })
         return 'so'
       },
     })
-    const agent = agentOf([{ toolCalls: [plainCall('b', 'bridge'), plainCall('w', 'wait')] }, { text: 'done' }], { tools: [bridge, gate.tool] })
+    const agent = agentOf([{ toolCalls: [plainCall('b', 'bridge'), plainCall('w', 'wait')] }, { text: 'done' }], {
+      tools: [bridge, gate.tool],
+    })
     const run = talk.run(agent, 'go')
     await until(() => talk.types().includes('tool-execution-end'))
     controller.abort({ kind: 'yield' })
@@ -92,7 +98,10 @@ describe('reportChild', () => {
     const talk = conversation({ wrap: (journal) => ({ ...journal, abortSignal: controller.signal }) })
     let runs = 0
     const bridge = defineTool({
-      ...{ name: 'bridge', description: '', inputSchema: {}, effect: 'idempotent' as const },
+      name: 'bridge',
+      description: '',
+      inputSchema: {},
+      effect: 'idempotent' as const,
       execute: (_input, { reportChild }) => {
         reportChild({ kind: 'start', childRunId: 'x', subagent: 'far' })
         reportChild({ kind: 'update', childRunId: 'x', step: 1 })
@@ -117,11 +126,16 @@ describe('reportChild', () => {
   })
 
   it('A182: several children are reported separately', async () => {
-    const { result, talk } = await reported(['x', 'y'].flatMap((childRunId): ChildReport[] => [
-      { kind: 'start', childRunId, subagent: childRunId },
-      { kind: 'end', childRunId, status: 'completed', usage },
-    ]))
-    expect(talk.view().children.map(({ childRunId, status }) => [childRunId, status])).toEqual([['x', 'completed'], ['y', 'completed']])
+    const { result, talk } = await reported(
+      ['x', 'y'].flatMap((childRunId): ChildReport[] => [
+        { kind: 'start', childRunId, subagent: childRunId },
+        { kind: 'end', childRunId, status: 'completed', usage },
+      ]),
+    )
+    expect(talk.view().children.map(({ childRunId, status }) => [childRunId, status])).toEqual([
+      ['x', 'completed'],
+      ['y', 'completed'],
+    ])
     expect(result.usage.inputTokens).toBe(220)
   })
 })

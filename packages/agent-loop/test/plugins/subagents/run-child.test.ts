@@ -39,7 +39,11 @@ describe('a subagent in place', () => {
   it('A182: reports one update per step of the child, with at most 500 characters and the tools it calls', async () => {
     const talk = conversation()
     const look = echo('look')
-    const child = helper('scout', [{ text: 'x'.repeat(600), toolCalls: [plainCall('a', 'look'), plainCall('b', 'look')] }, { text: 'so' }], { tools: [look.tool] })
+    const child = helper(
+      'scout',
+      [{ text: 'x'.repeat(600), toolCalls: [plainCall('a', 'look'), plainCall('b', 'look')] }, { text: 'so' }],
+      { tools: [look.tool] },
+    )
     await talk.play(lead(child), 'go')
     const updates = talk.journal.events.filter(({ type }) => type === 'child-update')
     expect(updates).toMatchObject([
@@ -53,7 +57,9 @@ describe('a subagent in place', () => {
   it('runs the subagents of one answer at once, and gives each its own outcome', async () => {
     const talk = conversation()
     const gates = ['one', 'two'].map((name) => gated(name))
-    const children = gates.map(({ tool }) => helper(tool.name, [{ toolCalls: [plainCall('w', tool.name)] }, { text: `${tool.name} said` }], { tools: [tool] }))
+    const children = gates.map(({ tool }) =>
+      helper(tool.name, [{ toolCalls: [plainCall('w', tool.name)] }, { text: `${tool.name} said` }], { tools: [tool] }),
+    )
     const agent = agentOf([{ toolCalls: [handOver('a', 'one'), handOver('b', 'two')] }, { text: 'both' }], { subagents: children })
     const run = talk.run(agent, 'go')
     await until(() => gates.every(({ started }) => started.length === 1))
@@ -96,7 +102,15 @@ describe('a subagent in place', () => {
     const talk = conversation()
     const usage = { input: 10, output: 1 }
     const gate = gated('wait')
-    const child = helper('scout', [{ toolCalls: [plainCall('w', 'wait')], usage }, { text: 'so', usage }, { text: 'and more', usage }], { tools: [gate.tool] })
+    const child = helper(
+      'scout',
+      [
+        { toolCalls: [plainCall('w', 'wait')], usage },
+        { text: 'so', usage },
+        { text: 'and more', usage },
+      ],
+      { tools: [gate.tool] },
+    )
     const run = talk.run(lead(child), 'go')
     await until(() => gate.started.length === 1)
     await run.child('d')?.followUp('more')
@@ -112,7 +126,13 @@ describe('the usage of a child', () => {
 
   it('A162: is counted once in the usage of its parent', async () => {
     const talk = conversation()
-    const agent = agentOf([{ toolCalls: [handOver('d', 'scout')], usage }, { text: 'done', usage }], { subagents: [helper('scout', [{ text: 'so', usage }])] })
+    const agent = agentOf(
+      [
+        { toolCalls: [handOver('d', 'scout')], usage },
+        { text: 'done', usage },
+      ],
+      { subagents: [helper('scout', [{ text: 'so', usage }])] },
+    )
     const { result } = await talk.play(agent, 'go')
     expect(result.usage).toMatchObject({ inputTokens: 300, outputTokens: 30 })
     expect(talk.journal.events.filter(({ type }) => type === 'usage')).toMatchObject([{ purpose: 'child', usage: { inputTokens: 100 } }])
@@ -121,16 +141,35 @@ describe('the usage of a child', () => {
   it('A162: is counted in the usage of its parent even if the child fails', async () => {
     const talk = conversation()
     const child = helper('scout', [{ toolCalls: [plainCall('a', 'nothing')], usage }, { error: new Error('down') }])
-    const agent = agentOf([{ toolCalls: [handOver('d', 'scout')], usage }, { text: 'done', usage }], { subagents: [child] })
+    const agent = agentOf(
+      [
+        { toolCalls: [handOver('d', 'scout')], usage },
+        { text: 'done', usage },
+      ],
+      { subagents: [child] },
+    )
     const { result } = await talk.play(agent, 'go')
     expect(result).toMatchObject({ status: 'completed', usage: { inputTokens: 300 } })
   })
 
-  it('A162: of a child\'s child reaches the root', async () => {
+  it("A162: of a child's child reaches the root", async () => {
     const talk = conversation()
     const inner = helper('inner', [{ text: 'deep', usage }])
-    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')], usage }, { text: 'so', usage }], { subagents: [inner] })
-    const agent = agentOf([{ toolCalls: [handOver('d', 'outer')], usage }, { text: 'done', usage }], { subagents: [outer] })
+    const outer = helper(
+      'outer',
+      [
+        { toolCalls: [handOver('i', 'inner')], usage },
+        { text: 'so', usage },
+      ],
+      { subagents: [inner] },
+    )
+    const agent = agentOf(
+      [
+        { toolCalls: [handOver('d', 'outer')], usage },
+        { text: 'done', usage },
+      ],
+      { subagents: [outer] },
+    )
     const { result } = await talk.play(agent, 'go')
     expect(result.usage.inputTokens).toBe(500)
   })
@@ -138,7 +177,13 @@ describe('the usage of a child', () => {
   it('A162: is charged to the budget of the tree once, and a child stops at the limit', async () => {
     const talk = conversation()
     const budget = createBudget({ maxTotalTokens: 10_000 })
-    const agent = agentOf([{ toolCalls: [handOver('d', 'scout')], usage }, { text: 'done', usage }], { subagents: [helper('scout', [{ text: 'so', usage }])] })
+    const agent = agentOf(
+      [
+        { toolCalls: [handOver('d', 'scout')], usage },
+        { text: 'done', usage },
+      ],
+      { subagents: [helper('scout', [{ text: 'so', usage }])] },
+    )
     await talk.play(agent, 'go', { budget })
     expect(budget.left.tokens).toBe(10_000 - 330)
   })
@@ -167,11 +212,14 @@ describe('a child that does not complete', () => {
     expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('price') } })
   })
 
-  it('A176: the run\'s policy for unknown outcomes holds for its children', async () => {
+  it("A176: the run's policy for unknown outcomes holds for its children", async () => {
     const talk = conversation()
     let started = false
     const pay = defineTool({
-      ...{ name: 'pay', description: '', inputSchema: {}, timeoutMs: 1_000 },
+      name: 'pay',
+      description: '',
+      inputSchema: {},
+      timeoutMs: 1_000,
       execute: () => {
         started = true
         return new Promise<string>(() => undefined)
@@ -201,7 +249,10 @@ describe('a child that does not complete', () => {
       status: 'error',
       output: { type: 'error-json', value: { result: 'error', error: expect.stringContaining('the model is down') } },
     })
-    expect(talk.journal.events.find(({ type }) => type === 'child-end')).toMatchObject({ status: 'error', error: { message: expect.any(String) } })
+    expect(talk.journal.events.find(({ type }) => type === 'child-end')).toMatchObject({
+      status: 'error',
+      error: { message: expect.any(String) },
+    })
   })
 
   it('A163: an abort of the child alone is an outcome of the call', async () => {
@@ -222,17 +273,27 @@ describe('a child that does not complete', () => {
     const child = helper('scout', [], { model: 'nobody/knows' })
     const { result } = await talk.play(lead(child), 'go')
     expect(result.status).toBe('completed')
-    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { type: 'error-text', value: expect.stringContaining('nobody/knows') } })
+    expect(await toldOf(talk, 'd')).toMatchObject({
+      status: 'error',
+      output: { type: 'error-text', value: expect.stringContaining('nobody/knows') },
+    })
   })
 
   it('A165: beyond maxDepth a call is refused before a child exists, and the root decides for the whole tree', async () => {
     const talk = conversation()
     const inner = helper('inner', [])
-    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'alone then' }], { subagents: [inner], limits: { maxDepth: 9 } })
+    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'alone then' }], {
+      subagents: [inner],
+      limits: { maxDepth: 9 },
+    })
     await talk.play(lead(outer, { limits: { maxDepth: 1 } }), 'go')
     expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { text: 'alone then' } } })
-    const [result] = talk.journal.childJournals.get('run_1/d')?.events.flatMap((event) => (event.type === 'tool-execution-end' ? [event] : [])) ?? []
-    expect(result).toMatchObject({ executed: 'no', message: { status: 'error', output: { value: expect.stringContaining('maxDepth: 1') } } })
+    const [result] =
+      talk.journal.childJournals.get('run_1/d')?.events.flatMap((event) => (event.type === 'tool-execution-end' ? [event] : [])) ?? []
+    expect(result).toMatchObject({
+      executed: 'no',
+      message: { status: 'error', output: { value: expect.stringContaining('maxDepth: 1') } },
+    })
   })
 
   it('A165: three levels are allowed by default', async () => {
@@ -240,7 +301,9 @@ describe('a child that does not complete', () => {
     const names = ['one', 'two', 'three', 'four']
     const deepest = names.reduceRight<ReturnType<typeof helper> | undefined>((below, name) => {
       if (name === 'four') return helper(name, [])
-      return helper(name, [{ toolCalls: [handOver('x', names[names.indexOf(name) + 1] ?? '')] }, { text: `${name} is back` }], { subagents: below ? [below] : [] })
+      return helper(name, [{ toolCalls: [handOver('x', names[names.indexOf(name) + 1] ?? '')] }, { text: `${name} is back` }], {
+        subagents: below ? [below] : [],
+      })
     }, undefined)
     await talk.play(lead(deepest as never), 'go')
     expect(Object.keys((talk.memory.snapshot() as { children: object }).children)).toEqual(['run_1/d'])
@@ -252,6 +315,9 @@ describe('a child that does not complete', () => {
     const talk = conversation({ wrap: ({ child: _none, ...journal }) => journal })
     const { result } = await talk.play(lead(helper('scout', [])), 'go')
     expect(result.status).toBe('completed')
-    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('does not support subagents') } })
+    expect(await toldOf(talk, 'd')).toMatchObject({
+      status: 'error',
+      output: { value: expect.stringContaining('does not support subagents') },
+    })
   })
 })

@@ -12,7 +12,11 @@ import { handOver, helper, lead, plainCall, toldOf } from './support.ts'
 /** Creates a tool that must be approved. */
 function risky(name: string, ran: unknown[] = [], options: { approvalTimeoutMs?: number; effect?: ToolEffect } = {}): Tool {
   return defineTool({
-    ...{ name, description: `${name} is risky`, inputSchema: z.strictObject({ to: z.string().optional() }), needsApproval: true, ...options },
+    name,
+    description: `${name} is risky`,
+    inputSchema: z.strictObject({ to: z.string().optional() }),
+    needsApproval: true,
+    ...options,
     execute: (input) => {
       ran.push(input)
       return `${name} ran`
@@ -20,7 +24,13 @@ function risky(name: string, ran: unknown[] = [], options: { approvalTimeoutMs?:
   })
 }
 
-function asker(name: string, calls: NonNullable<Step['toolCalls']>, tools: readonly Tool[], last: readonly Step[] = [{ text: `${name} is done` }], options: Partial<AgentOptions> = {}) {
+function asker(
+  name: string,
+  calls: NonNullable<Step['toolCalls']>,
+  tools: readonly Tool[],
+  last: readonly Step[] = [{ text: `${name} is done` }],
+  options: Partial<AgentOptions> = {},
+) {
   return helper(name, [{ toolCalls: calls }, ...last], { tools, ...options })
 }
 
@@ -54,7 +64,7 @@ describe('a subagent that waits', () => {
     expect(await toldOf(talk, 'd')).toBeUndefined()
   })
 
-  it('A164: an approval of a child\'s child reaches the root, and its answer only that child', async () => {
+  it("A164: an approval of a child's child reaches the root, and its answer only that child", async () => {
     const talk = conversation()
     const ran: unknown[] = []
     const inner = asker('inner', [{ id: 'q', name: 'send', input: { to: 'me' } }], [risky('send', ran)])
@@ -63,11 +73,19 @@ describe('a subagent that waits', () => {
     const { result } = await talk.play(agent, 'go')
     const [request] = result.pendingApprovals
     expect(result).toMatchObject({ status: 'awaiting-approval', pendingToolCalls: [] })
-    expect(request).toMatchObject({ approvalId: 'approval_1', toolCallId: 'q', toolName: 'send', path: ['d', 'i'], agent: ['outer', 'inner'] })
+    expect(request).toMatchObject({
+      approvalId: 'approval_1',
+      toolCallId: 'q',
+      toolName: 'send',
+      path: ['d', 'i'],
+      agent: ['outer', 'inner'],
+    })
     expect(talk.view().pendingApprovals).toEqual([request])
     expect(ran).toEqual([])
     expect(talk.view().children).toMatchObject([{ status: 'waiting-for-user', outcome: 'awaiting-approval' }])
-    const last = await talk.play(agent, { approvals: [{ approvalId: 'approval_1', decision: 'approve', inputHash: request?.inputHash ?? '', by: 'me' }] })
+    const last = await talk.play(agent, {
+      approvals: [{ approvalId: 'approval_1', decision: 'approve', inputHash: request?.inputHash ?? '', by: 'me' }],
+    })
     expect(last.result).toMatchObject({ status: 'completed', submission: { accepted: ['approval_1'], missing: [] } })
     expect(ran).toEqual([{ to: 'me' }])
     expect(statusesOf(talk)).toEqual(['running', 'awaiting-approval', 'running', 'running'])
@@ -120,14 +138,23 @@ describe('a subagent that waits', () => {
     const { talk, agent, far, near } = await twoWaiting([], { far: [], near: [] })
     const before = ['run_1/f', 'run_1/n'].map((key) => talk.journal.childJournals.get(key)?.commits.length)
     const { result } = await talk.play(agent, undefined)
-    expect(result).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'r' }], pendingApprovals: [{ toolCallId: 'q' }] })
+    expect(result).toMatchObject({
+      status: 'awaiting-tools',
+      pendingToolCalls: [{ toolCallId: 'r' }],
+      pendingApprovals: [{ toolCallId: 'q' }],
+    })
     expect(['run_1/f', 'run_1/n'].map((key) => talk.journal.childJournals.get(key)?.commits.length)).toEqual(before)
     expect([far.model.calls, near.model.calls]).toMatchObject([{ length: 1 }, { length: 1 }])
   })
 
   it('waits again, for its next pending call', async () => {
     const talk = conversation()
-    const child = asker('far', [plainCall('r', 'fetch')], [remote('fetch'), risky('send')], [{ toolCalls: [plainCall('q', 'send')] }, { text: 'so' }])
+    const child = asker(
+      'far',
+      [plainCall('r', 'fetch')],
+      [remote('fetch'), risky('send')],
+      [{ toolCalls: [plainCall('q', 'send')] }, { text: 'so' }],
+    )
     const agent = lead(child)
     await talk.play(agent, 'go')
     const second = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 1 }] })
@@ -143,13 +170,26 @@ describe('a subagent that waits', () => {
     ['the call of the child itself', { toolResults: [{ toolCallId: 'f', output: 1 }] }, 'unknown-tool-call', ['f']],
     ['an unknown call of a child', { toolResults: [{ toolCallId: 'z', path: ['f'], output: 1 }] }, 'unknown-tool-call', ['z']],
     ['an unknown approval', { approvals: [{ approvalId: 'approval_9', decision: 'deny' }] }, 'unknown-approval', ['approval_9']],
-    ['an approval of another input', { approvals: [{ approvalId: 'approval_1', decision: 'approve', inputHash: 'x' }] }, 'approval-conflict', ['approval_1']],
-    ['an edited input that is not valid', { approvals: [{ approvalId: 'approval_1', decision: 'approve', input: { to: 7 } }] }, 'invalid-input', ['approval_1']],
+    [
+      'an approval of another input',
+      { approvals: [{ approvalId: 'approval_1', decision: 'approve', inputHash: 'x' }] },
+      'approval-conflict',
+      ['approval_1'],
+    ],
+    [
+      'an edited input that is not valid',
+      { approvals: [{ approvalId: 'approval_1', decision: 'approve', input: { to: 7 } }] },
+      'invalid-input',
+      ['approval_1'],
+    ],
     ['unknown for a remote call', { toolResults: [{ toolCallId: 'r', path: ['f'], unknown: true }] }, 'invalid-input', ['r']],
   ])('A72: %s refuses the whole submission, in the child too', async (_what, answers, code, ids) => {
     const { talk, agent } = await twoWaiting([], { far: [], near: [] })
     const before = talk.memory.snapshot()
-    const both: Answers = { toolResults: [...(answers.approvals ? (fetched.toolResults ?? []) : []), ...(answers.toolResults ?? [])], approvals: [...(answers.toolResults ? (approved.approvals ?? []) : []), ...(answers.approvals ?? [])] }
+    const both: Answers = {
+      toolResults: [...(answers.approvals ? (fetched.toolResults ?? []) : []), ...(answers.toolResults ?? [])],
+      approvals: [...(answers.toolResults ? (approved.approvals ?? []) : []), ...(answers.approvals ?? [])],
+    }
     const { result, events } = await talk.play(agent, both)
     expect(result).toMatchObject({ status: 'error', reason: 'refused', error: { code, refused: ids.map((id) => ({ id, code })) } })
     expect(events).toEqual([])
@@ -161,7 +201,10 @@ describe('a subagent that waits', () => {
     await talk.play(agent, fetched)
     const commits = talk.journal.commits.length
     const repeat = await talk.play(agent, fetched)
-    expect(repeat).toMatchObject({ events: [], result: { status: 'awaiting-approval', submission: { accepted: [], repeated: ['r'], missing: ['approval_1'] } } })
+    expect(repeat).toMatchObject({
+      events: [],
+      result: { status: 'awaiting-approval', submission: { accepted: [], repeated: ['r'], missing: ['approval_1'] } },
+    })
     const other = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'other' }] })
     expect(other.result).toMatchObject({ reason: 'refused', error: { code: 'tool-result-conflict' } })
     expect(talk.journal.commits).toHaveLength(commits)
@@ -169,7 +212,9 @@ describe('a subagent that waits', () => {
     expect(rest.result).toMatchObject({ status: 'completed', submission: { accepted: ['approval_1'], repeated: ['r'] } })
     const late = await talk.play(agent, fetched)
     expect(late).toMatchObject({ events: [], result: { reason: 'handled', submission: { repeated: ['r'] } } })
-    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'other' }] })).result).toMatchObject({ error: { code: 'tool-result-conflict' } })
+    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['f'], output: 'other' }] })).result).toMatchObject({
+      error: { code: 'tool-result-conflict' },
+    })
   })
 
   it('A71: a child that waits for two answers goes on with one', async () => {
@@ -178,12 +223,23 @@ describe('a subagent that waits', () => {
     const agent = lead(child)
     await talk.play(agent, 'go')
     const { result } = await talk.play(agent, { toolResults: [{ toolCallId: 'b', path: ['d'], output: 2 }] })
-    expect(result).toMatchObject({ status: 'awaiting-tools', submission: { accepted: ['b'], missing: ['a'] }, pendingToolCalls: [{ toolCallId: 'a', path: ['d'] }] })
+    expect(result).toMatchObject({
+      status: 'awaiting-tools',
+      submission: { accepted: ['b'], missing: ['a'] },
+      pendingToolCalls: [{ toolCallId: 'a', path: ['d'] }],
+    })
     const repeat = await talk.play(agent, { toolResults: [{ toolCallId: 'b', path: ['d'], output: 2 }] })
-    expect(repeat.result).toMatchObject({ status: 'awaiting-tools', submission: { repeated: ['b'], missing: ['a'] }, pendingToolCalls: [{ toolCallId: 'a' }] })
+    expect(repeat.result).toMatchObject({
+      status: 'awaiting-tools',
+      submission: { repeated: ['b'], missing: ['a'] },
+      pendingToolCalls: [{ toolCallId: 'a' }],
+    })
     const last = await talk.play(agent, { toolResults: [{ toolCallId: 'a', path: ['d'], output: 1 }] })
     expect(last.result.status).toBe('completed')
-    expect(resultsOf(child.model.calls[1])).toMatchObject([{ id: 'a', output: { value: 1 } }, { id: 'b', output: { value: 2 } }])
+    expect(resultsOf(child.model.calls[1])).toMatchObject([
+      { id: 'a', output: { value: 1 } },
+      { id: 'b', output: { value: 2 } },
+    ])
   })
 
   it('A79, A80: an edited input and a denial reach the child', async () => {
@@ -192,9 +248,17 @@ describe('a subagent that waits', () => {
     const child = asker('near', [plainCall('a', 'send'), plainCall('b', 'send')], [risky('send', ran)])
     const agent = lead(child)
     await talk.play(agent, 'go')
-    await talk.play(agent, { approvals: [{ approvalId: 'approval_1', decision: 'approve', input: { to: 'you' } }, { approvalId: 'approval_2', decision: 'deny', reason: 'not now' }] })
+    await talk.play(agent, {
+      approvals: [
+        { approvalId: 'approval_1', decision: 'approve', input: { to: 'you' } },
+        { approvalId: 'approval_2', decision: 'deny', reason: 'not now' },
+      ],
+    })
     expect(ran).toEqual([{ to: 'you' }])
-    expect(resultsOf(child.model.calls[1])).toMatchObject([{ id: 'a' }, { id: 'b', output: { type: 'execution-denied', reason: 'not now' } }])
+    expect(resultsOf(child.model.calls[1])).toMatchObject([
+      { id: 'a' },
+      { id: 'b', output: { type: 'execution-denied', reason: 'not now' } },
+    ])
     expect(talk.journal.events.filter(({ type }) => type === 'approval-resolved')).toMatchObject([
       { decision: 'approve', editedInput: { to: 'you' } },
       { decision: 'deny', reason: 'not now' },
@@ -231,7 +295,10 @@ describe('a subagent that waits', () => {
     expect((await talk.play(agent, undefined)).result.status).toBe('completed')
     expect(resultsOf(far.model.calls[1])[0]?.output).toMatchObject({ type: 'error-text', value: expect.stringContaining('deadline') })
     expect(resultsOf(near.model.calls[1])[0]?.output).toMatchObject({ type: 'execution-denied' })
-    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ approvalId: 'approval_1', decision: 'deny' })
+    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({
+      approvalId: 'approval_1',
+      decision: 'deny',
+    })
   })
 
   it('A164: calls of the parent itself are settled beside the child', async () => {
@@ -241,7 +308,10 @@ describe('a subagent that waits', () => {
     const calls = [plainCall('l', 'look'), handOver('d', 'far'), plainCall('r', 'fetch')]
     const agent = agentOf([{ toolCalls: calls }, { text: 'done' }], { subagents: [child], tools: [look.tool, remote('fetch')] })
     const { result } = await talk.play(agent, 'go')
-    expect(result.pendingToolCalls).toMatchObject([{ toolCallId: 'r', path: ['d'] }, { toolCallId: 'r', path: [] }])
+    expect(result.pendingToolCalls).toMatchObject([
+      { toolCallId: 'r', path: ['d'] },
+      { toolCallId: 'r', path: [] },
+    ])
     await talk.play(agent, { toolResults: [{ toolCallId: 'r', output: 'mine' }] })
     const last = await talk.play(agent, { toolResults: [{ toolCallId: 'r', path: ['d'], output: 'theirs' }] })
     expect(last.result.status).toBe('completed')
@@ -256,7 +326,10 @@ describe('a subagent that waits', () => {
     const most: number[] = []
     let inside = 0
     const slow = defineTool({
-      ...{ name: 'slow', description: '', inputSchema: {}, effect: 'pure' },
+      name: 'slow',
+      description: '',
+      inputSchema: {},
+      effect: 'pure',
       execute: async () => {
         most.push(++inside)
         await new Promise((resolve) => setImmediate(resolve))
@@ -264,8 +337,13 @@ describe('a subagent that waits', () => {
         return 'so'
       },
     })
-    const children = names.map((name) => asker(name, [plainCall('r', 'fetch')], [remote('fetch'), slow], [{ toolCalls: [plainCall('s', 'slow')] }, { text: name }]))
-    const agent = agentOf([{ toolCalls: names.map((name) => handOver(name, name)) }, { text: 'done' }], { subagents: children, toolConcurrency: 2 })
+    const children = names.map((name) =>
+      asker(name, [plainCall('r', 'fetch')], [remote('fetch'), slow], [{ toolCalls: [plainCall('s', 'slow')] }, { text: name }]),
+    )
+    const agent = agentOf([{ toolCalls: names.map((name) => handOver(name, name)) }, { text: 'done' }], {
+      subagents: children,
+      toolConcurrency: 2,
+    })
     await talk.play(agent, 'go')
     const { result } = await talk.play(agent, { toolResults: names.map((name) => ({ toolCallId: 'r', path: [name], output: 1 })) })
     expect(result.status).toBe('completed')
@@ -275,7 +353,13 @@ describe('a subagent that waits', () => {
 
   it('A164: a child that needs recovery makes its root need recovery', async () => {
     const talk = conversation()
-    const stuck = defineTool({ name: 'pay', description: '', inputSchema: {}, timeoutMs: 1_000, execute: () => new Promise<string>(() => undefined) })
+    const stuck = defineTool({
+      name: 'pay',
+      description: '',
+      inputSchema: {},
+      timeoutMs: 1_000,
+      execute: () => new Promise<string>(() => undefined),
+    })
     const child = asker('payer', [plainCall('p', 'pay'), plainCall('r', 'fetch')], [stuck, remote('fetch')])
     const agent = lead(child)
     const run = talk.run(agent, 'go')
@@ -319,7 +403,7 @@ describe('a subagent that waits', () => {
     expect(result).toMatchObject({ status: 'limit', usage: { inputTokens: 4_000 } })
   })
 
-  it('A162: so is usage of a child\'s child', async () => {
+  it("A162: so is usage of a child's child", async () => {
     const talk = conversation()
     const usage = { input: 2_000, output: 1 }
     const inner = helper('inner', [{ toolCalls: [plainCall('r', 'fetch')], usage }], { tools: [remote('fetch')] })
@@ -335,7 +419,12 @@ describe('a subagent that waits', () => {
     const talk = conversation()
     const gate = gated('wait')
     const usage = { input: 100, output: 1 }
-    const steps = [{ toolCalls: [plainCall('w', 'wait')], usage }, { text: 'first', usage }, { toolCalls: [plainCall('r', 'fetch')], usage }, { text: 'second', usage }]
+    const steps = [
+      { toolCalls: [plainCall('w', 'wait')], usage },
+      { text: 'first', usage },
+      { toolCalls: [plainCall('r', 'fetch')], usage },
+      { text: 'second', usage },
+    ]
     const child = helper('far', steps, { tools: [gate.tool, remote('fetch')] })
     const agent = lead(child)
     const run = talk.run(agent, 'go')
@@ -389,7 +478,10 @@ describe('a subagent that waits', () => {
     const { result } = await talk.play(agent, undefined)
     expect(result.pendingApprovals).toMatchObject([{ approvalId: 'approval_2' }])
     expect(talk.view().pendingApprovals).toHaveLength(1)
-    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ approvalId: 'approval_1', decision: 'approve' })
+    expect(talk.journal.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({
+      approvalId: 'approval_1',
+      decision: 'approve',
+    })
     const last = await talk.play(agent, { approvals: [{ approvalId: 'approval_2', decision: 'approve' }] })
     expect(last.result.status).toBe('completed')
   })

@@ -45,7 +45,9 @@ export function remoteFailure(error: unknown, { agentId, durable }: RemotePlace)
   return new BridgeError(bridgeCode, messageOf(agentId, code, status), {
     retryable: retryableBy(bridgeCode, durable, retryable),
     details: {
-      ...{ agentId, reason: code, outcome: reached && status < 500 ? 'none' : 'unknown' },
+      agentId,
+      reason: code,
+      outcome: reached && status < 500 ? 'none' : 'unknown',
       ...(reached && { upstreamCode: status }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
       ...(endsSession.includes(code) && { sessionValid: false }),
@@ -74,7 +76,9 @@ function retryableBy(code: BridgeErrorCode, durable: boolean, said: boolean): bo
 }
 
 function messageOf(agentId: string, code: string, status: number | undefined): string {
-  return status === undefined ? `The server of agent ${agentId} could not be reached: ${code}` : `The server of agent ${agentId} answered ${status}: ${code}`
+  return status === undefined
+    ? `The server of agent ${agentId} could not be reached: ${code}`
+    : `The server of agent ${agentId} answered ${status}: ${code}`
 }
 
 function issueOf({ id, code }: { readonly id: string; readonly code: string }): JSONValue {

@@ -40,7 +40,12 @@ export const serverChecks: FieldChecks<RemoteServerOptions> = {
   agentIdPrefix: check.checkText,
   onClose: check.oneOf('keep', 'delete'),
   durable: check.checkBoolean,
-  reconnect: check.optionalRecord<ReconnectOptions>({ baseMs: check.whole(0), maxMs: check.whole(0), maxDownMs: check.whole(0), silenceMs: check.whole(0) }),
+  reconnect: check.optionalRecord<ReconnectOptions>({
+    baseMs: check.whole(0),
+    maxMs: check.whole(0),
+    maxDownMs: check.whole(0),
+    silenceMs: check.whole(0),
+  }),
   fetch: check.checkFunction,
 }
 

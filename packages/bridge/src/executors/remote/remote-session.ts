@@ -70,7 +70,10 @@ export class RemoteSession {
   async *#begun({ prompt, requestId, runtimeParams }: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
     const { metadata, depth } = this.#context
     const run = this.#session.send(prompt, {
-      ...{ id: requestId, agent: this.#agentName, metadata, abortSignal: reading },
+      id: requestId,
+      agent: this.#agentName,
+      metadata,
+      abortSignal: reading,
       ...paramsOf(runtimeParams),
       ...(depth > 0 && { headers: { 'x-bowline-depth': String(depth) } }),
     })
@@ -178,9 +181,22 @@ function waitingFor(state: SessionView, text: string): BridgeEvent {
 }
 
 /** `counted`: the usage in the result covers this run only, not all runs of the session. */
-function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult, counted: boolean): RunView {
+function viewOfResult(
+  { status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult,
+  counted: boolean,
+): RunView {
   const told = error && { error: error as NonNullable<RunView['error']> }
-  return { ...emptyView, phase: 'idle', status: statusOf(status), outcome: status, messages, usage: counted ? usage : {}, pendingToolCalls, pendingApprovals, ...told }
+  return {
+    ...emptyView,
+    phase: 'idle',
+    status: statusOf(status),
+    outcome: status,
+    messages,
+    usage: counted ? usage : {},
+    pendingToolCalls,
+    pendingApprovals,
+    ...told,
+  }
 }
 
 /** If the run's last events were skipped, the outcome comes from the session. Its usage covers all runs, so it is dropped. */
@@ -197,5 +213,7 @@ function paramsOf({ model, ...runtimeParams }: RuntimeParams): Pick<SendOptions,
  * the id.
  */
 function sessionIdOf({ owner, conversationId }: SessionContext): string {
-  return `bridge-${createHash('sha256').update(JSON.stringify([owner, conversationId])).digest('base64url')}`
+  return `bridge-${createHash('sha256')
+    .update(JSON.stringify([owner, conversationId]))
+    .digest('base64url')}`
 }

@@ -70,7 +70,9 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
     const [first] = ready.sort((a, b) => load(a.instance) - load(b.instance))
     if (!first) return least()
     if (load(first.instance) < first.hello.maxConcurrentSessions) return first
-    throw new BridgeError('CAPACITY', `The limit of sessions of worker ${id} is reached: close one, or retry later`, { details: { agentId: id } })
+    throw new BridgeError('CAPACITY', `The limit of sessions of worker ${id} is reached: close one, or retry later`, {
+      details: { agentId: id },
+    })
   }
 
   function isBusy(): boolean {

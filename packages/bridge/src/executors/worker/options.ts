@@ -159,19 +159,38 @@ export function workerSettings(options: WorkerExecutorOptions, { path: given, fo
   const seen = new Set<string>()
   return workers.map((worker, place) => {
     const path = `${optionPath(given, 'workers')}[${place}]`
-    if (seen.has(worker.id)) throw new BridgeError('CONFIG', `${path}.id: two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
+    if (seen.has(worker.id))
+      throw new BridgeError('CONFIG', `${path}.id: two workers have the id ${worker.id}`, { details: { agentId: worker.id } })
     seen.add(worker.id)
     return { ...settingsOf(path, worker, folder), cancelGraceMs }
   })
 }
 
 function settingsOf(path: string, worker: WorkerOptions, folder: string): Omit<WorkerSettings, 'cancelGraceMs'> {
-  const { id, env = {}, inheritEnv = false, capabilities, guard = true, permissions = 'ask', instances = 1, startTimeoutMs = 10_000 } = worker
+  const {
+    id,
+    env = {},
+    inheritEnv = false,
+    capabilities,
+    guard = true,
+    permissions = 'ask',
+    instances = 1,
+    startTimeoutMs = 10_000,
+  } = worker
   const { maxConcurrentSessions, restart = {} } = worker
   const cwd = resolve(folder, worker.cwd ?? '.')
   const handshake = worker.handshake ?? (isEntry(worker) ? 'token' : 'acp')
   return {
-    ...{ id, isEntry: isEntry(worker), cwd, env, inheritEnv, handshake, guard, permissions, instances, startTimeoutMs },
+    id,
+    isEntry: isEntry(worker),
+    cwd,
+    env,
+    inheritEnv,
+    handshake,
+    guard,
+    permissions,
+    instances,
+    startTimeoutMs,
     ...programOf(path, worker, cwd),
     ...(capabilities && { capabilities }),
     ...(maxConcurrentSessions !== undefined && { maxConcurrentSessions }),
@@ -181,7 +200,8 @@ function settingsOf(path: string, worker: WorkerOptions, folder: string): Omit<W
 
 function programOf(path: string, worker: WorkerOptions, cwd: string): Pick<WorkerSettings, 'command' | 'args' | 'missing'> {
   const { command, entry, args = [] } = worker as Partial<CommandWorkerOptions & EntryWorkerOptions>
-  if ((command === undefined) === (entry === undefined)) throw new BridgeError('CONFIG', `${path} must have either a command or an entry`, { details: { agentId: worker.id } })
+  if ((command === undefined) === (entry === undefined))
+    throw new BridgeError('CONFIG', `${path} must have either a command or an entry`, { details: { agentId: worker.id } })
   const missingFolder = (): string | undefined => (isFolder(cwd) ? undefined : `there is no folder ${JSON.stringify(worker.cwd ?? cwd)}`)
   if (entry === undefined) return { command: command as string, args, missing: missingFolder }
   const file = resolve(cwd, entryFile(path, entry))

@@ -15,7 +15,10 @@ export interface OpenPermissions {
 }
 
 export function createPermissions(onAsked: () => void): OpenPermissions {
-  const open = new Map<string, { readonly input: PendingInput; readonly options: readonly PermissionOption[]; settle(response: RequestPermissionResponse): void }>()
+  const open = new Map<
+    string,
+    { readonly input: PendingInput; readonly options: readonly PermissionOption[]; settle(response: RequestPermissionResponse): void }
+  >()
   // A repeated answer to an earlier request is accepted: its sender may not know yet that it was answered.
   const answered = new Set<string>()
   let asked = 0

@@ -123,7 +123,8 @@ interface End {
 
 function describeEnd({ error, code, signal }: End, { command, missing }: ProcessOptions): string {
   // The system reports a missing folder and a missing program with the same code.
-  const absent = error === undefined ? undefined : (missing() ?? (error === 'ENOENT' ? `there is no program ${JSON.stringify(command)}` : undefined))
+  const absent =
+    error === undefined ? undefined : (missing() ?? (error === 'ENOENT' ? `there is no program ${JSON.stringify(command)}` : undefined))
   if (absent !== undefined) return `could not be started: ${absent}`
   if (error !== undefined) return `could not be started: ${error}`
   return signal ? `ended by ${signal}` : `exited with ${code}`

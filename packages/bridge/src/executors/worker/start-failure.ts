@@ -23,7 +23,10 @@ export function startFailure(loss: string, { stderr, isEntry, missing }: FailedS
 
 /** Returns the first line of the last error, without the stack. */
 function lastError(stderr: string): string | undefined {
-  const lines = standardRedaction.text(stderr).split('\n').map((line) => line.trim())
+  const lines = standardRedaction
+    .text(stderr)
+    .split('\n')
+    .map((line) => line.trim())
   const line = lines.findLast((each) => /^(?:Uncaught )?(?:\[?[A-Za-z]*(?:Error|Exception))\b.*:/.test(each))
   return line?.slice(0, maxCharacters)
 }

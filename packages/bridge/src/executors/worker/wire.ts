@@ -17,11 +17,7 @@ export interface Wire {
  * updates before the response that ends their prompt. While the promise of `onUpdate` is pending, nothing is read. Anything that is
  * not a JSON-RPC message ends the stream with a `BrokenFrame`.
  */
-export function openWire(
-  stdout: Readable,
-  stdin: Writable,
-  onUpdate: (params: unknown, bytes: number) => Promise<void> | undefined,
-): Wire {
+export function openWire(stdout: Readable, stdin: Writable, onUpdate: (params: unknown, bytes: number) => Promise<void> | undefined): Wire {
   const asked = new Set<unknown>()
   let stalled = false
 

@@ -3,7 +3,15 @@ import { setTimeout as realTime } from 'node:timers/promises'
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import type { BridgeEvent } from '../../agent.ts'
-import type { Bridge, BridgeOutcome, BridgeResult, BridgeRun, BridgeSession, CreateSessionInput, PromptInput } from '../../bridge-contract.ts'
+import type {
+  Bridge,
+  BridgeOutcome,
+  BridgeResult,
+  BridgeRun,
+  BridgeSession,
+  CreateSessionInput,
+  PromptInput,
+} from '../../bridge-contract.ts'
 import { createBridge } from '../../bridge.ts'
 import { BridgeError } from '../../errors.ts'
 import type { BridgeExecutor, ExecutorLimits } from '../../executors/executor.ts'
@@ -55,7 +63,9 @@ export interface ExecutorUnderTest {
 /** Functions of a test runner, compatible with Vitest and `node:test`. */
 export interface KitRunner {
   readonly describe: (name: string, body: () => void) => void
-  readonly it: ((name: string, body: () => Promise<void>, timeoutMs?: number) => void) & { readonly skip: (name: string, body: () => Promise<void>) => void }
+  readonly it: ((name: string, body: () => Promise<void>, timeoutMs?: number) => void) & {
+    readonly skip: (name: string, body: () => Promise<void>) => void
+  }
 }
 
 /** A running bridge over the executor, with helpers for tests. */
@@ -140,7 +150,8 @@ const silent: BridgeLogger = loggerOf(() => () => {})
 
 function benchOf(bridge: Bridge, clock: ManualClock, notes: ExecutorUnderTest['notes']): ExecutorBench {
   return {
-    ...{ bridge, clock },
+    bridge,
+    clock,
     notes: async () => notes(),
     open: (input) => bridge.createSession(input),
     ask: (sessionId, prompt, input) => bridge.prompt({ sessionId, prompt, ...input }).result(),
@@ -169,5 +180,6 @@ export function failureOf(result: BridgeResult): BridgeError {
 
 /** Returns a validator for `assert.rejects`. */
 export function hasCode(code: string, reason?: string) {
-  return (error: unknown): boolean => BridgeError.isInstance(error) && error.code === code && (reason === undefined || error.details.reason === reason)
+  return (error: unknown): boolean =>
+    BridgeError.isInstance(error) && error.code === code && (reason === undefined || error.details.reason === reason)
 }

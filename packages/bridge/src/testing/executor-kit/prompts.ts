@@ -10,16 +10,23 @@ export const prompts: ExecutorTopic = ({ it }) => {
     const { sessionId } = await open()
     const results = await Promise.all([ask(sessionId, 'say one'), ask(sessionId, 'say two')])
     assert.deepEqual(results.map((result) => (result.ok ? result.text : result.error.code)).sort(), ['BUSY', 'one'])
-    assert.deepEqual((await notes()).filter((line) => line.startsWith('prompt')), ['prompt say one'])
+    assert.deepEqual(
+      (await notes()).filter((line) => line.startsWith('prompt')),
+      ['prompt say one'],
+    )
     assert.equal(outcomeOf(await ask(sessionId, 'say three')).text, 'three')
   })
 
-  it('B26: the agent is told the id that callers know', async ({ open, ask }) => {
-    const { sessionId } = await open()
-    const outcome = outcomeOf(await ask(sessionId, 'see', { requestId: 'request-1' }))
-    const { requestId, hasDeadline } = outcome.structured as { readonly requestId: string; readonly hasDeadline: boolean }
-    assert.deepEqual([outcome.requestId, requestId, hasDeadline], ['request-1', 'request-1', true])
-  }, { needs: ['results'] })
+  it(
+    'B26: the agent is told the id that callers know',
+    async ({ open, ask }) => {
+      const { sessionId } = await open()
+      const outcome = outcomeOf(await ask(sessionId, 'see', { requestId: 'request-1' }))
+      const { requestId, hasDeadline } = outcome.structured as { readonly requestId: string; readonly hasDeadline: boolean }
+      assert.deepEqual([outcome.requestId, requestId, hasDeadline], ['request-1', 'request-1', true])
+    },
+    { needs: ['results'] },
+  )
 
   it('B27: a repeat of an id joins the first call, while it runs and after', async ({ open, ask, begin, bridge, notes }) => {
     const { sessionId } = await open()
@@ -33,14 +40,18 @@ export const prompts: ExecutorTopic = ({ it }) => {
     assert.equal((await notes()).filter((line) => line.startsWith('prompt')).length, 1)
   })
 
-  it('B29: of a refused call the agent hears nothing', async ({ open, ask, notes }) => {
-    const { sessionId } = await open()
-    const before = (await notes()).length
-    assert.equal(failureOf(await ask(sessionId, `say ${'x'.repeat(20)}`)).code, 'CAPACITY')
-    assert.equal(failureOf(await ask(sessionId, '')).code, 'PROTOCOL')
-    assert.equal(failureOf(await ask('never-was', 'say hello')).code, 'NOT_FOUND')
-    assert.equal((await notes()).length, before)
-  }, { bridge: { maxPromptBytes: 20 } })
+  it(
+    'B29: of a refused call the agent hears nothing',
+    async ({ open, ask, notes }) => {
+      const { sessionId } = await open()
+      const before = (await notes()).length
+      assert.equal(failureOf(await ask(sessionId, `say ${'x'.repeat(20)}`)).code, 'CAPACITY')
+      assert.equal(failureOf(await ask(sessionId, '')).code, 'PROTOCOL')
+      assert.equal(failureOf(await ask('never-was', 'say hello')).code, 'NOT_FOUND')
+      assert.equal((await notes()).length, before)
+    },
+    { bridge: { maxPromptBytes: 20 } },
+  )
 
   it('B30: without a result the text is that of all deltas', async ({ open, ask }) => {
     const { sessionId } = await open()
@@ -48,11 +59,15 @@ export const prompts: ExecutorTopic = ({ it }) => {
     assert.deepEqual([text, stopReason, status], ['aä🎈b', 'end_turn', 'completed'])
   })
 
-  it('B30: what comes after the result does not count', async ({ open, ask }) => {
-    const { sessionId } = await open()
-    assert.equal(outcomeOf(await ask(sessionId, 'more')).text, 'first')
-    assert.equal(outcomeOf(await ask(sessionId, 'say next')).text, 'next')
-  }, { needs: ['results'] })
+  it(
+    'B30: what comes after the result does not count',
+    async ({ open, ask }) => {
+      const { sessionId } = await open()
+      assert.equal(outcomeOf(await ask(sessionId, 'more')).text, 'first')
+      assert.equal(outcomeOf(await ask(sessionId, 'say next')).text, 'next')
+    },
+    { needs: ['results'] },
+  )
 
   it('B30: a reader sees the events of the agent, in order', async ({ open, bridge }) => {
     const { sessionId } = await open()
@@ -63,28 +78,40 @@ export const prompts: ExecutorTopic = ({ it }) => {
     assert.equal(outcomeOf(await run.result()).text, 'abc')
   })
 
-  it('B42: progress is told', async ({ open, bridge }) => {
-    const { sessionId } = await open()
-    const run = bridge.prompt({ sessionId, prompt: 'result' })
-    const events: BridgeEvent[] = []
-    for await (const event of run) events.push(event)
-    assert.ok(events.some((event) => event.type === 'progress' && event.message === 'half'))
-  }, { needs: ['progress'] })
+  it(
+    'B42: progress is told',
+    async ({ open, bridge }) => {
+      const { sessionId } = await open()
+      const run = bridge.prompt({ sessionId, prompt: 'result' })
+      const events: BridgeEvent[] = []
+      for await (const event of run) events.push(event)
+      assert.ok(events.some((event) => event.type === 'progress' && event.message === 'half'))
+    },
+    { needs: ['progress'] },
+  )
 
-  it('B32: a result arrives as it was given', async ({ open, ask }) => {
-    const { sessionId } = await open()
-    const outcome = outcomeOf(await ask(sessionId, 'result'))
-    assert.equal(JSON.stringify(outcome.structured), JSON.stringify(kitResult.structured))
-    assert.deepEqual(outcome.usage, kitResult.usage)
-    assert.deepEqual([outcome.text, outcome.stopReason], [kitResult.text, kitResult.stopReason])
-  }, { needs: ['results'] })
+  it(
+    'B32: a result arrives as it was given',
+    async ({ open, ask }) => {
+      const { sessionId } = await open()
+      const outcome = outcomeOf(await ask(sessionId, 'result'))
+      assert.equal(JSON.stringify(outcome.structured), JSON.stringify(kitResult.structured))
+      assert.deepEqual(outcome.usage, kitResult.usage)
+      assert.deepEqual([outcome.text, outcome.stopReason], [kitResult.text, kitResult.stopReason])
+    },
+    { needs: ['results'] },
+  )
 
-  it('B33: a result is whole or an error', async ({ open, ask }) => {
-    const { sessionId } = await open()
-    assert.equal(outcomeOf(await ask(sessionId, 'long 1000')).text?.length, 1000)
-    const error = failureOf(await ask(sessionId, 'long 1001'))
-    assert.deepEqual([error.code, error.details.reason], ['UPSTREAM', 'result-too-large'])
-  }, { bridge: { maxResultBytes: 1000 } })
+  it(
+    'B33: a result is whole or an error',
+    async ({ open, ask }) => {
+      const { sessionId } = await open()
+      assert.equal(outcomeOf(await ask(sessionId, 'long 1000')).text?.length, 1000)
+      const error = failureOf(await ask(sessionId, 'long 1001'))
+      assert.deepEqual([error.code, error.details.reason], ['UPSTREAM', 'result-too-large'])
+    },
+    { bridge: { maxResultBytes: 1000 } },
+  )
 
   it('B34: what an agent throws is not told, only that it failed', async ({ open, ask }) => {
     const { sessionId } = await open()
@@ -93,13 +120,17 @@ export const prompts: ExecutorTopic = ({ it }) => {
     assert.doesNotMatch(JSON.stringify([error.message, error.details]), /secret/)
   })
 
-  it('B34: a typed error arrives as it was thrown', async ({ open, ask, bridge }) => {
-    const { sessionId } = await open()
-    const { code, retryable, message, details } = failureOf(await ask(sessionId, 'refuse'))
-    assert.deepEqual([code, retryable, message], ['UPSTREAM', true, 'Too many'])
-    assert.deepEqual([details.reason, details.retryAfterMs], ['rate-limit', 1500])
-    assert.equal((await bridge.session(sessionId)).status, 'idle')
-  }, { needs: ['typed-errors'] })
+  it(
+    'B34: a typed error arrives as it was thrown',
+    async ({ open, ask, bridge }) => {
+      const { sessionId } = await open()
+      const { code, retryable, message, details } = failureOf(await ask(sessionId, 'refuse'))
+      assert.deepEqual([code, retryable, message], ['UPSTREAM', true, 'Too many'])
+      assert.deepEqual([details.reason, details.retryAfterMs], ['rate-limit', 1500])
+      assert.equal((await bridge.session(sessionId)).status, 'idle')
+    },
+    { needs: ['typed-errors'] },
+  )
 
   it('B36: a prompt that was cancelled before it began never reaches the agent', async ({ open, ask, bridge, notes }) => {
     const { sessionId } = await open()
@@ -109,16 +140,20 @@ export const prompts: ExecutorTopic = ({ it }) => {
     assert.equal((await bridge.session(sessionId)).status, 'idle')
   })
 
-  it('B37, B38: parameters hold for one prompt, and all of them arrive', async ({ open, ask }) => {
-    const { sessionId } = await open()
-    const runtimeParams = { temperature: 0, stopSequences: ['x'], providerSpecific: { some: { deep: null } } }
-    const paramsOf = async (input: object): Promise<unknown> => {
-      const { structured } = outcomeOf(await ask(sessionId, 'see', input))
-      return (structured as { readonly runtimeParams: unknown }).runtimeParams
-    }
-    assert.deepEqual(await paramsOf({ runtimeParams }), runtimeParams)
-    assert.deepEqual(await paramsOf({}), {})
-  }, { needs: ['params', 'results'] })
+  it(
+    'B37, B38: parameters hold for one prompt, and all of them arrive',
+    async ({ open, ask }) => {
+      const { sessionId } = await open()
+      const runtimeParams = { temperature: 0, stopSequences: ['x'], providerSpecific: { some: { deep: null } } }
+      const paramsOf = async (input: object): Promise<unknown> => {
+        const { structured } = outcomeOf(await ask(sessionId, 'see', input))
+        return (structured as { readonly runtimeParams: unknown }).runtimeParams
+      }
+      assert.deepEqual(await paramsOf({ runtimeParams }), runtimeParams)
+      assert.deepEqual(await paramsOf({}), {})
+    },
+    { needs: ['params', 'results'] },
+  )
 }
 
 /** Returns the text that an event adds. */

@@ -16,20 +16,28 @@ export const stopping: ExecutorTopic = ({ it }) => {
     assert.ok((await notes()).includes('abort'))
   })
 
-  it('B42: so does silence', async ({ open, begin, clock }) => {
-    const { sessionId } = await open()
-    const run = await begin(sessionId, 'wait')
-    await clock.advance(2000)
-    assert.equal(failureOf(await run.result()).details.stage, 'inactivity')
-  }, { bridge: { inactivityMs: 1000 } })
+  it(
+    'B42: so does silence',
+    async ({ open, begin, clock }) => {
+      const { sessionId } = await open()
+      const run = await begin(sessionId, 'wait')
+      await clock.advance(2000)
+      assert.equal(failureOf(await run.result()).details.stage, 'inactivity')
+    },
+    { bridge: { inactivityMs: 1000 } },
+  )
 
-  it('B43: a result that comes too late is none', async ({ open, ask, begin, clock }) => {
-    const { sessionId } = await open()
-    const run = await begin(sessionId, 'late', { timeoutMs: 1000 })
-    await clock.advance(1000)
-    assert.equal(failureOf(await run.result()).code, 'TIMEOUT')
-    assert.equal(outcomeOf(await ask(sessionId, 'say next')).text, 'next')
-  }, { needs: ['results'] })
+  it(
+    'B43: a result that comes too late is none',
+    async ({ open, ask, begin, clock }) => {
+      const { sessionId } = await open()
+      const run = await begin(sessionId, 'late', { timeoutMs: 1000 })
+      await clock.advance(1000)
+      assert.equal(failureOf(await run.result()).code, 'TIMEOUT')
+      assert.equal(outcomeOf(await ask(sessionId, 'say next')).text, 'next')
+    },
+    { needs: ['results'] },
+  )
 
   it('B44: by its id, by its session, or by both, but not by a pair that does not belong together', async ({ open, begin, bridge }) => {
     const other = await open()
@@ -43,30 +51,42 @@ export const stopping: ExecutorTopic = ({ it }) => {
     }
   })
 
-  it('B45: while the agent still lets the session of a delegation in', async ({ bridge }) => {
-    const run = bridge.delegate({ prompt: 'say hello', metadata: { create: 'hang' } })
-    assert.equal(await run.accepted(), true)
-    assert.equal((await bridge.cancel({ requestId: run.requestId })).cancelled, true)
-    assert.equal(outcomeOf(await run.result()).status, 'aborted')
-  }, { needs: ['hooks', 'metadata'] })
+  it(
+    'B45: while the agent still lets the session of a delegation in',
+    async ({ bridge }) => {
+      const run = bridge.delegate({ prompt: 'say hello', metadata: { create: 'hang' } })
+      assert.equal(await run.accepted(), true)
+      assert.equal((await bridge.cancel({ requestId: run.requestId })).cancelled, true)
+      assert.equal(outcomeOf(await run.result()).status, 'aborted')
+    },
+    { needs: ['hooks', 'metadata'] },
+  )
 
-  it('B46: the signal comes first, then the hook, and both before the answer', async ({ open, begin, bridge, notes }) => {
-    const { sessionId } = await open()
-    await begin(sessionId, 'wait')
-    await bridge.cancel({ sessionId })
-    assert.deepEqual((await notes()).slice(-3), ['prompt wait', 'abort', 'cancel caller'])
-  }, { needs: ['hooks'] })
+  it(
+    'B46: the signal comes first, then the hook, and both before the answer',
+    async ({ open, begin, bridge, notes }) => {
+      const { sessionId } = await open()
+      await begin(sessionId, 'wait')
+      await bridge.cancel({ sessionId })
+      assert.deepEqual((await notes()).slice(-3), ['prompt wait', 'abort', 'cancel caller'])
+    },
+    { needs: ['hooks'] },
+  )
 
-  it('B46, B67: who does not stop is waited for no longer than the grace, and keeps no slot', async ({ open, begin, bridge, clock }) => {
-    const { sessionId } = await open()
-    const run = await begin(sessionId, 'stubborn')
-    const cancelling = bridge.cancel({ sessionId })
-    await clock.advance(cancelGraceMs)
-    assert.deepEqual(await cancelling, { cancelled: true, sessionId, requestId: run.requestId, settled: false })
-    assert.equal(bridge.health().requests.inFlight, 0)
-    assert.equal((await bridge.session(sessionId)).status, 'failed')
-    outcomeOf(await bridge.delegate({ prompt: 'say hello' }).result())
-  }, { needs: ['stubbornness'] })
+  it(
+    'B46, B67: who does not stop is waited for no longer than the grace, and keeps no slot',
+    async ({ open, begin, bridge, clock }) => {
+      const { sessionId } = await open()
+      const run = await begin(sessionId, 'stubborn')
+      const cancelling = bridge.cancel({ sessionId })
+      await clock.advance(cancelGraceMs)
+      assert.deepEqual(await cancelling, { cancelled: true, sessionId, requestId: run.requestId, settled: false })
+      assert.equal(bridge.health().requests.inFlight, 0)
+      assert.equal((await bridge.session(sessionId)).status, 'failed')
+      outcomeOf(await bridge.delegate({ prompt: 'say hello' }).result())
+    },
+    { needs: ['stubbornness'] },
+  )
 
   it('B47, B49: what has ended is not cancelled', async ({ open, ask, bridge }) => {
     const { sessionId } = await open()
@@ -102,7 +122,10 @@ export const stopping: ExecutorTopic = ({ it }) => {
     await bridge.cancel({ sessionId: one.sessionId })
     assert.equal((await bridge.session(two.sessionId)).status, 'busy')
     await bridge.cancel({ sessionId: two.sessionId })
-    assert.deepEqual((await Promise.all(runs.map((run) => run.result()))).map((result) => outcomeOf(result).status), ['aborted', 'aborted'])
+    assert.deepEqual(
+      (await Promise.all(runs.map((run) => run.result()))).map((result) => outcomeOf(result).status),
+      ['aborted', 'aborted'],
+    )
   })
 
   it('B71, B72: a bridge that stops stops its agents, but for those that go on without it', async ({ open, begin, bridge, notes }) => {
@@ -111,6 +134,9 @@ export const stopping: ExecutorTopic = ({ it }) => {
     const run = await begin(sessionId, 'wait')
     await bridge.stop({ deadlineMs: 5000 })
     assert.equal((await run.result()).ok, !goesOn)
-    assert.deepEqual((await notes()).filter((line) => line === 'abort'), goesOn ? [] : ['abort'])
+    assert.deepEqual(
+      (await notes()).filter((line) => line === 'abort'),
+      goesOn ? [] : ['abort'],
+    )
   })
 }

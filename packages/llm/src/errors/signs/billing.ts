@@ -22,27 +22,18 @@ export function isQuotaOfNothing(message: string): boolean {
 export const unpaid: readonly Sign[] = [
   billing(/credit balance is too low/i, 'Your credit balance is too low to access the Anthropic API.'),
   // Anthropic; with other statuses the words may refer to a limit per minute
-  billing(
-    /\busage limits\b/i,
-    'You have reached your specified API usage limits. You will regain access on 2030-01-01 at 00:00 UTC.',
-    { groups: ['bad-request'] },
-  ),
-  billing(
-    quotaOfNothing,
-    'Quota exceeded for metric: generate_content_free_tier_requests, limit: 0\nPlease retry in 34s.',
-    { groups: ['rate'] },
-  ),
+  billing(/\busage limits\b/i, 'You have reached your specified API usage limits. You will regain access on 2030-01-01 at 00:00 UTC.', {
+    groups: ['bad-request'],
+  }),
+  billing(quotaOfNothing, 'Quota exceeded for metric: generate_content_free_tier_requests, limit: 0\nPlease retry in 34s.', {
+    groups: ['rate'],
+  }),
   // Google also says this for an exhausted minute, but then adds the delay.
-  billing(
-    /exceeded your current quota/i,
-    'You exceeded your current quota, please check your plan and billing details.',
-    { unless: /retry in \d/i },
-  ),
+  billing(/exceeded your current quota/i, 'You exceeded your current quota, please check your plan and billing details.', {
+    unless: /retry in \d/i,
+  }),
   billing(/insufficient (?:credits?|balance|funds|quota)/i, 'Insufficient Balance'),
-  billing(
-    /credits? (?:are |is |have been |has been |balance )*(?:exhausted|depleted)/i,
-    'Your prepayment credits are depleted.',
-  ),
+  billing(/credits? (?:are |is |have been |has been |balance )*(?:exhausted|depleted)/i, 'Your prepayment credits are depleted.'),
   billing(/used all available credits/i, 'Your team has used all available credits or reached its monthly limit.'),
   billing(/payment required/i, 'Payment Required'),
   billing(

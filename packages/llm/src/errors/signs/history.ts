@@ -17,10 +17,7 @@ export const brokenHistory: readonly Sign[] = [
     /tool_use.{0,80}without.{0,20}tool_result/is,
     'messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.',
   ),
-  broken(
-    /unexpected `?tool_(?:use_id|result)/i,
-    'messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1.',
-  ),
+  broken(/unexpected `?tool_(?:use_id|result)/i, 'messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1.'),
   broken(
     /`?tool_result`? block.{0,60}previous message does not contain/is,
     'messages.3: `tool_result` block(s) provided when previous message does not contain any `tool_use` blocks',
@@ -48,10 +45,7 @@ export const brokenHistory: readonly Sign[] = [
     /roles must alternate|should alternate with assistant/i,
     'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles in a row',
   ),
-  broken(
-    /unexpected role '?\w+'? after role|expected last role/i,
-    "Unexpected role 'user' after role 'tool'",
-  ),
+  broken(/unexpected role '?\w+'? after role|expected last role/i, "Unexpected role 'user' after role 'tool'"),
   // Reasoning and its signatures
   broken(
     // Google rejects service account keys with "Invalid JWT Signature".
@@ -66,25 +60,16 @@ export const brokenHistory: readonly Sign[] = [
     /`?reasoning_content`?.{0,60}must be passed back/is,
     'The `reasoning_content` in the thinking mode must be passed back to the API.',
   ),
-  broken(
-    /required 'reasoning' item/i,
-    "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.",
-  ),
-  broken(
-    /without its required following item/i,
-    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
-  ),
+  broken(/required 'reasoning' item/i, "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'."),
+  broken(/without its required following item/i, "Item 'rs_1' of type 'reasoning' was provided without its required following item."),
   // OpenAI answers 404 if an item that it should have stored is missing.
-  broken(
-    /item with id '?\w+'? not found/i,
-    "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
-    ['bad-request', 'not-found', 'none'],
-  ),
+  broken(/item with id '?\w+'? not found/i, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.", [
+    'bad-request',
+    'not-found',
+    'none',
+  ]),
   // Empty texts
-  broken(
-    /text content blocks must (?:be non-empty|contain non-whitespace)/i,
-    'messages: text content blocks must be non-empty',
-  ),
+  broken(/text content blocks must (?:be non-empty|contain non-whitespace)/i, 'messages: text content blocks must be non-empty'),
   broken(
     /all messages must have non-empty content/i,
     'messages.1: all messages must have non-empty content except for the optional final assistant message',

@@ -26,10 +26,7 @@ const inputAndOutput = says`input length and \`?max_tokens\`? exceed context lim
 
 /** The input would fit if less output were requested. */
 export const outputBudget: readonly Sign[] = [
-  budget(
-    inputAndOutput,
-    'input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000, decrease one of them',
-  ),
+  budget(inputAndOutput, 'input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000, decrease one of them'),
   // vLLM
   budget(
     says`max_(?:completion_)?tokens'? is too large…context length is {maximum} tokens…has {tokens} input tokens`,
@@ -43,10 +40,7 @@ const counted = String.raw`(?:resulted in|requested|has|contains)(?: about| at l
 export const contextOverflow: readonly Sign[] = [
   // Anthropic
   overflow(inputAndOutput, 'input length and `max_tokens` exceed context limit: 210000 + 64000 > 200000'),
-  overflow(
-    says`prompt is too long: {tokens} tokens > {maximum} maximum`,
-    'prompt is too long: 208310 tokens > 200000 maximum',
-  ),
+  overflow(says`prompt is too long: {tokens} tokens > {maximum} maximum`, 'prompt is too long: 208310 tokens > 200000 maximum'),
   // OpenAI, OpenRouter, vLLM and many others
   overflow(
     says`maximum context length is {maximum} tokens(?:…\b${counted})?`,
@@ -77,10 +71,7 @@ export const contextOverflow: readonly Sign[] = [
     says`token(?:s| count)?(?: of)? {tokens} exceeds the limit of {maximum}`,
     'prompt token count of 128001 exceeds the limit of 128000',
   ),
-  overflow(
-    says`\btokens?\b.{0,60}exceeds the limit of {maximum}`,
-    'The number of prompt tokens exceeds the limit of 8192',
-  ),
+  overflow(says`\btokens?\b.{0,60}exceeds the limit of {maximum}`, 'The number of prompt tokens exceeds the limit of 8192'),
   // Mistral
   overflow(
     says`(?:contains {tokens} tokens…)?too large for model with {maximum} maximum context length`,

@@ -17,7 +17,13 @@ export function createInstruments(registry: Registry, tenants: boolean) {
     new Histogram({ name, help, buckets, labelNames, registers })
   return {
     requests: counter('bowline_http_requests_total', 'Requests that were answered.', 'method', 'route', 'status', ...tenant),
-    requestSeconds: histogram('bowline_http_duration_seconds', 'From a request to the headers of its answer.', answerSeconds, 'method', 'route'),
+    requestSeconds: histogram(
+      'bowline_http_duration_seconds',
+      'From a request to the headers of its answer.',
+      answerSeconds,
+      'method',
+      'route',
+    ),
     rateLimited: counter('bowline_rate_limited_total', 'Requests that hit a limit.', 'route', 'code', ...tenant),
     streamsOpen: gauge('bowline_streams_open', 'Open event streams.'),
     streamFrames: counter('bowline_stream_frames_total', 'Frames that were sent, counted when their stream is closed.'),
@@ -28,7 +34,12 @@ export function createInstruments(registry: Registry, tenants: boolean) {
     recoveries: counter('bowline_recoveries_total', 'Runs that were taken up after their process was lost.'),
     queueSeconds: histogram('bowline_queue_age_seconds', 'How long an input had waited when its run began.', queueSeconds),
     commitSeconds: histogram('bowline_store_commit_seconds', 'What a commit to the store took.', commitSeconds),
-    tokens: counter('bowline_tokens_total', 'Tokens of model calls. Input and output are totals, the other kinds parts of them.', 'model', 'kind'),
+    tokens: counter(
+      'bowline_tokens_total',
+      'Tokens of model calls. Input and output are totals, the other kinds parts of them.',
+      'model',
+      'kind',
+    ),
     cost: counter('bowline_cost_total', 'What model calls cost.', 'model', 'currency'),
   }
 }

@@ -11,11 +11,19 @@ const readings: readonly (readonly [name: string, help: string, read: Reading])[
   ['bowline_store_pool_waiting', 'Callers that wait for a connection.', ({ pool }) => pool.waiting],
   ['bowline_store_pool_waits_total', 'Callers that had to wait for a connection.', ({ pool }) => pool.waits],
   ['bowline_store_pool_wait_seconds_total', 'How long they waited in sum.', ({ pool }) => pool.waitedMs / msPerSecond],
-  ['bowline_store_direct_connection', 'Connections on which this process listens to the others.', ({ direct }) => (direct === 'open' ? 1 : 0)],
+  [
+    'bowline_store_direct_connection',
+    'Connections on which this process listens to the others.',
+    ({ direct }) => (direct === 'open' ? 1 : 0),
+  ],
   ['bowline_store_reconnects_total', 'How often that connection was opened again.', ({ reconnects }) => reconnects],
   ['bowline_store_takeovers_total', 'Processes that died and whose runs this one has freed.', ({ takeovers }) => takeovers],
   ['bowline_store_lost_leases_total', 'Leases that had passed to another process.', ({ lostLeases }) => lostLeases],
-  ['bowline_store_notify_lag_seconds', 'What the last hint took to come back.', ({ notifyLagMs }) => notifyLagMs === undefined ? undefined : notifyLagMs / msPerSecond],
+  [
+    'bowline_store_notify_lag_seconds',
+    'What the last hint took to come back.',
+    ({ notifyLagMs }) => (notifyLagMs === undefined ? undefined : notifyLagMs / msPerSecond),
+  ],
 ]
 
 /**
@@ -34,7 +42,9 @@ export function storeGauges(registry: Registry): (store: SessionStore) => void {
 function createGauges(registry: Registry, stores: readonly (() => PostgresMetrics)[]): void {
   for (const [name, help, of] of readings) {
     new Gauge({
-      ...{ name, help, registers: [registry] },
+      name,
+      help,
+      registers: [registry],
       collect() {
         const values = stores.flatMap((read) => valueOf(read, of) ?? [])
         if (values.length === 0) this.remove()

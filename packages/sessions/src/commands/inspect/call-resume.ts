@@ -18,7 +18,13 @@ export function inspectCall(call: ToolCallRecord, situation: CallSituation): Ins
   const { toolCallId, name, step, effect, state, status, attempt, idempotencyKey, startedAt, deadlineAt, approval } = call
   const childSession = childOf(call, situation)
   return {
-    ...{ toolCallId, name, step, effect, state, attempt, idempotencyKey },
+    toolCallId,
+    name,
+    step,
+    effect,
+    state,
+    attempt,
+    idempotencyKey,
     ...(status && { status }),
     ...(startedAt !== undefined && { startedAt }),
     ...(deadlineAt !== undefined && { deadlineAt }),
@@ -36,7 +42,8 @@ function nextOf(call: ToolCallRecord, situation: CallSituation): Next {
   if (call.state === 'settled') return to('nothing', `Settled (${call.status}): it never runs again.`)
   if (situation.run.stop) return ofStopped(call)
   const { run, inbox } = situation
-  if (inbox.some(({ id }) => id === answerId(run.id, call.toolCallId))) return to('takes-answer', 'Its answer is in the inbox: the run takes it.')
+  if (inbox.some(({ id }) => id === answerId(run.id, call.toolCallId)))
+    return to('takes-answer', 'Its answer is in the inbox: the run takes it.')
   switch (call.state) {
     case 'pending':
       return ofPending(call, situation)
@@ -51,7 +58,8 @@ function nextOf(call: ToolCallRecord, situation: CallSituation): Next {
 
 function ofStopped({ state, effect, childKey }: ToolCallRecord): Next {
   if (childKey !== undefined) return to('ends', 'The run is being stopped: its subagent is stopped too.')
-  if (state === 'started' && effect === 'once') return to('ends', 'The run is being stopped: the outcome is stored as unknown, as the effect may have happened.')
+  if (state === 'started' && effect === 'once')
+    return to('ends', 'The run is being stopped: the outcome is stored as unknown, as the effect may have happened.')
   return to('ends', 'The run is being stopped: the call is cancelled.')
 }
 
@@ -72,7 +80,10 @@ function ofPending({ approval, about }: ToolCallRecord, { run, inbox, now }: Cal
 function ofQuestion(approvalId: string, decision: 'approved' | 'denied' | 'requested'): Next {
   if (decision === 'approved') return to('takes-answer', 'More was granted: the model is asked, if it is enough.')
   if (decision === 'denied') return to('takes-answer', 'More was denied: the run ends as limit.')
-  return to('waits-for-approval', `No budget has room for the next call: it waits for grant or deny of ${approvalId}, or until there is room.`)
+  return to(
+    'waits-for-approval',
+    `No budget has room for the next call: it waits for grant or deny of ${approvalId}, or until there is room.`,
+  )
 }
 
 function ofRemote({ toolCallId, deadlineAt }: ToolCallRecord, { now }: CallSituation): Next {
@@ -87,13 +98,21 @@ function ofStarted(call: ToolCallRecord, situation: CallSituation): Next {
   const { run } = situation
   if (childKey !== undefined) {
     const session = childOf(call, situation)
-    return to('waits-for-subagent', session === undefined ? 'Its subagent has no open run: what that said is taken, or it is started.' : `Its subagent in the session ${session} goes on: nothing starts anew.`)
+    return to(
+      'waits-for-subagent',
+      session === undefined
+        ? 'Its subagent has no open run: what that said is taken, or it is started.'
+        : `Its subagent in the session ${session} goes on: nothing starts anew.`,
+    )
   }
   if (effect !== 'once') return to('runs-again', `It is ${effect}: it runs again under the key ${idempotencyKey}.`)
   if (run.status === 'needs-recovery' && run.pendingToolCalls.some((each) => each.unknown && each.toolCallId === toolCallId)) {
     return to('waits-for-recovery', `Its effect may or may not have happened: it waits for resolveTool of ${toolCallId}.`)
   }
-  return to('asks-tool', 'Its effect may or may not have happened. Its reconcile decides, else onUnknownOutcome. The store does not know these two settings.')
+  return to(
+    'asks-tool',
+    'Its effect may or may not have happened. Its reconcile decides, else onUnknownOutcome. The store does not know these two settings.',
+  )
 }
 
 function to(resume: CallResume, next: string): Next {

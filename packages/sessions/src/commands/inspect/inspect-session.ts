@@ -28,14 +28,22 @@ export async function inspectSession(store: SessionStore, key: string, now: numb
   checkTime('now', now)
   const read = await store.readSession(key)
   if (!('value' in read)) return null
-  const [session, committed, open] = await Promise.all([toSessionInfo(store, read.value), committedOf(store, read.value), openWork(store, key, now)])
+  const [session, committed, open] = await Promise.all([
+    toSessionInfo(store, read.value),
+    committedOf(store, read.value),
+    openWork(store, key, now),
+  ])
   return { at: now, session, committed, open }
 }
 
 async function committedOf(store: SessionStore, { key, version, turns, firstSeq, nextSeq, nextRun }: SessionRecord): Promise<Committed> {
-  const [branches, ended] = await Promise.all([store.listBranches(key), store.listRuns(key, { status: terminalStatuses, newestFirst: true, limit: mostEnded })])
+  const [branches, ended] = await Promise.all([
+    store.listBranches(key),
+    store.listRuns(key, { status: terminalStatuses, newestFirst: true, limit: mostEnded }),
+  ])
   return {
-    ...{ version, turns },
+    version,
+    turns,
     events: { first: firstSeq, last: nextSeq - 1 },
     branches: branches.items,
     runs: { accepted: nextRun - 1, ended: await Promise.all(ended.items.map((run) => toRunInfo(store, run))) },
@@ -78,12 +86,18 @@ async function inspectRun(store: SessionStore, run: RunRecord, { inbox, now, bef
   const notBefore = run.notBefore ?? run.turnState?.notBefore
   return {
     ...info,
-    ...{ epoch, ...(turn !== undefined && { turn }), step },
+    epoch,
+    ...(turn !== undefined && { turn }),
+    step,
     ...(holder && { holder }),
     ...(notBefore !== undefined && notBefore > now && { notBefore }),
     calls: shown.map((call) => inspectCall(call, { run: asLogged(run), inbox, children: below, now })),
     settledBefore: ledger.length - shown.length,
-    children: await Promise.all(below.map(async (child) => inspectRun(store, child, { inbox: await store.readInbox(child.session, waitingKinds), now, before: undefined }))),
+    children: await Promise.all(
+      below.map(async (child) =>
+        inspectRun(store, child, { inbox: await store.readInbox(child.session, waitingKinds), now, before: undefined }),
+      ),
+    ),
     next: nextOfRun(run, info, { holder, notBefore, before, isShared: store.capabilities.processes === 'many', now }),
   }
 }

@@ -26,9 +26,13 @@ export function needOf(run: RunRecord, { pendingToolCalls, pendingApprovals, hel
     case 'awaiting-approval':
       return `It goes on when ${counted(pendingApprovals.length, 'approval')} and ${counted(pendingToolCalls.length, 'answer')} are given.`
     case 'awaiting-subagent':
-      return heldRuns.length > 0 ? `It waits for a subagent whose run is held: decide with recover of ${heldRuns.map(({ runId }) => runId).join(', ')}.` : 'It goes on when its subagents have ended.'
+      return heldRuns.length > 0
+        ? `It waits for a subagent whose run is held: decide with recover of ${heldRuns.map(({ runId }) => runId).join(', ')}.`
+        : 'It goes on when its subagents have ended.'
     case 'needs-recovery':
-      return run.reason === 'definition-changed' ? `The definition of its agent has changed: decide with recover of ${run.id}.` : `It goes on when resolveTool says what became of ${pendingToolCalls.flatMap((call) => (call.unknown ? call.toolCallId : [])).join(', ') || 'its call'}.`
+      return run.reason === 'definition-changed'
+        ? `The definition of its agent has changed: decide with recover of ${run.id}.`
+        : `It goes on when resolveTool says what became of ${pendingToolCalls.flatMap((call) => (call.unknown ? call.toolCallId : [])).join(', ') || 'its call'}.`
     default:
       return 'It has ended.'
   }
@@ -36,7 +40,13 @@ export function needOf(run: RunRecord, { pendingToolCalls, pendingApprovals, hel
 
 function ofRunning(run: RunRecord, { holder, notBefore = 0, isShared, now }: Circumstances): string {
   const taken = isShared ? 'a process that has the agent takes it up' : 'the next process that opens the store takes it up'
-  const end = run.rest ? 'and gives it the status with which its turn ended' : run.stop ? 'and ends it, as a stop was requested' : run.openMessageId === undefined ? 'where it was' : 'and calls the model again, without the answer that was under way'
+  const end = run.rest
+    ? 'and gives it the status with which its turn ended'
+    : run.stop
+      ? 'and ends it, as a stop was requested'
+      : run.openMessageId === undefined
+        ? 'where it was'
+        : 'and calls the model again, without the answer that was under way'
   if (!holder || holder.isOver) return `Its process is gone, or cannot reach the store: ${taken} ${end}.`
   const wait = notBefore > now ? ` The model is called again at ${timeOf(notBefore)}.` : ''
   if (run.rest) return `The process ${holder.owner} runs what follows the turn: hooks, or a compaction. If that dies, ${taken} ${end}.`

@@ -66,7 +66,10 @@ export interface RunHolder {
 }
 
 /** A tool call of an open run, with the action of a process that continues the run. */
-export interface InspectedCall extends Pick<ToolCallRecord, 'toolCallId' | 'name' | 'step' | 'state' | 'status' | 'attempt' | 'idempotencyKey' | 'startedAt' | 'deadlineAt'> {
+export interface InspectedCall extends Pick<
+  ToolCallRecord,
+  'toolCallId' | 'name' | 'step' | 'state' | 'status' | 'attempt' | 'idempotencyKey' | 'startedAt' | 'deadlineAt'
+> {
   readonly effect: ToolEffect
   readonly approvalId?: string
   /** Session of the subagent to which the call delegated, if its run is open. */
@@ -80,7 +83,17 @@ export interface InspectedCall extends Pick<ToolCallRecord, 'toolCallId' | 'name
  * Action on a tool call when a process continues its run. `asks-tool`: the effect may have happened, and the tool's code
  * decides. `ends`: the run is being stopped.
  */
-export type CallResume = 'nothing' | 'starts' | 'runs-again' | 'asks-tool' | 'takes-answer' | 'waits-for-approval' | 'waits-for-result' | 'waits-for-recovery' | 'waits-for-subagent' | 'ends'
+export type CallResume =
+  | 'nothing'
+  | 'starts'
+  | 'runs-again'
+  | 'asks-tool'
+  | 'takes-answer'
+  | 'waits-for-approval'
+  | 'waits-for-result'
+  | 'waits-for-recovery'
+  | 'waits-for-subagent'
+  | 'ends'
 
 /** A row of the inbox: an answer, a decision or an input that no run has taken. */
 export interface InspectedInput {

@@ -33,12 +33,19 @@ export async function fireSchedule(context: FiringContext, timer: TimerRecord): 
 }
 
 /** Returns undefined if no input is to be sent this time. With `version`, the session is known to be free if it has that version. */
-async function send(context: FiringContext, timer: TimerRecord, schedule: ScheduleRecord, passed: number, version?: number): Promise<Firing | undefined> {
+async function send(
+  context: FiringContext,
+  timer: TimerRecord,
+  schedule: ScheduleRecord,
+  passed: number,
+  version?: number,
+): Promise<Firing | undefined> {
   const { store, ids, clock } = context
   const { session: key } = timer
   const { id, sessionId, nextAt: dueAt, input, runtimeParams, onBusy } = schedule
   const run = newRun(context, input as unknown as AgentInput, { id: inputIdOf(id, dueAt), ...(runtimeParams && { runtimeParams }) })
-  const isFree: Expect = onBusy === 'skip' && version === undefined ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns }
+  const isFree: Expect =
+    onBusy === 'skip' && version === undefined ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns }
   const result = await store.commit({
     id: ids.next('batch'),
     key,
@@ -93,5 +100,7 @@ function unmoved({ id, dueAt }: TimerRecord): Expect {
 /** Moves the schedule to its next time, or removes it if there is none. */
 async function nextTimer(timer: TimerRecord, schedule: ScheduleRecord, passed: number): Promise<readonly Write[]> {
   const nextAt = (await timesOf(schedule.rule, schedule.createdAt))(passed)
-  return [nextAt === null ? { op: 'timer.drop', ids: [timer.id] } : { op: 'timer.put', timers: [scheduleTimer({ ...schedule, nextAt }, nextAt)] }]
+  return [
+    nextAt === null ? { op: 'timer.drop', ids: [timer.id] } : { op: 'timer.put', timers: [scheduleTimer({ ...schedule, nextAt }, nextAt)] },
+  ]
 }

@@ -60,7 +60,10 @@ export function givenSchedule(options: ScheduleOptions): GivenSchedule {
   const rules = Object.entries({ cron, every, at }).filter(([, value]) => value !== undefined)
   if (rules.length !== 1) {
     const named = rules.map(([name]) => name)
-    throw invalid('', `schedule.options must have exactly one of cron, every and at; received ${named.length === 0 ? 'none' : named.join(' and ')}.`)
+    throw invalid(
+      '',
+      `schedule.options must have exactly one of cron, every and at; received ${named.length === 0 ? 'none' : named.join(' and ')}.`,
+    )
   }
   if (timeZone !== undefined && cron === undefined) throw invalid('timeZone', 'timeZone is allowed only with cron.')
   if (input === undefined) checkRequired('input', input, 'an input, as send takes it', () => false)
@@ -95,7 +98,9 @@ export async function firstTime(rule: ScheduleRule, createdAt: number): Promise<
   if (rule.cron !== undefined) await checkCron(rule.cron, rule.timeZone ?? 'UTC')
   const first = (await timesOf(rule, createdAt))(createdAt)
   if (first !== null) return first
-  throw rule.at === undefined ? invalid('cron', 'cron has no next time: no date matches it.') : invalid('at', 'at must be a time in the future.')
+  throw rule.at === undefined
+    ? invalid('cron', 'cron has no next time: no date matches it.')
+    : invalid('at', 'at must be a time in the future.')
 }
 
 /** Returns the times of a rule whose schedule was created at `createdAt`. */
@@ -126,7 +131,13 @@ export function scheduleOf({ body }: Pick<TimerRecord, 'body'>): ScheduleRecord 
 export function toScheduleInfo({ session, body }: Pick<TimerRecord, 'session' | 'body'>): ScheduleInfo {
   const { id, rule, input, runtimeParams, onMissed, onBusy, createdAt, nextAt, paused, last } = scheduleOf({ body })
   return {
-    ...{ id, session, ...rule, input, ...(runtimeParams && { runtimeParams }), onMissed, onBusy },
+    id,
+    session,
+    ...rule,
+    input,
+    ...(runtimeParams && { runtimeParams }),
+    onMissed,
+    onBusy,
     status: paused ? 'paused' : 'active',
     nextAt: paused ? null : nextAt,
     ...(last && { last }),

@@ -51,7 +51,7 @@ async function* wholeTree(store: SessionStore, key: string): AsyncGenerator<Entr
 }
 
 async function* eventsUpTo(store: SessionStore, { key, firstSeq, nextSeq }: SessionRecord): AsyncGenerator<StoredEvent, void, undefined> {
-  for (let after = firstSeq - 1; after < nextSeq - 1; ) {
+  for (let after = firstSeq - 1; after < nextSeq - 1;) {
     const { events } = await store.readEvents(key, after, pageSize)
     for (const event of events) if (event.seq < nextSeq) yield event
     const last = events.at(-1)

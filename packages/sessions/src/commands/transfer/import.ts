@@ -30,7 +30,8 @@ async function importFile(context: SessionContext, file: AsyncGenerator<Line, un
   const { key = header.key, owner, repair = false } = options
   checkKey(key)
   const { agent, settings } = header
-  if (!context.agents.has(agent)) throw new SessionError('unknown-agent', `The file belongs to the agent ${agent}, which this runtime does not have.`)
+  if (!context.agents.has(agent))
+    throw new SessionError('unknown-agent', `The file belongs to the agent ${agent}, which this runtime does not have.`)
   const session = { key, agent, settings, metadata: metadata ?? header.metadata, ...(owner === undefined ? {} : { owner }) }
   await copySession(context, session, (copy) => copyLines(context, copy, { header, file, sum, repair }))
   return key

@@ -85,12 +85,13 @@ export class ImportedTree {
     if (entry.type === 'compaction' && entry.compaction.firstKeptMessageId !== '') {
       const { firstKeptMessageId: kept } = entry.compaction
       const isKept = (id: string, { messageId, isResult }: Place): boolean => !isResult && (messageId ?? id) === kept
-      if (!this.#onPath(entry.parentId, isKept)) throw refuse(line, `its firstKeptMessageId ${kept} is not a message at which its path can be cut`)
+      if (!this.#onPath(entry.parentId, isKept))
+        throw refuse(line, `its firstKeptMessageId ${kept} is not a message at which its path can be cut`)
     }
   }
 
   #onPath(from: string | null, isIt: (id: string, place: Place) => boolean): boolean {
-    for (let id = from; id !== null; ) {
+    for (let id = from; id !== null;) {
       const place = this.#places.get(id)
       if (!place) return false
       if (isIt(id, place)) return true
@@ -140,13 +141,16 @@ function openBehind(entry: ImportedEntry, open: OpenCalls | undefined, line: num
   }
   const [next, ...left] = open?.left ?? []
   if (!open || next !== message.toolCallId) throw refuse(line, `the result of ${message.toolCallId} does not follow its call`)
-  if (!isRight([open.answer, message])) throw refuse(line, `the result of ${message.toolCallId} does not match its call, or a field is missing`)
+  if (!isRight([open.answer, message]))
+    throw refuse(line, `the result of ${message.toolCallId} does not match its call, or a field is missing`)
   return left.length > 0 ? { ...open, results: [...open.results, message], left } : undefined
 }
 
 function missingResults({ answer, results, left }: OpenCalls): readonly ToolResult[] {
   const { messages } = repairTranscript([answer, ...results])
-  return (messages as readonly StoredMessage[]).flatMap((message) => (message.role === 'tool-result' && left.includes(message.toolCallId) ? message : []))
+  return (messages as readonly StoredMessage[]).flatMap((message) =>
+    message.role === 'tool-result' && left.includes(message.toolCallId) ? message : [],
+  )
 }
 
 function openCalls(line: number, left: readonly string[]): SessionError {

@@ -23,7 +23,11 @@ export function readHeader(value: unknown): ExportHeader {
   if (format !== exportFormat) throw refuse(1, `its format is ${JSON.stringify(format)}; only ${exportFormat} is supported`)
   if (typeof schemaVersion !== 'number') throw refuse(1, 'its schemaVersion is missing')
   if (schemaVersion > entrySchema) {
-    throw new SessionError('schema-too-new', `The file has entries of schema ${schemaVersion}; this version of @bowline/sessions knows ${entrySchema}. Update it.`, { line: 1 })
+    throw new SessionError(
+      'schema-too-new',
+      `The file has entries of schema ${schemaVersion}; this version of @bowline/sessions knows ${entrySchema}. Update it.`,
+      { line: 1 },
+    )
   }
   const isWhole = typeof key === 'string' && typeof agent === 'string' && (leaf === null || typeof leaf === 'string')
   if (!isWhole || !isRecord(metadata) || !isRecord(settings)) throw refuse(1, 'a field of the header is missing or of the wrong kind')
@@ -42,7 +46,8 @@ function readSettings(settings: Fields): SessionSettings {
 }
 
 export function readFooter({ entries, events, sha256 }: Fields, line: number): Omit<ExportFooter, 'type'> {
-  if (typeof entries !== 'number' || typeof events !== 'number' || typeof sha256 !== 'string') throw refuse(line, 'a field of the footer is missing')
+  if (typeof entries !== 'number' || typeof events !== 'number' || typeof sha256 !== 'string')
+    throw refuse(line, 'a field of the footer is missing')
   return { entries, events, sha256 }
 }
 
@@ -94,5 +99,11 @@ export function isRight(messages: readonly StoredMessage[]): boolean {
 function isCompaction(value: unknown): value is Compaction {
   if (!isRecord(value)) return false
   const texts = ['compactionId', 'summary', 'firstKeptMessageId', 'source'].every((name) => typeof value[name] === 'string')
-  return texts && Number.isFinite(value.tokensBefore) && Number.isFinite(value.tokensAfter) && Array.isArray(value.facts) && isRecord(value.usage)
+  return (
+    texts &&
+    Number.isFinite(value.tokensBefore) &&
+    Number.isFinite(value.tokensAfter) &&
+    Array.isArray(value.facts) &&
+    isRecord(value.usage)
+  )
 }

@@ -27,21 +27,25 @@ export async function changeIdle(
   tries?: number,
 ): Promise<void> {
   const untilMs = context.clock.now() + longestRecordsMs(context.leaseMs)
-  return retryOnConflict(async () => {
-    const session = await idleSession(context, access, untilMs)
-    const { writes, events = [] } = await change(session)
-    const logged: readonly Write[] = events.length > 0 ? [{ op: 'event.append', events: events.map((event) => ({ event })) }] : []
-    const result = await context.store.commit({
-      id: context.ids.next('batch'),
-      key: session.key,
-      expect: [{ that: 'session', id: session.id, alive: true }, { that: 'idle' }, { that: 'leaf', entryId: session.leaf }],
-      writes: [...writes, ...logged],
-    })
-    if (result.ok) return publishOwn(context, session.key, result, events)
-    if (result.reason === 'busy') await waitUntilIdle(context, session.key, untilMs)
-    if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
-    return tryAgain
-  }, () => `The session ${access.key} changed in the meantime. Read it again.`, tries)
+  return retryOnConflict(
+    async () => {
+      const session = await idleSession(context, access, untilMs)
+      const { writes, events = [] } = await change(session)
+      const logged: readonly Write[] = events.length > 0 ? [{ op: 'event.append', events: events.map((event) => ({ event })) }] : []
+      const result = await context.store.commit({
+        id: context.ids.next('batch'),
+        key: session.key,
+        expect: [{ that: 'session', id: session.id, alive: true }, { that: 'idle' }, { that: 'leaf', entryId: session.leaf }],
+        writes: [...writes, ...logged],
+      })
+      if (result.ok) return publishOwn(context, session.key, result, events)
+      if (result.reason === 'busy') await waitUntilIdle(context, session.key, untilMs)
+      if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
+      return tryAgain
+    },
+    () => `The session ${access.key} changed in the meantime. Read it again.`,
+    tries,
+  )
 }
 
 /** Waits before any expensive work. The commit tests it again. */
@@ -62,7 +66,17 @@ export async function busyError({ store }: Pick<SessionContext, 'store'>, key: s
   const run = open.find(({ status }) => !isTerminal(status)) ?? open[0]
   const status = run ? statusOfRun(run) : 'running'
   const found = run ? { runId: run.id } : {}
-  if (isEnded(status)) return new SessionError('busy', `The hooks after the last turn of the session ${key} still run: wait until they are over, or stop them.`, found)
-  const advice = status === 'waiting-for-user' ? 'answer it' : status === 'needs-recovery' ? 'decide with recover or resolveTool' : 'wait until it has ended'
+  if (isEnded(status))
+    return new SessionError(
+      'busy',
+      `The hooks after the last turn of the session ${key} still run: wait until they are over, or stop them.`,
+      found,
+    )
+  const advice =
+    status === 'waiting-for-user'
+      ? 'answer it'
+      : status === 'needs-recovery'
+        ? 'decide with recover or resolveTool'
+        : 'wait until it has ended'
   return new SessionError('busy', `A run of the session ${key} is ${status}: ${advice}, or stop it.`, found)
 }

@@ -16,7 +16,11 @@ const pageSize = 500
  * Compacts a session on request. The compaction is a run: it holds the session, so that the path does not grow, inputs queue after
  * it, and a stop reaches it. The process that claims the run executes it.
  */
-export async function compactSession(context: SessionContext, access: SessionAccess, { instructions }: CompactOptions): Promise<StoredCompaction> {
+export async function compactSession(
+  context: SessionContext,
+  access: SessionAccess,
+  { instructions }: CompactOptions,
+): Promise<StoredCompaction> {
   const runId = context.ids.next('run')
   await changeIdle(context, access, async ({ agent, turns: turn }) => {
     if (!context.agents.has(agent)) throw new SessionError('unknown-agent', `This runtime has no agent ${agent}. Add it to agents.`)
@@ -32,7 +36,7 @@ async function resultOf(store: SessionStore, run: RunRecord): Promise<StoredComp
   let end: CompactionEndEvent | undefined
   let tokensBefore = 0
   let usage: Usage | undefined
-  for (let after = run.firstSeq - 1; ; ) {
+  for (let after = run.firstSeq - 1; ;) {
     const { events, lastSeq } = await store.readEvents(run.session, after, pageSize)
     for (const event of events) {
       if (!('runId' in event) || event.runId !== run.id) continue

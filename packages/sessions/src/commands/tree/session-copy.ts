@@ -71,7 +71,10 @@ export class SessionCopy {
   /** Creates the session. Replaces a partial copy under the key whose process is dead. */
   async #create(writes: readonly Write[]) {
     const { key, ...session } = this.#session
-    const ensure: Write = { op: 'session.ensure', session: { ...session, metadata: partialCopyMark, id: this.#id, at: this.#context.clock.now() } }
+    const ensure: Write = {
+      op: 'session.ensure',
+      session: { ...session, metadata: partialCopyMark, id: this.#id, at: this.#context.clock.now() },
+    }
     beginPartialCopy(this.#id)
     this.#begun = true
     const result = await this.#try([ensure, ...writes], [{ that: 'session', id: null }])

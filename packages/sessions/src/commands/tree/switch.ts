@@ -11,7 +11,12 @@ import { checkPlace } from './open-calls.ts'
 import type { SwitchOptions } from './types.ts'
 
 /** Moves the end of the active path. The next entry becomes a child of the target, or of the summary after it. */
-export function switchSession(context: SessionContext, access: SessionAccess, target: string | null, options: SwitchOptions): Promise<void> {
+export function switchSession(
+  context: SessionContext,
+  access: SessionAccess,
+  target: string | null,
+  options: SwitchOptions,
+): Promise<void> {
   const { summarize = false } = options
   const change = async (session: SessionRecord): Promise<IdleChange> => {
     if (target !== null) await checkPlace(context.store, session.key, target)
@@ -44,13 +49,19 @@ async function summarized(
     messages,
     clock,
     hooks: {
-      ...{ id, sessionKey: session.key, turn: session.turns },
+      id,
+      sessionKey: session.key,
+      turn: session.turns,
       onError: ({ extension, message }) => context.onExtensionError(session.key, new Error(`${extension}: ${message}`)),
     },
     ...(instructions === undefined ? {} : { instructions }),
     ...(abortSignal === undefined ? {} : { abortSignal }),
   })
-  if ('failure' in made) throw new SessionError('summary-failed', `The branch could not be summarized: ${made.failure}. The session is unchanged; try again, or switch without a summary.`)
+  if ('failure' in made)
+    throw new SessionError(
+      'summary-failed',
+      `The branch could not be summarized: ${made.failure}. The session is unchanged; try again, or switch without a summary.`,
+    )
   const { summary: text, usage, cost } = made
   const at = clock.now()
   const summary = { text, fromLeaf: session.leaf, commonAncestor }

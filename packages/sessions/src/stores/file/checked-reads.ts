@@ -12,7 +12,10 @@ interface OpenFolder {
 export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
   const reads = readsOf(() => open().folder.space, now)
 
-  function checked<A extends readonly unknown[], R>(read: (...given: A) => Promise<R>, check?: (folder: SessionFolder, ...given: A) => void): (...given: A) => Promise<R> {
+  function checked<A extends readonly unknown[], R>(
+    read: (...given: A) => Promise<R>,
+    check?: (folder: SessionFolder, ...given: A) => void,
+  ): (...given: A) => Promise<R> {
     return async (...given) => {
       const { settled } = open().queue
       if (settled) await settled
@@ -39,7 +42,9 @@ export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
     readDefinition: checked(reads.readDefinition, (folder, hash) => folder.checkDefinition(hash)),
     listSessions: checked(reads.listSessions),
     listRuns: ofSession(reads.listRuns),
-    listChildren: checked(reads.listChildren, (folder, { parent }) => ('runId' in parent ? folder.checkRun(parent.runId) : folder.checkSession(parent.session))),
+    listChildren: checked(reads.listChildren, (folder, { parent }) =>
+      'runId' in parent ? folder.checkRun(parent.runId) : folder.checkSession(parent.session),
+    ),
     listBranches: ofSession(reads.listBranches),
     listTimers: checked(reads.listTimers, (folder, { key }) => key !== undefined && folder.checkSession(key)),
     listNotices: checked(reads.listNotices, (folder, { key }) => key !== undefined && folder.checkSession(key)),

@@ -7,7 +7,8 @@ const readOnly = ['EROFS', 'EACCES', 'EPERM']
 function fileError(error: unknown, path: string): unknown {
   if (SessionError.isInstance(error) || !(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error
   const code = String(error.code)
-  if (full.includes(code)) return new SessionError('store-full', `${path} cannot grow: the disk is full (${code}). Free space`, { cause: error })
+  if (full.includes(code))
+    return new SessionError('store-full', `${path} cannot grow: the disk is full (${code}). Free space`, { cause: error })
   const why = readOnly.includes(code) ? 'cannot be written: make it writable for this process' : 'cannot be used'
   return new SessionError('store-unavailable', `${path} ${why} (${code})`, { cause: error })
 }

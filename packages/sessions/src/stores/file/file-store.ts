@@ -28,12 +28,20 @@ export interface FileStoreOptions {
   readonly fsync?: boolean
 }
 
-const checkEach = configChecks.record<FileStoreOptions>({ dir: (path, value) => configChecks.checkRequired(path, value, 'the name of a directory', isName), fsync: configChecks.checkBoolean })
+const checkEach = configChecks.record<FileStoreOptions>({
+  dir: (path, value) => configChecks.checkRequired(path, value, 'the name of a directory', isName),
+  fsync: configChecks.checkBoolean,
+})
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 function checkOptions(options: FileStoreOptions): void {
-  configChecks.checkRequired('fileStore.options', options, 'an object, { dir }', (given) => given !== undefined && typeof given !== 'string')
+  configChecks.checkRequired(
+    'fileStore.options',
+    options,
+    'an object, { dir }',
+    (given) => given !== undefined && typeof given !== 'string',
+  )
   checkEach('fileStore.options', options)
 }
 
@@ -51,7 +59,11 @@ export function fileStore(options: FileStoreOptions): SessionStore {
   let opened: OpenDirectory | undefined
 
   function open(): OpenDirectory {
-    if (!opened) throw new SessionError('store-unavailable', 'The directory of this store is not open. First start the runtime that uses it, or call open().')
+    if (!opened)
+      throw new SessionError(
+        'store-unavailable',
+        'The directory of this store is not open. First start the runtime that uses it, or call open().',
+      )
     return opened
   }
   const now = (): number => open().now()
@@ -66,7 +78,11 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     capabilities: { durable: fsync ? 'power' : 'process', processes: 'one', maxRecordBytes },
 
     async open(options) {
-      if (opened) throw new SessionError('store-locked', `The directory ${dir} is already open in this store. Create another store for another runtime`)
+      if (opened)
+        throw new SessionError(
+          'store-locked',
+          `The directory ${dir} is already open in this store. Create another store for another runtime`,
+        )
       opened = await openDirectory(dir, fsync, options)
     },
     async close() {

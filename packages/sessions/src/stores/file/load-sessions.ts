@@ -34,7 +34,10 @@ export interface LoadedSessions {
 /** Reads every session of a folder. Checks the format of all files before it changes any. */
 export function loadSessions(folder: string, fsync: boolean): LoadedSessions {
   const names = readdirSync(folder)
-  const files = names.filter(isFileName).sort().map((name) => scanFile<LogRecord>(join(folder, name)))
+  const files = names
+    .filter(isFileName)
+    .sort()
+    .map((name) => scanFile<LogRecord>(join(folder, name)))
   for (const name of names) if (name.endsWith(unfinished)) rmSync(join(folder, name))
   const loaded = files.map((file) => loadFile(file, fsync))
   return {

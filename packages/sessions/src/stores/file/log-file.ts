@@ -99,7 +99,10 @@ export class LogFile {
     const { size } = fstatSync(descriptor)
     if (size === this.#bytes) return
     if (!this.#isUnclean) {
-      throw new SessionError('store-corrupt', `${this.path} was changed by another program while it was in use; it was not changed further. Replace it with a backup`)
+      throw new SessionError(
+        'store-corrupt',
+        `${this.path} was changed by another program while it was in use; it was not changed further. Replace it with a backup`,
+      )
     }
     ftruncateSync(descriptor, this.#bytes)
     this.#isUnclean = false

@@ -19,7 +19,11 @@ export function scanFile<R extends { readonly format: number }>(path: string): S
   const scanned = scanLines(bytes)
   const records = scanned.records as readonly (R | undefined)[]
   const newer = records.find((record) => record && record.format > newestFormat)
-  if (newer) throw new SessionError('schema-too-new', `${path} has format ${newer.format}; this version of @bowline/sessions reads ${newestFormat}. It was not changed; update the package`)
+  if (newer)
+    throw new SessionError(
+      'schema-too-new',
+      `${path} has format ${newer.format}; this version of @bowline/sessions reads ${newestFormat}. It was not changed; update the package`,
+    )
   return { ...scanned, path, bytes: bytes.length, records }
 }
 

@@ -35,7 +35,7 @@ export function makeFolder(folder: string, fsync: boolean): void {
 
 /** Writes all bytes: in one write, unless the system takes fewer. */
 export function writeAll(descriptor: number, bytes: Buffer): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
+  for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done)
 }
 
 /** Makes the names of new, renamed and removed files durable. Does nothing on Windows, which neither can nor needs to. */

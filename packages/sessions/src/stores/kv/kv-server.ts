@@ -68,7 +68,10 @@ export class KvServer implements ScriptServer {
     const { maxRequestBytes } = this.#options
     const bytes = Buffer.byteLength(JSON.stringify(['eval', text, keys.length, ...keys, ...args]))
     if (bytes <= maxRequestBytes) return
-    throw new SessionError('entry-too-large', `A request to the KV service must have at most ${maxRequestBytes} bytes; this one has ${bytes}. Store less in the record.`)
+    throw new SessionError(
+      'entry-too-large',
+      `A request to the KV service must have at most ${maxRequestBytes} bytes; this one has ${bytes}. Store less in the record.`,
+    )
   }
 }
 

@@ -55,7 +55,9 @@ export function kvStateStore(options: KvStateStoreOptions = {}): OpenableStateSt
   const clock = options.clock ?? systemClock
   const requests = new KvRequests({ ...accessOf(options), clock, timeoutMs, maxWaitMs, fetch: send })
   return scriptStateStore({
-    ...{ server: new KvServer({ requests, maxRequestBytes }), prefix, maxRecordBytes: maxRequestBytes },
+    server: new KvServer({ requests, maxRequestBytes }),
+    prefix,
+    maxRecordBytes: maxRequestBytes,
     ...(options.clock && { now: () => clock.now() }),
   })
 }

@@ -47,13 +47,19 @@ function firstClaimable(space: Space, request: ClaimRequest, now: number): reado
     const found: Claimable[] = []
     for (const held of sessions) {
       if (found.length >= most) break
-      found.push(...claimableOf(space, held, request, now).filter(({ first }) => tenants?.take({ ...first, tenant: tenantOfRun(held.record.key, first) }) ?? true))
+      found.push(
+        ...claimableOf(space, held, request, now).filter(
+          ({ first }) => tenants?.take({ ...first, tenant: tenantOfRun(held.record.key, first) }) ?? true,
+        ),
+      )
     }
     return found
   }
   const keys = request.others ? undefined : request.keys
   const named = keys?.map((key) => sessions.get(key)) ?? (request.runId === undefined ? undefined : [sessionOfRun.get(request.runId)])
-  const found = named ? find(named.filter((held) => held !== undefined)) : [...find(index.running.values()), ...find(index.queued.values(), max)]
+  const found = named
+    ? find(named.filter((held) => held !== undefined))
+    : [...find(index.running.values()), ...find(index.queued.values(), max)]
   return found.sort((a, b) => a.first.createdAt - b.first.createdAt).slice(0, max)
 }
 

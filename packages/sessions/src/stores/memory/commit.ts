@@ -42,7 +42,10 @@ function existingInput({ held }: Work, batch: Batch): CommitResult | undefined {
   return undefined
 }
 
-function acceptedInput({ runs, inputs, inbox }: HeldSession, { inputId, rowId }: NamedInput): { readonly runId: string; readonly hash?: string } | undefined {
+function acceptedInput(
+  { runs, inputs, inbox }: HeldSession,
+  { inputId, rowId }: NamedInput,
+): { readonly runId: string; readonly hash?: string } | undefined {
   const run = runs.get(inputs.get(inputId) ?? '')
   if (run) return { runId: run.id, hash: run.inputHash }
   const row = rowId === undefined ? undefined : inbox.get(rowId)
@@ -97,7 +100,10 @@ function checkEndedRuns(work: Work, held: HeldSession): void {
   for (const runId of work.changedRuns) {
     if (held.openRuns.has(runId)) continue
     const calls = [...(held.calls.get(runId)?.values() ?? [])]
-    refuseUnless(calls.every((call) => call.state === 'settled'), 'open-calls')
+    refuseUnless(
+      calls.every((call) => call.state === 'settled'),
+      'open-calls',
+    )
   }
 }
 

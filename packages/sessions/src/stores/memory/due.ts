@@ -8,12 +8,17 @@ import type { Space } from './space.ts'
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
   const [line] = index.notices.lines
-  const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer): timer is DueTimer => timer.dueAt !== null && timer.dueAt <= now)
+  const timers = sessions
+    .flatMap((held) => [...held.timers.values()])
+    .filter((timer): timer is DueTimer => timer.dueAt !== null && timer.dueAt <= now)
   const expired = sessions.map((held) => held.record).filter((record) => record.expiredAt === undefined && hasExpired(record, now))
   const nextAt = sessions.length > 0 ? now : Math.min(index.times.first, nextClaimAt(index, now))
   return {
     timers: timers.sort(byTime).slice(0, limit),
-    expired: expired.sort(byEnd).slice(0, limit).map((record) => record.key),
+    expired: expired
+      .sort(byEnd)
+      .slice(0, limit)
+      .map((record) => record.key),
     unread: [...index.unread.keys()].slice(0, limit),
     nextAt: nextAt === Infinity ? null : nextAt,
     ...(line && { noticesAt: line.sessions.first }),

@@ -14,7 +14,11 @@ function namesOf({ session: key, state, hook }: NoticeRecord): readonly string[]
 }
 
 /** Yields the notices that match, the newest first, from after this position on. */
-export function* findNotices(lists: NoticeLists, { key, state, hook }: NoticeQuery, after: NoticePosition | undefined): Iterable<NoticeRecord> {
+export function* findNotices(
+  lists: NoticeLists,
+  { key, state, hook }: NoticeQuery,
+  after: NoticePosition | undefined,
+): Iterable<NoticeRecord> {
   const name = JSON.stringify(key === undefined ? { state, hook } : { key })
   const place = after && { ...after, id: noticeId(after.sessionId, after.n) }
   for (const notice of lists.get(name)?.before(place) ?? []) {

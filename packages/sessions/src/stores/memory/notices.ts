@@ -22,7 +22,19 @@ export function putNotices(work: Work, draftsOf: (session: SessionRecord) => rea
       const n = (held.record.notices ?? 0) + 1
       const { key: session, id } = held.record
       const due = isWaitedFor(held, name) ? {} : { dueAt: work.now }
-      setNotice(work, held, { id: noticeId(id, n), session, n, hook: name, type, at: work.now, body, state: 'pending', attempts: 0, queuedAt: work.now, ...due })
+      setNotice(work, held, {
+        id: noticeId(id, n),
+        session,
+        n,
+        hook: name,
+        type,
+        at: work.now,
+        body,
+        state: 'pending',
+        attempts: 0,
+        queuedAt: work.now,
+        ...due,
+      })
       setRecord(work, { ...held.record, notices: n })
       work.space.noticesPut += 1
     }
@@ -72,7 +84,12 @@ function wantedLines({ index }: Space, { hooks, receiver, except = [] }: NoticeC
   return index.notices.lines.filter(({ hook, receiver: to }) => hooks.includes(hook) && (receiver ?? to) === to && !except.includes(to))
 }
 
-export function settleNotice(space: Space, { session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome, now: number): boolean {
+export function settleNotice(
+  space: Space,
+  { session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>,
+  outcome: NoticeOutcome,
+  now: number,
+): boolean {
   const held = space.sessions.get(session)
   const notice = held?.pendingNotices.get(id)
   if (!held || notice?.attempts !== attempts) return false
@@ -121,11 +138,20 @@ export function relist({ space: { notices }, undo }: Work, before: NoticeRecord 
 }
 
 /** Removes old notices from at most `limit` sessions. Returns true if there may be more. */
-export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefore = -Infinity }: PruneRules, now: number, limit: number): boolean {
-  const isOver = ({ settledAt, queuedAt }: NoticeRecord): boolean => (settledAt === undefined ? queuedAt < noticesQueuedBefore : settledAt < runsEndedBefore)
+export function pruneNotices(
+  space: Space,
+  { runsEndedBefore, noticesQueuedBefore = -Infinity }: PruneRules,
+  now: number,
+  limit: number,
+): boolean {
+  const isOver = ({ settledAt, queuedAt }: NoticeRecord): boolean =>
+    settledAt === undefined ? queuedAt < noticesQueuedBefore : settledAt < runsEndedBefore
   const { settledNotices, notices } = space.index
   let touched = 0
-  for (const held of new Set([...settledNotices.until(runsEndedBefore), ...(noticesQueuedBefore === -Infinity ? [] : notices.lines.flatMap(({ sessions }) => [...sessions.values()]))])) {
+  for (const held of new Set([
+    ...settledNotices.until(runsEndedBefore),
+    ...(noticesQueuedBefore === -Infinity ? [] : notices.lines.flatMap(({ sessions }) => [...sessions.values()])),
+  ])) {
     const gone = [...held.notices.values()].filter(isOver)
     if (gone.length === 0) continue
     if (touched++ === limit) break

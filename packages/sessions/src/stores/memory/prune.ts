@@ -41,10 +41,18 @@ function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time:
   const ids = gone.map((run) => run.id)
   remove(work, held.runs, ids)
   remove(work, held.applied, ids)
-  remove(work, held.inputs, gone.flatMap((run) => run.inputId ?? []))
+  remove(
+    work,
+    held.inputs,
+    gone.flatMap((run) => run.inputId ?? []),
+  )
   forgetRuns(work, gone)
   const taken = [...held.inbox.values()].filter(({ kind, at }) => kind === 'taken' && at < time)
-  remove(work, held.inbox, taken.map((row) => row.id))
+  remove(
+    work,
+    held.inbox,
+    taken.map((row) => row.id),
+  )
   return cutLog(work, held)
 }
 
@@ -53,7 +61,11 @@ function cutLog(work: Work, held: HeldSession): number {
   const { record, events } = held
   const { firstSeq, nextSeq } = record
   const firstKept = oldestRun(held)?.firstSeq ?? nextSeq
-  remove(work, events, Array.from({ length: firstKept - firstSeq }, (_, index) => firstSeq + index))
+  remove(
+    work,
+    events,
+    Array.from({ length: firstKept - firstSeq }, (_, index) => firstSeq + index),
+  )
   setRecord(work, { ...record, firstSeq: firstKept })
   return firstKept - firstSeq
 }

@@ -100,7 +100,8 @@ export function readsOf(space: () => Space, now: () => number): Reads {
       const order = newestFirst ? -1 : 1
       const after = page === undefined ? undefined : parseRunPosition(page)
       const held = session(key)
-      const wanted = (run: RunRecord): boolean => (after === undefined || order * (run.n - after) > 0) && (status === undefined || status.includes(run.status))
+      const wanted = (run: RunRecord): boolean =>
+        (after === undefined || order * (run.n - after) > 0) && (status === undefined || status.includes(run.status))
       const runs = [...((status?.every(isOpen) ? held?.openRuns : held?.runs)?.values() ?? [])].sort((a, b) => order * (a.n - b.n))
       return pageWith(runs, wanted, limit, (last) => String(last.n))
     },

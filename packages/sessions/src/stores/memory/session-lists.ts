@@ -49,7 +49,10 @@ export class SessionLists {
       ...partsOf(query).map((part) => this.#lists.get(JSON.stringify(part))?.before(after) ?? []),
       ...(query.expired ? [unmarked(due)] : []),
     ]
-    return parts.flatMap((sessions) => firstMatches(sessions, { ...query, after, now, most })).sort(byActivity).slice(0, most)
+    return parts
+      .flatMap((sessions) => firstMatches(sessions, { ...query, after, now, most }))
+      .sort(byActivity)
+      .slice(0, most)
   }
 
   /** Yields the sessions with a timer of this kind in the order of their keys, from this key on. */

@@ -33,6 +33,7 @@ export class SortedList<V extends P, P = V> {
 
   /** Yields the items before this position, the nearest first. Default: all. */
   *before(position: P | undefined): Iterable<V> {
-    for (let place = position === undefined ? this.items.length : this.placeOf(position); place > 0; place--) yield this.items[place - 1] as V
+    for (let place = position === undefined ? this.items.length : this.placeOf(position); place > 0; place--)
+      yield this.items[place - 1] as V
   }
 }

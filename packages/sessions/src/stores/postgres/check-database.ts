@@ -64,7 +64,8 @@ export async function checkDatabase(pool: Pool, { schema, namespace }: ProcessSc
   client.release()
   const { processes, waiting, oldest, snapshot } = found
   return {
-    ...{ processes, waiting },
+    processes,
+    waiting,
     ...(oldest !== null && { oldestWaitMs: Math.max(0, Math.round(oldest)) }),
     ...(snapshot !== null && { oldestSnapshotMs: Math.max(0, Math.round(snapshot)) }),
     warnings: [...warningsOf(found), ...(['down', 'pooled'].includes(metrics.direct) ? [noDirectConnection] : [])],
@@ -92,5 +93,6 @@ export function warningsOf({ processes, waiting, oldest, snapshot }: Found): rea
 
 const noDirectConnection: PostgresWarning = {
   code: 'no-direct-connection',
-  message: 'This process has no direct connection: it looks for work each second, and its death is noticed when its leases end. Set directConnectionString to the server.',
+  message:
+    'This process has no direct connection: it looks for work each second, and its death is noticed when its leases end. Set directConnectionString to the server.',
 }

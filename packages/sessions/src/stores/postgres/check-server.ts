@@ -30,13 +30,20 @@ export async function checkServer(pool: Pool, onWarning: (message: string) => vo
   check(found)
   // A pooler reports a process id of its own. Through a pooler, prepared statements may be gone in the next transaction.
   pool.canPrepare = client.processID === found.pid
-  if (found.commit === 'off') onWarning('Postgres acknowledges commits before they are safe: its synchronous_commit is off. A crash of the server loses the newest ones. Set it to on.')
+  if (found.commit === 'off')
+    onWarning(
+      'Postgres acknowledges commits before they are safe: its synchronous_commit is off. A crash of the server loses the newest ones. Set it to on.',
+    )
 }
 
 function check({ version, encoding, replica }: Settings): void {
   if (Number(version) < leastVersion) {
-    throw new SessionError('invalid-config', `Postgres 15 or later is needed; this server has ${Math.floor(Number(version) / 10_000)}. Update the server.`)
+    throw new SessionError(
+      'invalid-config',
+      `Postgres 15 or later is needed; this server has ${Math.floor(Number(version) / 10_000)}. Update the server.`,
+    )
   }
-  if (encoding !== 'UTF8') throw new SessionError('invalid-config', `The database must have the encoding UTF8, but has ${encoding}. Create one with it.`)
+  if (encoding !== 'UTF8')
+    throw new SessionError('invalid-config', `The database must have the encoding UTF8, but has ${encoding}. Create one with it.`)
   if (replica) throw new SessionError('store-unavailable', 'This Postgres server is a replica and takes no writes: connect to the primary.')
 }

@@ -55,7 +55,9 @@ export class Flight {
 
   /** Returns the rows of these reads, in one round trip with everything sent before. */
   async read(calls: readonly Call[]): Promise<readonly (readonly unknown[])[]> {
-    const results = calls.map((call, place) => this.#send({ ...this.#query(call), ...(place === calls.length - 1 && { query_timeout: longestAnswerMs }) }))
+    const results = calls.map((call, place) =>
+      this.#send({ ...this.#query(call), ...(place === calls.length - 1 && { query_timeout: longestAnswerMs }) }),
+    )
     const answers = await Promise.all(results)
     this.check()
     return answers.map((answer) => answer?.rows ?? [])
@@ -96,6 +98,11 @@ export class Flight {
   #query(call: Call): PostgresQuery {
     const compiled = this.#statements.compiled(call)
     const name = this.#statements.nameOf(compiled.sql)
-    return { text: compiled.sql, values: boundValues(compiled, call.values).map(boundValue), types: columnTypes, ...(name !== undefined && { name }) }
+    return {
+      text: compiled.sql,
+      values: boundValues(compiled, call.values).map(boundValue),
+      types: columnTypes,
+      ...(name !== undefined && { name }),
+    }
   }
 }

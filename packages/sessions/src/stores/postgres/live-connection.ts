@@ -95,7 +95,12 @@ export class LiveConnection {
         events.onFenced()
       },
     })
-    const hints = { channel: channelOf(options), sender: options.newId(), clock: options.clock, onError: (error: unknown) => events.onError(error) }
+    const hints = {
+      channel: channelOf(options),
+      sender: options.newId(),
+      clock: options.clock,
+      onError: (error: unknown) => events.onError(error),
+    }
     this.#sender = new HintSender({ ...hints, queries: { query: (text, values) => this.#queries.query(text, values) } })
     this.#listener = new HintListener({
       ...hints,
@@ -141,7 +146,11 @@ export class LiveConnection {
       reconnects: this.#direct?.reconnects ?? 0,
       takeovers: this.#watcher.takeovers,
       fences: this.#fences,
-      ...{ hintBatches: batches, hintsSent: sent, hintsFailed: failed, hintsReceived: received, gaps },
+      hintBatches: batches,
+      hintsSent: sent,
+      hintsFailed: failed,
+      hintsReceived: received,
+      gaps,
       notifyLagMs: this.#notifyLagMs,
     }
   }

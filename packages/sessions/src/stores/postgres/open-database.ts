@@ -38,7 +38,11 @@ export interface OpenDatabase {
 export type DatabaseMetrics = LiveMetrics & { readonly pool: PoolMetrics }
 
 /** `hear` is called for changes of other processes and for deltas. */
-export async function openDatabase(options: PostgresStoreOptions, openOptions: StoreOpenOptions, hear: (hint: StoreHint) => void): Promise<OpenDatabase> {
+export async function openDatabase(
+  options: PostgresStoreOptions,
+  openOptions: StoreOpenOptions,
+  hear: (hint: StoreHint) => void,
+): Promise<OpenDatabase> {
   const { poolSize = 8, migrate = true, onWarning = warnProcess } = options
   const schema = schemaOf(options)
   const pool = await poolOf(options, poolSize)
@@ -50,7 +54,8 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
     const wakes = new OwnWakes((hint) => live.tell(hint))
     const driver = postgresDriver(connection, { live, wakes }, openOptions, options.clock)
     return {
-      ...{ driver, wakes },
+      driver,
+      wakes,
       deltas: deltaStore(driver, live, hear),
       metrics: () => ({ ...live.metrics(), pool: pool.metrics() }),
       check: () => checkDatabase(pool, { schema, namespace: openOptions.namespace }, live.metrics()),
@@ -104,7 +109,12 @@ async function poolOf({ connectionString, pool }: PostgresOptions, size: number)
   return pool ? givenPool(pool) : ownPool(connectionString ?? '', size)
 }
 
-function postgresDriver(connection: PostgresConnection, { live, wakes }: { readonly live: LiveConnection; readonly wakes: OwnWakes }, { namespace, clock }: StoreOpenOptions, given: PostgresStoreOptions['clock']): SqlDriver {
+function postgresDriver(
+  connection: PostgresConnection,
+  { live, wakes }: { readonly live: LiveConnection; readonly wakes: OwnWakes },
+  { namespace, clock }: StoreOpenOptions,
+  given: PostgresStoreOptions['clock'],
+): SqlDriver {
   return {
     ...runsOn(connection),
     namespace,
@@ -116,14 +126,17 @@ function postgresDriver(connection: PostgresConnection, { live, wakes }: { reado
     processCheck: () => live.processCheck,
     tell(hints, seq) {
       // The number belongs to the session of the batch, which comes first.
-      for (const [place, { key, wake }] of hints.entries()) if (key !== undefined) wakes.add({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
+      for (const [place, { key, wake }] of hints.entries())
+        if (key !== undefined) wakes.add({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
     },
     violatesConstraint,
   }
 }
 
 /** Runs statements and turns failures into errors of the store. */
-function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'provisional' | 'patient' | 'statement' | 'snapshot' | 'read'> {
+function runsOn(
+  connection: PostgresConnection,
+): Pick<SqlDriver, 'transaction' | 'provisional' | 'patient' | 'statement' | 'snapshot' | 'read'> {
   async function failing<T>(doing: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -165,13 +178,23 @@ function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnect
   }
 }
 
-async function openLive(options: PostgresStoreOptions, { namespace, owner }: StoreOpenOptions, pool: Pool, hear: (hint: StoreHint) => void): Promise<LiveConnection> {
+async function openLive(
+  options: PostgresStoreOptions,
+  { namespace, owner }: StoreOpenOptions,
+  pool: Pool,
+  hear: (hint: StoreHint) => void,
+): Promise<LiveConnection> {
   const { connectionString, directConnectionString = connectionString, listen = true, onWarning = warnProcess } = options
   if (listen && directConnectionString === undefined) onWarning(noDirectConnection)
   let failure: unknown
   const live = new LiveConnection({
     // The system clock: the waits are for a server, whatever the clock of the runtime says.
-    ...{ schema: schemaOf(options), namespace, owner, clock: systemClock, random: Math.random, newId: randomUUID },
+    schema: schemaOf(options),
+    namespace,
+    owner,
+    clock: systemClock,
+    random: Math.random,
+    newId: randomUUID,
     newClient: listen && directConnectionString !== undefined ? await clientsFor(directConnectionString) : undefined,
     pool: poolQueries(pool),
     events: {

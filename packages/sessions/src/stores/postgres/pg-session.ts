@@ -43,7 +43,9 @@ export class PgSession implements Session {
   constructor(options: PgSessionOptions) {
     this.#options = options
     this.#client = options.newClient({
-      ...{ keepAlive: true, keepAliveInitialDelayMillis: options.answerMs, connectionTimeoutMillis: options.answerMs },
+      keepAlive: true,
+      keepAliveInitialDelayMillis: options.answerMs,
+      connectionTimeoutMillis: options.answerMs,
       stream: () => this.#socket,
     })
     const { promise, resolve } = Promise.withResolvers<void>()

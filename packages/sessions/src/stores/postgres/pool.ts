@@ -38,8 +38,14 @@ export async function ownPool(connectionString: string, size: number): Promise<P
   const { Pool } = await loadPg()
   const pool = new Pool({
     // Longer than `acquire` waits, which rejects with a clearer error.
-    ...{ connectionString, max: size, connectionTimeoutMillis: 2 * longestWaitMs, application_name: 'bowline', keepAlive: true },
-    ...{ pipeline: true, allowExitOnIdle: true, idleTimeoutMillis: 30_000 },
+    connectionString,
+    max: size,
+    connectionTimeoutMillis: 2 * longestWaitMs,
+    application_name: 'bowline',
+    keepAlive: true,
+    pipeline: true,
+    allowExitOnIdle: true,
+    idleTimeoutMillis: 30_000,
   })
   // Keeps the error listener: the server may end a connection while it is being closed.
   return openPool(pool, () => pool.end())
@@ -155,12 +161,19 @@ async function inTime(connecting: Promise<PostgresClient>): Promise<PostgresClie
   } finally {
     clearTimeout(timer)
     // A connection that arrives too late is returned at once.
-    if (isLate) connecting.then((client) => client.release(), () => undefined)
+    if (isLate)
+      connecting.then(
+        (client) => client.release(),
+        () => undefined,
+      )
   }
 }
 
 function usedUp(): SessionError {
-  return new SessionError('store-unavailable', `There was no connection to Postgres within ${longestWaitMs} ms: all connections of the pool were in use, or the server did not answer. Raise poolSize, or retry later.`)
+  return new SessionError(
+    'store-unavailable',
+    `There was no connection to Postgres within ${longestWaitMs} ms: all connections of the pool were in use, or the server did not answer. Raise poolSize, or retry later.`,
+  )
 }
 
 /** Loads the package `pg`, which only this store needs. */

@@ -142,7 +142,8 @@ export class PostgresConnection {
         return await attempt()
       } catch (error) {
         const kind = isPassing(error) ? 'passing' : isLost(error) && !(error instanceof LostCommit) ? 'lost' : undefined
-        if (kind === undefined || !mayRepeat(error) || ++tries[kind] >= mostTries[kind]) throw error instanceof LostCommit ? error.cause : error
+        if (kind === undefined || !mayRepeat(error) || ++tries[kind] >= mostTries[kind])
+          throw error instanceof LostCommit ? error.cause : error
         if (kind === 'passing') await pause(tries.passing)
       }
     }

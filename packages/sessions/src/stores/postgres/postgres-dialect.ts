@@ -26,9 +26,12 @@ export function postgresDialect(schema: string): SqlDialect {
     refersTo: (column) => column,
     changesOften: (table) => table.modifyEnd(changesOften),
     // A list of one has a form of its own: a plan prepared for a list while the tables were small would scan them.
-    isOneOf: (value, list, type) => (isOnlyItem(list) ? sql`${value} = cast(${list} as ${types[type]})` : sql`${value} = any(cast(${list} as ${types[type]}[]))`),
-    rowsOf: (list) => (isOnlyItem(list) ? sql`(select cast(${list} as text) as value)` : sql`(select unnest(cast(${list} as text[])) as value)`),
-    newRows: (table, list) => sql`(select nextval(${sql.lit(sequenceOf(table))}) as "row" ${isOnlyItem(list) ? sql`` : sql`from unnest(cast(${list} as bigint[]))`})`,
+    isOneOf: (value, list, type) =>
+      isOnlyItem(list) ? sql`${value} = cast(${list} as ${types[type]})` : sql`${value} = any(cast(${list} as ${types[type]}[]))`,
+    rowsOf: (list) =>
+      isOnlyItem(list) ? sql`(select cast(${list} as text) as value)` : sql`(select unnest(cast(${list} as text[])) as value)`,
+    newRows: (table, list) =>
+      sql`(select nextval(${sql.lit(sequenceOf(table))}) as "row" ${isOnlyItem(list) ? sql`` : sql`from unnest(cast(${list} as bigint[]))`})`,
     time: (given) => sql`coalesce(cast(${given} as bigint), cast(floor(extract(epoch from statement_timestamp()) * 1000) as bigint))`,
     // No parser: the caller has already split the words.
     indexedWords: (words) => sql`array_to_tsvector(string_to_array(cast(${words} as text), ' '))`,

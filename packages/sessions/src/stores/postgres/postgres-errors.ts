@@ -56,15 +56,24 @@ interface Meaning {
 
 const mistakes: Readonly<Record<string, Meaning>> = {
   '28P01': { code: 'invalid-config', text: 'The password for Postgres is wrong. Correct it.' },
-  '28000': { code: 'invalid-config', text: 'Postgres does not let this user in: check the user (PGUSER or USER, if the address names none), and pg_hba.conf of the server.' },
+  '28000': {
+    code: 'invalid-config',
+    text: 'Postgres does not let this user in: check the user (PGUSER or USER, if the address names none), and pg_hba.conf of the server.',
+  },
   '3D000': { code: 'invalid-config', text: 'The database does not exist: create it, or name another one.' },
   '53100': { code: 'store-full', text: 'The disk of Postgres is full.' },
   '53200': { code: 'store-unavailable', text: 'Postgres is out of memory.' },
-  '53300': { code: 'store-unavailable', text: 'Postgres accepts no more connections: lower poolSize, or raise max_connections of the server.' },
+  '53300': {
+    code: 'store-unavailable',
+    text: 'Postgres accepts no more connections: lower poolSize, or raise max_connections of the server.',
+  },
   '54000': { code: 'entry-too-large', text: 'An id is too long for an index of Postgres, which holds 2,700 bytes.' },
   '55P03': { code: 'store-unavailable', text: 'Another process locked a row for too long. Retry later.' },
   '57P03': { code: 'store-unavailable', text: 'Postgres is starting or shutting down. Retry later.' },
-  '25006': { code: 'store-unavailable', text: 'Postgres takes no writes: this is a replica, or its database is read-only. Connect to the primary.' },
+  '25006': {
+    code: 'store-unavailable',
+    text: 'Postgres takes no writes: this is a replica, or its database is read-only. Connect to the primary.',
+  },
   XX001: { code: 'store-corrupt', text: 'Postgres found damaged data.' },
   XX002: { code: 'store-corrupt', text: 'Postgres found a damaged index.' },
 }
@@ -94,8 +103,13 @@ function meaningOf(code: string | undefined, error: Error): Meaning {
   const known = code === undefined ? undefined : mistakes[code]
   if (known) return known
   if (code === '42501') return { code: 'invalid-config', text: `The Postgres user has no permission: ${error.message}. Grant it.` }
-  if (code?.startsWith('42') || code === '3F000') return { code: 'store-corrupt', text: `The tables in Postgres are not those of this version: ${error.message}.` }
-  if (isLost(error)) return { code: 'store-unavailable', text: code === undefined || isSqlState(code) ? 'The connection to Postgres was lost.' : `Postgres cannot be reached (${code}).` }
+  if (code?.startsWith('42') || code === '3F000')
+    return { code: 'store-corrupt', text: `The tables in Postgres are not those of this version: ${error.message}.` }
+  if (isLost(error))
+    return {
+      code: 'store-unavailable',
+      text: code === undefined || isSqlState(code) ? 'The connection to Postgres was lost.' : `Postgres cannot be reached (${code}).`,
+    }
   return { code: 'store-unavailable', text: `Postgres failed with the code ${code}.` }
 }
 

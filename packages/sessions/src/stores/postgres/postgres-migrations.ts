@@ -38,7 +38,13 @@ async function addProcesses(connection: Connection, { types, changesOften }: Sql
 /** Adds the words of state records. For a search in one group the server chooses between the group and the index. */
 async function addSearch(connection: Connection, dialect: SqlDialect): Promise<void> {
   await addSearchColumns(connection, dialect, sql`tsvector`)
-  await connection.schema.createIndex('state_words').on('state').using('gin').column('words').where(sql.ref('words'), 'is not', null).execute()
+  await connection.schema
+    .createIndex('state_words')
+    .on('state')
+    .using('gin')
+    .column('words')
+    .where(sql.ref('words'), 'is not', null)
+    .execute()
 }
 
 export interface MigrateSchemaOptions {
@@ -57,9 +63,14 @@ export async function migrateSchema({ pool, schema, migrate, steps = migrationsO
     checkMajor(version, schema)
     if (version.steps >= steps.length) return
     if (!migrate) throw behind(schema, version.steps, steps.length)
-    for (let next = version.steps; next < steps.length; next++) await db.transaction().execute((connection) => apply(connection, schema, steps))
+    for (let next = version.steps; next < steps.length; next++)
+      await db.transaction().execute((connection) => apply(connection, schema, steps))
   } catch (error) {
-    if (codeOf(error) === '55P03') throw new SessionError('store-locked', `Another process has locked the tables of the schema ${schema} for ${lockTimeoutMs} ms, perhaps to migrate them. Start again later.`)
+    if (codeOf(error) === '55P03')
+      throw new SessionError(
+        'store-locked',
+        `Another process has locked the tables of the schema ${schema} for ${lockTimeoutMs} ms, perhaps to migrate them. Start again later.`,
+      )
     throw storeError(error, `migrate the schema ${schema}`)
   } finally {
     await db.destroy()
@@ -111,10 +122,14 @@ async function readVersion(db: Kysely<Tables>, schema: string): Promise<Version>
 
 function checkMajor(version: Version, schema: string): void {
   if (version.major <= major) return
-  throw new SessionError('schema-too-new', `The tables of the schema ${schema} are of version ${version.major}; this version of @bowline/sessions knows ${major}. Update it.`)
+  throw new SessionError(
+    'schema-too-new',
+    `The tables of the schema ${schema} are of version ${version.major}; this version of @bowline/sessions knows ${major}. Update it.`,
+  )
 }
 
 function behind(schema: string, steps: number, known: number): SessionError {
-  const what = steps === 0 ? `There are no tables in the schema ${schema} yet` : `The tables of the schema ${schema} are at step ${steps} of ${known}`
+  const what =
+    steps === 0 ? `There are no tables in the schema ${schema} yet` : `The tables of the schema ${schema} are at step ${steps} of ${known}`
   return new SessionError('invalid-config', `${what}, and migrate is false: run bowline-server migrate, or set migrate to true.`)
 }

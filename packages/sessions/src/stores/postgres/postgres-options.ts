@@ -66,7 +66,12 @@ const optionsOfServer = {
   pool: configChecks.methods('connect', 'on', 'removeListener'),
   schema: (path: string, value: unknown) => {
     if (value === undefined) return
-    configChecks.checkRequired(path, value, 'a name of 1 to 63 letters a-z, digits and _', (given) => typeof given === 'string' && schemaForm.test(given))
+    configChecks.checkRequired(
+      path,
+      value,
+      'a name of 1 to 63 letters a-z, digits and _',
+      (given) => typeof given === 'string' && schemaForm.test(given),
+    )
   },
 } as const
 
@@ -88,7 +93,11 @@ export function checkStoreOptions(options: PostgresStoreOptions): void {
   const { directConnectionString: direct, listen } = options
   if (direct === undefined) return
   if (!isUrl(direct)) throw new SessionError('invalid-config', `postgresStore.options.directConnectionString must have ${urlForm}.`)
-  if (listen === false) throw new SessionError('invalid-config', 'postgresStore.options has directConnectionString, which is not used with listen: false: leave one of them out.')
+  if (listen === false)
+    throw new SessionError(
+      'invalid-config',
+      'postgresStore.options has directConnectionString, which is not used with listen: false: leave one of them out.',
+    )
 }
 
 const checkEachForStates = configChecks.optionalRecord<PostgresStateStoreOptions>({
@@ -129,7 +138,8 @@ function isUrl(text: string | undefined): text is string {
 }
 
 function checkSource(name: string, { connectionString, pool }: PostgresOptions, orElse = ''): void {
-  if (connectionString !== undefined && pool) throw new SessionError('invalid-config', `${name}.options has both connectionString and pool: give one of them.`)
+  if (connectionString !== undefined && pool)
+    throw new SessionError('invalid-config', `${name}.options has both connectionString and pool: give one of them.`)
   // Errors never show the connection string, which may contain a password.
   if (pool || isUrl(connectionString)) return
   throw new SessionError('invalid-config', `${name} needs a server: give it a connectionString of ${urlForm}, or a pool${orElse}.`)

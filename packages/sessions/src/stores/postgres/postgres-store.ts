@@ -37,7 +37,11 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   let counts = { claims: 0, recovered: 0, lostLeases: 0 }
 
   function opened(): OpenDatabase {
-    if (!database) throw new SessionError('store-unavailable', 'The database of this store is not open. First start the runtime that uses it, or call open().')
+    if (!database)
+      throw new SessionError(
+        'store-unavailable',
+        'The database of this store is not open. First start the runtime that uses it, or call open().',
+      )
     return database
   }
 
@@ -47,7 +51,8 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     name: 'postgres',
     capabilities: { durable: 'power', processes: 'many', maxRecordBytes },
     async open(openOptions) {
-      if (database) throw new SessionError('store-locked', 'The database is already open in this store. Create another store for another runtime.')
+      if (database)
+        throw new SessionError('store-locked', 'The database is already open in this store. Create another store for another runtime.')
       counts = { claims: 0, recovered: 0, lostLeases: 0 }
       database = await openDatabase(options, openOptions, (hint) => {
         for (const listener of listeners) listener(hint)

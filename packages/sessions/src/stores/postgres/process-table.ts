@@ -47,9 +47,13 @@ interface ProcessSlots {
 }
 
 /** Claims of a process share this lock; a takeover of the process holds it exclusively. */
-const keepProcess = statement((db, { name }: ProcessSlots) => db.selectNoFrom(sql`pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${name}))`.as('kept')))
+const keepProcess = statement((db, { name }: ProcessSlots) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${name}))`.as('kept')),
+)
 
-const findProcess = statement((db, { namespace, name }: ProcessSlots) => db.selectFrom('process').select('name').where('namespace', '=', namespace).where('name', '=', name))
+const findProcess = statement((db, { namespace, name }: ProcessSlots) =>
+  db.selectFrom('process').select('name').where('namespace', '=', namespace).where('name', '=', name),
+)
 
 /** Returns the check that stops a process from claiming after it was taken over. */
 export function processCheck(slots: ProcessSlots): ProcessCheck {
@@ -60,13 +64,20 @@ export function processCheck(slots: ProcessSlots): ProcessCheck {
  * Takes over a dead process: removes its row and ends its leases. Resolves with the keys of the sessions that can be claimed now.
  * Undefined: the process has left, or another one took it over first.
  */
-export async function takeOver(session: Queries, { schema, namespace }: ProcessScope, name: string): Promise<readonly string[] | undefined> {
+export async function takeOver(
+  session: Queries,
+  { schema, namespace }: ProcessScope,
+  name: string,
+): Promise<readonly string[] | undefined> {
   const { table } = namesIn(schema)
   await session.query('begin')
   try {
     // Waits for claims in progress, so that the statements below see their leases.
     await session.query(`select pg_advisory_xact_lock(${lockClass}, hashtext($1))`, [name])
-    const [dead] = await session.query<{ readonly owner: string }>(`delete from ${table} where namespace = $1 and name = $2 returning owner`, [namespace, name])
+    const [dead] = await session.query<{ readonly owner: string }>(
+      `delete from ${table} where namespace = $1 and name = $2 returning owner`,
+      [namespace, name],
+    )
     const runs = dead && (await session.query<{ readonly key: string }>(endLeases(schema), [namespace, dead.owner]))
     await session.query('commit')
     return runs?.map(({ key }) => key)

@@ -105,7 +105,10 @@ on conflict (lock_key) do nothing returning name`,
       if (inserted.length > 0) return { name, lockKey }
       await session.query('select pg_advisory_unlock($1::bigint)', [lockKey])
     }
-    throw new SessionError('store-unavailable', `Other sessions hold the advisory locks of ${mostAttempts} keys. Find them in pg_locks: another application uses advisory locks of this database`)
+    throw new SessionError(
+      'store-unavailable',
+      `Other sessions hold the advisory locks of ${mostAttempts} keys. Find them in pg_locks: another application uses advisory locks of this database`,
+    )
   }
 
   async #lock(session: Queries, lockKey: string): Promise<boolean> {

@@ -47,13 +47,21 @@ const defaultCheckMs = 5000
 
 /** Settings that keep an idle session connected and let the server detect a lost client soon. */
 const settings = {
-  ...{ statement_timeout: '0', transaction_timeout: '0', lock_timeout: '0', idle_session_timeout: '0', idle_in_transaction_session_timeout: '0' },
-  ...{ tcp_keepalives_idle: '5', tcp_keepalives_interval: '2', tcp_keepalives_count: '3', tcp_user_timeout: '10000' },
+  statement_timeout: '0',
+  transaction_timeout: '0',
+  lock_timeout: '0',
+  idle_session_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  tcp_keepalives_idle: '5',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '10000',
   // These writes concern living processes only, and no connection outlives a crash of the server.
   synchronous_commit: 'off',
 }
 
-const applySettings = 'select set_config(given.key, given.value, false) from json_each_text($1::json) as given join pg_settings on pg_settings.name = given.key'
+const applySettings =
+  'select set_config(given.key, given.value, false) from json_each_text($1::json) as given join pg_settings on pg_settings.name = given.key'
 
 /** Connection that keeps its session and is reopened whenever it is lost. Its failures never end the process. */
 export class SessionConnection implements Queries {
@@ -89,7 +97,8 @@ export class SessionConnection implements Queries {
   }
 
   async query<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]> {
-    if (this.#state !== 'open' || !this.#session) throw new SessionError('store-unavailable', 'The direct connection to Postgres is not open')
+    if (this.#state !== 'open' || !this.#session)
+      throw new SessionError('store-unavailable', 'The direct connection to Postgres is not open')
     return this.#session.query<Row>(text, values)
   }
 
@@ -179,7 +188,8 @@ export class SessionConnection implements Queries {
 
   #failed(error: unknown): void {
     if (this.#isClosing) return
-    if (this.#failures === 0) this.#options.onError(connectionError('The direct connection to Postgres cannot be opened; it is tried again', error))
+    if (this.#failures === 0)
+      this.#options.onError(connectionError('The direct connection to Postgres cannot be opened; it is tried again', error))
     this.#retry()
   }
 

@@ -132,7 +132,9 @@ export class Watcher implements SessionUser {
   async #waitForLock(session: Session, { lockKey }: RingPlace): Promise<boolean> {
     this.#isWaiting = true
     try {
-      const [row] = await session.query<{ readonly got: boolean }>(`select ${this.#lockFunction}($1::bigint, ${lockWaitMs}) as got`, [lockKey])
+      const [row] = await session.query<{ readonly got: boolean }>(`select ${this.#lockFunction}($1::bigint, ${lockWaitMs}) as got`, [
+        lockKey,
+      ])
       return row?.got === true
     } finally {
       this.#isWaiting = false

@@ -23,10 +23,14 @@ export class ServerCheck {
     if (version !== undefined && isOlder(version)) {
       throw new SessionError('invalid-config', `Redis 6.2 or later is needed; this server has ${version}.`)
     }
-    if (info.get('loading') === '1') throw new SessionError('store-unavailable', 'Redis is still loading its data from disk. Try again later.')
+    if (info.get('loading') === '1')
+      throw new SessionError('store-unavailable', 'Redis is still loading its data from disk. Try again later.')
     const policy = info.get('maxmemory_policy')
     if (policy !== undefined && policy !== 'noeviction') {
-      throw new SessionError('invalid-config', `Redis would evict records when its memory is full: its maxmemory-policy is ${policy}. Set it to noeviction.`)
+      throw new SessionError(
+        'invalid-config',
+        `Redis would evict records when its memory is full: its maxmemory-policy is ${policy}. Set it to noeviction.`,
+      )
     }
     if (info.get('aof_enabled') === '0') {
       this.#warn('Redis loses the newest state records when it crashes: its append-only file is off. Set appendonly to yes.')

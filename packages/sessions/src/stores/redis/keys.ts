@@ -5,7 +5,12 @@ const form = /^[A-Za-z0-9._:/-]{1,64}$/
 
 /** Refuses a key prefix with other characters. Braces, for instance, would change the slot of a cluster. */
 export const prefixCheck: ArgumentCheck = configChecks.optional((path, value) =>
-  configChecks.checkRequired(path, value, 'a text of 1 to 64 letters, digits and . _ : / -', (given) => typeof given === 'string' && form.test(given)),
+  configChecks.checkRequired(
+    path,
+    value,
+    'a text of 1 to 64 letters, digits and . _ : / -',
+    (given) => typeof given === 'string' && form.test(given),
+  ),
 )
 
 /** Returns the names of all keys. The part between braces selects the slot of a cluster: all keys of a space share one. */

@@ -96,14 +96,20 @@ export class OwnClient implements ClientSource {
     const client = createClient({
       url,
       // Each call has its own deadline, and this class reconnects.
-      ...{ disableOfflineQueue: true, commandOptions: { timeout: 0 }, maintNotifications: 'disabled' },
+      disableOfflineQueue: true,
+      commandOptions: { timeout: 0 },
+      maintNotifications: 'disabled',
       socket: { connectTimeout: timeoutMs, reconnectStrategy: false },
     })
     // Without a listener, an error ends the process. The failing call reports it.
     client.on('error', () => undefined)
     client.unref()
     try {
-      await answeredUntil(clock, clock.now() + timeoutMs, client.connect().then(() => check.run(client)))
+      await answeredUntil(
+        clock,
+        clock.now() + timeoutMs,
+        client.connect().then(() => check.run(client)),
+      )
       return client
     } catch (error) {
       client.destroy()
@@ -120,7 +126,10 @@ function connectionError(error: unknown): SessionError {
 
 /** Shows the code only: the error text may contain the address. */
 export function unreachable(code?: string): SessionError {
-  return new SessionError('store-unavailable', `Redis cannot be reached${code === undefined ? '' : ` (${code})`}. Start it, or correct its URL.`)
+  return new SessionError(
+    'store-unavailable',
+    `Redis cannot be reached${code === undefined ? '' : ` (${code})`}. Start it, or correct its URL.`,
+  )
 }
 
 /** True if a retry may succeed. */

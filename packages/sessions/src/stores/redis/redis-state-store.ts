@@ -52,9 +52,12 @@ export function redisStateStore(options: RedisStateStoreOptions = {}): OpenableS
   const clock = options.clock ?? systemClock
   const check = new ServerCheck((message) => onWarning(message))
   const source = client ? new GivenClient({ client, clock, check }) : new OwnClient({ url: urlOf(options), timeoutMs, clock, check })
-  if (client && options.url !== undefined) throw new SessionError('invalid-config', 'redisStateStore.options has both url and client: give one of them.')
+  if (client && options.url !== undefined)
+    throw new SessionError('invalid-config', 'redisStateStore.options has both url and client: give one of them.')
   return scriptStateStore({
-    ...{ server: new RedisServer({ source, clock, timeoutMs }), prefix, maxRecordBytes },
+    server: new RedisServer({ source, clock, timeoutMs }),
+    prefix,
+    maxRecordBytes,
     ...(options.clock && { now: () => clock.now() }),
   })
 }
@@ -66,5 +69,8 @@ function urlOf({ url, environment = process.env }: RedisStateStoreOptions): stri
     throw new SessionError('invalid-config', 'redisStateStore needs a server: give it url or client, or set the variable REDIS_URL.')
   }
   if (URL.canParse(found) && ['redis:', 'rediss:'].includes(new URL(found).protocol)) return found
-  throw new SessionError('invalid-config', `${url === undefined ? 'The variable REDIS_URL' : 'url'} must be redis://host:port or rediss://host:port.`)
+  throw new SessionError(
+    'invalid-config',
+    `${url === undefined ? 'The variable REDIS_URL' : 'url'} must be redis://host:port or rediss://host:port.`,
+  )
 }

@@ -50,11 +50,17 @@ function versionedOf([version = '', usedAt = '', expiresAt = '', text = '']: rea
 
 function refusalOf(outcome: string): SessionError {
   if (outcome === 'lost') {
-    return new SessionError('store-corrupt', "The value of a state record disappeared before its TTL ended: the server evicted it, or its clock was set back. Set its maxmemory-policy to noeviction, and delete the record.")
+    return new SessionError(
+      'store-corrupt',
+      'The value of a state record disappeared before its TTL ended: the server evicted it, or its clock was set back. Set its maxmemory-policy to noeviction, and delete the record.',
+    )
   }
   return unreadable()
 }
 
 function unreadable(): SessionError {
-  return new SessionError('store-corrupt', 'The data under the keys of the store has an unknown form: another program uses these keys. Give the store another prefix.')
+  return new SessionError(
+    'store-corrupt',
+    'The data under the keys of the store has an unknown form: another program uses these keys. Give the store another prefix.',
+  )
 }

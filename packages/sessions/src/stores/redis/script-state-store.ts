@@ -128,7 +128,10 @@ class ScriptCalls {
 }
 
 function unknownOutcome(name: string): SessionError {
-  return new SessionError('store-unavailable', `${name} did not answer. A change may or may not have been made; read the record to find out.`)
+  return new SessionError(
+    'store-unavailable',
+    `${name} did not answer. A change may or may not have been made; read the record to find out.`,
+  )
 }
 
 /** Returns a function that makes unique names for attempts, also across processes. */
@@ -152,7 +155,13 @@ async function listRecords(parts: ListParts, space: string, query: StateQuery): 
   const heads = await headsOf(parts, space, query, limit + 1)
   const { items, next } = pageOf(heads, limit, (last) => last.id)
   if (items.length === 0) return { items: [] }
-  const texts = textsOf(await parts.calls.run(scripts.values, items.map(({ id }) => parts.keys.value(space, id)), []))
+  const texts = textsOf(
+    await parts.calls.run(
+      scripts.values,
+      items.map(({ id }) => parts.keys.value(space, id)),
+      [],
+    ),
+  )
   const records: Listed[] = []
   for (const [place, head] of items.entries()) {
     const record = withValue(head, texts[place]) ?? (await readAgain(parts, head.id))
@@ -164,13 +173,22 @@ async function listRecords(parts: ListParts, space: string, query: StateQuery): 
 type Head = Omit<Listed, 'value'>
 
 /** Returns the records of a page without their values. The server scans a part of the space per request. */
-async function headsOf({ calls, keys, time }: ListParts, space: string, { prefix = '', page = '' }: StateQuery, wanted: number): Promise<readonly Head[]> {
+async function headsOf(
+  { calls, keys, time }: ListParts,
+  space: string,
+  { prefix = '', page = '' }: StateQuery,
+  wanted: number,
+): Promise<readonly Head[]> {
   const end = behindPrefix(prefix)
   const highest = end === undefined ? '+' : `(${end}`
   let lowest = page !== '' && compareIds(page, prefix) >= 0 ? `(${page}` : `[${prefix}`
   const heads: Head[] = []
   for (;;) {
-    const [more = '', ...fields] = await calls.read(scripts.list, [keys.records(space), keys.ids(space)], [time(), lowest, highest, String(wanted - heads.length)])
+    const [more = '', ...fields] = await calls.read(
+      scripts.list,
+      [keys.records(space), keys.ids(space)],
+      [time(), lowest, highest, String(wanted - heads.length)],
+    )
     for (let place = 0; place < fields.length; place += 4) heads.push(headOf(fields.slice(place, place + 4)))
     if (more === '' || heads.length >= wanted) return heads
     lowest = `(${more}`

@@ -124,7 +124,10 @@ forgetSome(at, 2)
 return { 'ok', whole(version) }
 `)
 
-/** Arguments: id, time, expected version (empty: any), marks. The value is deleted first: this is possible when memory is full, and frees some. */
+/**
+ * Arguments: id, time, expected version (empty: any), marks. The value is deleted first: this is possible when memory is full, and
+ * frees some.
+ */
 const remove = script(`${common}${ofChanges}
 local id, at, expected = ARGV[1], now(ARGV[2]), ARGV[3]
 local record = find(id)

@@ -50,7 +50,12 @@ type QueuedSlots = CandidateSlots & { readonly fullTenants: readonly string[] }
 const queuedSessions = statement((db, slots: QueuedSlots, dialect) =>
   selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('queued'))
-    .where((where) => where.or([where('run.tenant', 'is', null), where.not(dialect.isOneOf(where.ref('run.tenant').$notNull(), slots.fullTenants, 'text'))]))
+    .where((where) =>
+      where.or([
+        where('run.tenant', 'is', null),
+        where.not(dialect.isOneOf(where.ref('run.tenant').$notNull(), slots.fullTenants, 'text')),
+      ]),
+    )
     .where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', dialect.time(slots.now))]))
     .where((where) =>
       where.not(
@@ -61,7 +66,9 @@ const queuedSessions = statement((db, slots: QueuedSlots, dialect) =>
             .whereRef('other.session', '=', 'run.session')
             .whereRef('other.row', '<>', 'run.row')
             .where('other.ended_at', 'is', null)
-            .where((other) => other.or([other('other.place', '<', other.ref('run.place')), other('other.status', '<>', sql.lit('queued'))])),
+            .where((other) =>
+              other.or([other('other.place', '<', other.ref('run.place')), other('other.status', '<>', sql.lit('queued'))]),
+            ),
         ),
       ),
     ),
@@ -73,7 +80,12 @@ type OwnerSlots = CandidateSlots & { readonly owner: string; readonly holds: rea
 const sessionsOfOthers = statement((db, slots: OwnerSlots, dialect) =>
   selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('running'))
-    .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text'))])),
+    .where((where) =>
+      where.or([
+        where('run_state.owner', 'is distinct from', slots.owner),
+        where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text')),
+      ]),
+    ),
 )
 
 /** Includes runs of the caller that it does not know of: the answer to its claim was lost. */
@@ -82,7 +94,10 @@ const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
     .where('run.status', '=', sql.lit('running'))
     .where((where) =>
       where.or([
-        where.and([where('run_state.owner', 'is distinct from', slots.owner), where('run_state.lease_until', '<=', dialect.time(slots.now))]),
+        where.and([
+          where('run_state.owner', 'is distinct from', slots.owner),
+          where('run_state.lease_until', '<=', dialect.time(slots.now)),
+        ]),
         where.and([where('run_state.owner', '=', slots.owner), where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text'))]),
       ]),
     ),
@@ -156,7 +171,9 @@ const boundLeases = statement((db, slots: LeaseSlots, { time }) =>
   db
     .updateTable('run_state')
     .set({ lease_until: untilFrom(time(slots.now), slots.leaseMs) })
-    .where('run', 'in', (runs) => runs.selectFrom('run').select('row').where('namespace', '=', slots.namespace).where('status', '=', sql.lit('running')))
+    .where('run', 'in', (runs) =>
+      runs.selectFrom('run').select('row').where('namespace', '=', slots.namespace).where('status', '=', sql.lit('running')),
+    )
     .where('lease_until', '>', untilFrom(time(slots.now), slots.leaseMs)),
 )
 
@@ -177,11 +194,7 @@ const holdingRuns = statement((db, { sessions }: { readonly sessions: readonly n
 
 const nextRun = statement((db, { session }: { readonly session: number }, { lock }) =>
   lock(
-    selectOpen(db)
-      .where('run.status', '=', sql.lit('queued'))
-      .where('run.session', '=', session)
-      .orderBy('run.place')
-      .limit(sql.lit(1)),
+    selectOpen(db).where('run.status', '=', sql.lit('queued')).where('run.session', '=', session).orderBy('run.place').limit(sql.lit(1)),
     'run_state',
   ),
 )
@@ -202,7 +215,9 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
   const claims: Claim[] = []
   const seen = new Set<number>()
   for (;;) {
-    const sessions = (yield* candidates({ ...request, max: max - claims.length }, context, tenants?.full() ?? [])).filter((session) => !seen.has(session))
+    const sessions = (yield* candidates({ ...request, max: max - claims.length }, context, tenants?.full() ?? [])).filter(
+      (session) => !seen.has(session),
+    )
     for (const session of sessions) seen.add(session)
     if (sessions.length === 0) return claims
     const { states, runs, waiting } = yield* together({
@@ -222,10 +237,17 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
 
 function* countTenants({ namespace }: ClaimContext, most: number): Steps<TenantCounts> {
   const rows = yield* all(runningPerTenant, { namespace })
-  return new TenantCounts(most, rows.flatMap(({ tenant, runs }) => (tenant === null ? [] : [[tenant, runs] as const])))
+  return new TenantCounts(
+    most,
+    rows.flatMap(({ tenant, runs }) => (tenant === null ? [] : [[tenant, runs] as const])),
+  )
 }
 
-function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck, kept }: ClaimContext, fullTenants: readonly string[]): Steps<readonly number[]> {
+function* candidates(
+  request: ClaimRequest,
+  { namespace, now, loss, processCheck, kept }: ClaimContext,
+  fullTenants: readonly string[],
+): Steps<readonly number[]> {
   const { owner, max, agents, holds, leaseMs, runId = null, keys, others = keys === undefined } = request
   const slots = { namespace, agents, runId, now, max }
   if (loss === 'lease' && others) yield* execute(boundLeases, { namespace, now, leaseMs })
@@ -234,7 +256,9 @@ function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck
     // First, so that the claim holds no other session locked while it waits for these.
     named: keys?.length ? ask(namedSessions[kept], { namespace, agents, keys }) : undefined,
     // Without a limit: a lost run may have to wait for its backoff, and must not hide others.
-    lost: others ? ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }) : undefined,
+    lost: others
+      ? ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER })
+      : undefined,
     queued: others ? ask(queuedSessions, { ...slots, fullTenants }) : undefined,
     living: processCheck?.find,
   })
@@ -252,7 +276,12 @@ interface Claimable {
 }
 
 /** Returns the first open run of the session, if it can be claimed. */
-function claimable(session: SessionRow & { readonly now: number }, runs: readonly OpenRunRow[], request: ClaimRequest, context: ClaimContext): readonly Claimable[] {
+function claimable(
+  session: SessionRow & { readonly now: number },
+  runs: readonly OpenRunRow[],
+  request: ClaimRequest,
+  context: ClaimContext,
+): readonly Claimable[] {
   const { now } = session
   const open = runs.filter((row) => row.session === session.row)
   const run = open.find(({ status }) => isHolding(status)) ?? open[0]
@@ -262,7 +291,12 @@ function claimable(session: SessionRow & { readonly now: number }, runs: readonl
   return claimableAt(state, now) <= now ? [{ session, run, state, now }] : []
 }
 
-function isLost({ status, id, owner, lease_until: leaseUntil }: RunRow, request: ClaimRequest, { loss }: ClaimContext, now: number): boolean {
+function isLost(
+  { status, id, owner, lease_until: leaseUntil }: RunRow,
+  request: ClaimRequest,
+  { loss }: ClaimContext,
+  now: number,
+): boolean {
   if (status !== 'running') return false
   if (owner === request.owner) return !request.holds.includes(id)
   return loss === 'owner' || (leaseUntil ?? now) <= now
@@ -281,7 +315,11 @@ const updateVersion = statement((db, slots: Pick<SessionStateTable, 'session' | 
   db.updateTable('session_state').set({ version: slots.version }).where('session', '=', slots.session),
 )
 
-function* claimOne({ session: row, run, state: before, now }: Claimable, request: ClaimRequest, waiting: readonly WaitingRow[]): Steps<Claim> {
+function* claimOne(
+  { session: row, run, state: before, now }: Claimable,
+  request: ClaimRequest,
+  waiting: readonly WaitingRow[],
+): Steps<Claim> {
   const state = claimRun(before, request, now)
   const record = sessionRecord(row)
   const session = { ...record, status: statusOfRun(state), version: record.version + 1 }
@@ -309,11 +347,12 @@ const runningRuns = statement((db, slots: { readonly namespace: string; readonly
   ),
 )
 
-const updateLeases = statement((db, slots: { readonly runs: readonly number[]; readonly now: number | null; readonly leaseMs: number }, { isOneOf, time }) =>
-  db
-    .updateTable('run_state')
-    .set({ lease_until: untilFrom(time(slots.now), slots.leaseMs) })
-    .where((where) => isOneOf(where.ref('run'), slots.runs, 'number')),
+const updateLeases = statement(
+  (db, slots: { readonly runs: readonly number[]; readonly now: number | null; readonly leaseMs: number }, { isOneOf, time }) =>
+    db
+      .updateTable('run_state')
+      .set({ lease_until: untilFrom(time(slots.now), slots.leaseMs) })
+      .where((where) => isOneOf(where.ref('run'), slots.runs, 'number')),
 )
 
 export function* renewLeases(leases: readonly Lease[], leaseMs: number, { namespace, now }: StoreView): Steps<readonly LeaseState[]> {

@@ -49,7 +49,10 @@ function partOf({ to, when = [], writes, notify }: Delivery): { readonly part: P
 function repeatOf(work: Work, batch: Batch): CommitResult | undefined {
   const { session } = work
   if (session?.batchId === batch.id) return answerBefore(batch, session)
-  return answerBefore(batch, runsNamedBy(work, batch).find((run) => run.batchId === batch.id))
+  return answerBefore(
+    batch,
+    runsNamedBy(work, batch).find((run) => run.batchId === batch.id),
+  )
 }
 
 /** Returns the result for an input whose id was accepted before. */
@@ -64,9 +67,16 @@ function existingInput({ session, known }: Work, batch: Batch): CommitResult | u
   return undefined
 }
 
-function acceptedInput(known: Known, session: number, { inputId, rowId }: NamedInput): { readonly runId: string; readonly hash?: string } | undefined {
+function acceptedInput(
+  known: Known,
+  session: number,
+  { inputId, rowId }: NamedInput,
+): { readonly runId: string; readonly hash?: string } | undefined {
   const body = rowId === undefined ? undefined : known.inbox.get(nameIn(session, rowId))
-  return known.inputs.get(nameIn(session, inputId)) ?? (body === undefined ? undefined : parseStored<InboxSteering | InboxTaken>(body, `The inbox row ${rowId}`))
+  return (
+    known.inputs.get(nameIn(session, inputId)) ??
+    (body === undefined ? undefined : parseStored<InboxSteering | InboxTaken>(body, `The inbox row ${rowId}`))
+  )
 }
 
 /** Decides all writes of the part. Returns its result. */
@@ -76,7 +86,11 @@ function* decide(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'writes'
   for (const refers of work.references) refuseUnless(isThere(work, refers), 'conflict')
   checkEndedRuns(work)
   const { record } = session
-  session.record = touchSession(work.runsMoved && !session.isGone ? withStatus(record, yield* nextRun(work)) : record, session.before, work.now)
+  session.record = touchSession(
+    work.runsMoved && !session.isGone ? withStatus(record, yield* nextRun(work)) : record,
+    session.before,
+    work.now,
+  )
   const { id: sessionId, version, nextSeq } = session.record
   const events = writes.reduce((count, write) => count + (write.op === 'event.append' ? write.events.length : 0), 0)
   const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const

@@ -15,8 +15,12 @@ const deletions: readonly Statement<OfSession, unknown>[] = [
   statement((db, slots: OfSession) => db.deleteFrom('inbox').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('notice').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('timer').where('session', '=', slots.session)),
-  statement((db, slots: OfSession) => db.deleteFrom('run_input').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session))),
-  statement((db, slots: OfSession) => db.deleteFrom('run_state').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session))),
+  statement((db, slots: OfSession) =>
+    db.deleteFrom('run_input').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session)),
+  ),
+  statement((db, slots: OfSession) =>
+    db.deleteFrom('run_state').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session)),
+  ),
   statement((db, slots: OfSession) => db.deleteFrom('run').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('session_state').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('session').where('row', '=', slots.session)),

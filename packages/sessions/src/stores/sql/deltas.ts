@@ -28,7 +28,15 @@ const insertDelta = statement((db, { namespace, runId, epoch, base, n, events, b
       from
         .selectFrom('run')
         .innerJoin('run_state', 'run_state.run', 'run.row')
-        .select(['run.session', 'run.row', 'run_state.epoch', numberValue(base).as('base'), numberValue(n).as('n'), numberValue(events).as('events'), textValue(body).as('body')])
+        .select([
+          'run.session',
+          'run.row',
+          'run_state.epoch',
+          numberValue(base).as('base'),
+          numberValue(n).as('n'),
+          numberValue(events).as('events'),
+          textValue(body).as('body'),
+        ])
         .where('run.namespace', '=', namespace)
         .where('run.id', '=', runId)
         .where('run.status', '=', sql.lit('running'))
@@ -37,7 +45,12 @@ const insertDelta = statement((db, { namespace, runId, epoch, base, n, events, b
     .onConflict((conflict) =>
       conflict
         .columns(['session', 'base', 'n'])
-        .doUpdateSet((excluded) => ({ run: excluded.ref('excluded.run'), epoch: excluded.ref('excluded.epoch'), events: excluded.ref('excluded.events'), body: excluded.ref('excluded.body') }))
+        .doUpdateSet((excluded) => ({
+          run: excluded.ref('excluded.run'),
+          epoch: excluded.ref('excluded.epoch'),
+          events: excluded.ref('excluded.events'),
+          body: excluded.ref('excluded.body'),
+        }))
         .whereRef('delta.epoch', '<', 'excluded.epoch'),
     )
     .returning('session'),
@@ -52,7 +65,10 @@ const deltasAfter = statement((db, { namespace, key, base, n }: DeltaPlace & { r
     .where('session.namespace', '=', namespace)
     .where('session.key', '=', key)
     .where((where) =>
-      where.or([where('delta.base', '>', base), where.and([where('delta.base', '=', base), where(sql<number>`delta.n + delta.events - 1`, '>', n)])]),
+      where.or([
+        where('delta.base', '>', base),
+        where.and([where('delta.base', '=', base), where(sql<number>`delta.n + delta.events - 1`, '>', n)]),
+      ]),
     )
     .orderBy('delta.base')
     .orderBy('delta.n'),
@@ -62,9 +78,15 @@ const deleteDeltas = statement((db, slots: { readonly session: number }) => db.d
 
 /** Deletes the deltas of runs that are not running, in all namespaces: no commit will replace them. */
 const deleteLeftDeltas = statement((db) =>
-  db.deleteFrom('delta').where((where) =>
-    where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.row', '=', 'delta.run').where('run.status', '=', sql.lit('running')))),
-  ),
+  db
+    .deleteFrom('delta')
+    .where((where) =>
+      where.not(
+        where.exists(
+          where.selectFrom('run').select('run.row').whereRef('run.row', '=', 'delta.run').where('run.status', '=', sql.lit('running')),
+        ),
+      ),
+    ),
 )
 
 export function* removeLeftDeltas(): Steps<void> {
@@ -73,7 +95,15 @@ export function* removeLeftDeltas(): Steps<void> {
 
 /** Inserts deltas of several runs in one round trip. */
 export function* pushDeltas(namespace: string, batches: readonly DeltaBatch[]): Steps<void> {
-  const rows = batches.map(({ runId, epoch, base, n, events }) => ({ namespace, runId, epoch, base, n, events: events.length, body: JSON.stringify(events) }))
+  const rows = batches.map(({ runId, epoch, base, n, events }) => ({
+    namespace,
+    runId,
+    epoch,
+    base,
+    n,
+    events: events.length,
+    body: JSON.stringify(events),
+  }))
   yield* together({ pushed: rows.map((row) => ask(insertDelta, row)) })
 }
 

@@ -61,7 +61,8 @@ export const sqliteDialect: SqlDialect = {
   changesOften: (table) => table,
   isOneOf: (value, list) => sql`${value} in (select value from json_each(${list}))`,
   rowsOf: (list) => sql`(select value from json_each(${list}))`,
-  newRows: (table, list) => sql`(select (select coalesce(max("row"), 0) from ${sql.table(table)}) + value as "row" from json_each(${list}))`,
+  newRows: (table, list) =>
+    sql`(select (select coalesce(max("row"), 0) from ${sql.table(table)}) + value as "row" from json_each(${list}))`,
   time: (given) => sql`cast(${given} as integer)`,
   indexedWords: (words) => sql`${words}`,
   matches: (query) =>
@@ -74,5 +75,6 @@ export const sqliteDialect: SqlDialect = {
 /** Search index of SQLite. The group is indexed as one more word, so that a search reads no other group. */
 export const sqliteWordIndex: WordIndex = {
   kind: 'fts5',
-  queryFor: (group, words) => `place : "${Buffer.from(group).toString('hex')}" AND words : (${words.map((word) => `"${word}" *`).join(' OR ')})`,
+  queryFor: (group, words) =>
+    `place : "${Buffer.from(group).toString('hex')}" AND words : (${words.map((word) => `"${word}" *`).join(' OR ')})`,
 }

@@ -74,7 +74,11 @@ const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly
     .where('session.namespace', '=', namespace)
     .where('session_state.expired_at', 'is', null)
     .where((where) =>
-      where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'inbox.session').where('run.ended_at', 'is', null))),
+      where.not(
+        where.exists(
+          where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'inbox.session').where('run.ended_at', 'is', null),
+        ),
+      ),
     )
     .orderBy('session.key')
     .limit(atMost(limit)),
@@ -97,7 +101,9 @@ const nextStart = statement((db, { namespace, now }: DueSlots, { time }) =>
             .whereRef('other.session', '=', 'run.session')
             .whereRef('other.row', '<>', 'run.row')
             .where('other.ended_at', 'is', null)
-            .where((other) => other.or([other('other.place', '<', other.ref('run.place')), other('other.status', '<>', sql.lit('queued'))])),
+            .where((other) =>
+              other.or([other('other.place', '<', other.ref('run.place')), other('other.status', '<>', sql.lit('queued'))]),
+            ),
         ),
       ),
     )

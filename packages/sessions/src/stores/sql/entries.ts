@@ -86,7 +86,11 @@ export function* readPath(view: StoreView, key: string, options: PathOptions): S
   if (start === null) return { items: [] }
   const path = yield* rowsOfPath(session.row, start, limit + 1)
   if (path.length === 0) throw unknownEntry(start, key)
-  return pageOf(path.map((row) => entryRecord(row, key)), limit, (last) => last.id)
+  return pageOf(
+    path.map((row) => entryRecord(row, key)),
+    limit,
+    (last) => last.id,
+  )
 }
 
 /** Follows the parents within the entries that were read by id, then looks up the remaining ones. */

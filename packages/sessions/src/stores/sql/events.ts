@@ -73,7 +73,10 @@ const inputsOf = statement((db, slots: { readonly namespace: string; readonly id
 export function* readEvents(view: StoreView, key: string, after: number, limit: number): Steps<EventPage> {
   const { namespace } = view
   let most = Math.min(Math.max(0, limit), rowsAtOnce)
-  const { places, rows: firstRows } = yield* together({ places: askPlaces(view, [key]), rows: ask(rowsAfter, { namespace, key, after, limit: most }) })
+  const { places, rows: firstRows } = yield* together({
+    places: askPlaces(view, [key]),
+    rows: ask(rowsAfter, { namespace, key, after, limit: most }),
+  })
   const { session, tombstone } = onlyPlace(places)
   if (!session) return noEvents(tombstone)
   const { firstSeq, nextSeq } = sessionRecord(session)

@@ -75,7 +75,9 @@ function countOtherRuns(work: Work, runId: string): number {
 }
 
 function countInbox({ session, known }: Work, kinds: readonly InboxKind[]): number {
-  return known.inboxCounts.filter((each) => each.session === session?.row && kinds.includes(each.kind)).reduce((sum, { rows }) => sum + rows, 0)
+  return known.inboxCounts
+    .filter((each) => each.session === session?.row && kinds.includes(each.kind))
+    .reduce((sum, { rows }) => sum + rows, 0)
 }
 
 export function checkExpectations(work: Work, expected: readonly Expect[]): void {

@@ -5,16 +5,17 @@ import { all, ask, statement } from './statement.ts'
 import type { Call, RowOf, Steps } from './statement.ts'
 import type { InboxTable } from './tables.ts'
 
-const ofKey = statement((db, slots: { readonly namespace: string; readonly key: string; readonly kinds: readonly InboxKind[] }, { isOneOf }) =>
-  db
-    .selectFrom('inbox')
-    .innerJoin('session', 'session.row', 'inbox.session')
-    .select(['inbox.id', 'inbox.kind', 'inbox.at', 'inbox.body'])
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
-    .where((where) => isOneOf(where.ref('inbox.kind'), slots.kinds, 'text'))
-    .orderBy('inbox.version')
-    .orderBy('inbox.place'),
+const ofKey = statement(
+  (db, slots: { readonly namespace: string; readonly key: string; readonly kinds: readonly InboxKind[] }, { isOneOf }) =>
+    db
+      .selectFrom('inbox')
+      .innerJoin('session', 'session.row', 'inbox.session')
+      .select(['inbox.id', 'inbox.kind', 'inbox.at', 'inbox.body'])
+      .where('session.namespace', '=', slots.namespace)
+      .where('session.key', '=', slots.key)
+      .where((where) => isOneOf(where.ref('inbox.kind'), slots.kinds, 'text'))
+      .orderBy('inbox.version')
+      .orderBy('inbox.place'),
 )
 
 const ofSessions = statement((db, slots: { readonly sessions: readonly number[]; readonly kinds: readonly InboxKind[] }, { isOneOf }) =>

@@ -5,7 +5,10 @@ import type { Connection } from './tables.ts'
 /** Name, table and columns of an index, and which rows it holds. Default: all. A name in `unique` names a unique index. */
 type Index = readonly [name: string, table: string, columns: string, where?: string]
 
-/** Status of most sessions, and of most runs that have ended. The indexes by status leave it out: they are small, since each turn writes them. */
+/**
+ * Status of most sessions, and of most runs that have ended. The indexes by status leave it out: they are small, since each turn
+ * writes them.
+ */
 export const usualStatus = 'completed'
 
 const unusual = `status <> '${usualStatus}'`

@@ -101,7 +101,11 @@ const openCounts = statement((db, slots: KeysSlots, dialect) =>
     .where((where) => isOfSessions(where.ref('run.session'), db, slots, dialect))
     .where('run.ended_at', 'is', null)
     // Uses an index of open runs only.
-    .where('run.status', 'in', openStatuses.map((status) => sql.lit(status)))
+    .where(
+      'run.status',
+      'in',
+      openStatuses.map((status) => sql.lit(status)),
+    )
     .groupBy(['run.session', 'run.status', 'run.kind']),
 )
 
@@ -121,13 +125,16 @@ const holdingRuns = statement((db, slots: KeysSlots, dialect) =>
     .where('run.status', '<>', sql.lit('queued')),
 )
 
-const queuedRuns = statement((db, { namespace, key, limit }: { readonly namespace: string; readonly key: string; readonly limit: number }) =>
-  selectRuns(db)
-    .where('run.session', '=', (rows) => rows.selectFrom('session').select('session.row').where('session.namespace', '=', namespace).where('session.key', '=', key))
-    .where('run.ended_at', 'is', null)
-    .where('run.status', '=', sql.lit('queued'))
-    .orderBy('run.place')
-    .limit(atMost(limit)),
+const queuedRuns = statement(
+  (db, { namespace, key, limit }: { readonly namespace: string; readonly key: string; readonly limit: number }) =>
+    selectRuns(db)
+      .where('run.session', '=', (rows) =>
+        rows.selectFrom('session').select('session.row').where('session.namespace', '=', namespace).where('session.key', '=', key),
+      )
+      .where('run.ended_at', 'is', null)
+      .where('run.status', '=', sql.lit('queued'))
+      .orderBy('run.place')
+      .limit(atMost(limit)),
 )
 
 const sessionNumbers = statement((db, { rows }: { readonly rows: readonly number[] }, { newRows }) =>
@@ -142,7 +149,12 @@ const runNumbers = statement((db, { rows }: { readonly rows: readonly number[] }
  * True if this is the row of one of the sessions. A single session is looked up first: while the server has no statistics, a join
  * may scan the index of all sessions.
  */
-function isOfSessions(session: Expression<number>, db: Database, { namespace, keys }: KeysSlots, { isOneOf }: SqlDialect): RawBuilder<SqlBool> {
+function isOfSessions(
+  session: Expression<number>,
+  db: Database,
+  { namespace, keys }: KeysSlots,
+  { isOneOf }: SqlDialect,
+): RawBuilder<SqlBool> {
   const rows = db
     .selectFrom('session')
     .select('session.row')
@@ -213,13 +225,20 @@ function reads({ namespace, now, isShared }: KnownContext, needs: Needs) {
 }
 
 type Rows = { readonly [K in keyof ReturnType<typeof reads>]: readonly RowOfRead<ReturnType<typeof reads>[K]>[] }
-type RowOfRead<A> = A extends { readonly statement: infer S } ? RowOf<S> : A extends readonly { readonly statement: infer S }[] ? RowOf<S> : never
+type RowOfRead<A> = A extends { readonly statement: infer S }
+  ? RowOf<S>
+  : A extends readonly { readonly statement: infer S }[]
+    ? RowOf<S>
+    : never
 
 function knownFrom(rows: Rows, places: Known['places'], needs: Needs): Known {
   const headRows = [...rows.holding, ...rows.queued]
   return {
     places,
-    runs: new Map([...rows.runs.map((row) => [row.id, row.epoch === null ? 'forgotten' : (row as RunRow)] as const), ...headRows.map((row) => [row.id, row] as const)]),
+    runs: new Map([
+      ...rows.runs.map((row) => [row.id, row.epoch === null ? 'forgotten' : (row as RunRow)] as const),
+      ...headRows.map((row) => [row.id, row] as const),
+    ]),
     inputs: new Map(rows.inputs.map((row) => [nameIn(row.session, row.input_id ?? ''), { runId: row.id, hash: row.input_hash }])),
     inbox: new Map(rows.inbox.map((row) => [nameIn(row.session, row.id), row.body])),
     entries: new Set(rows.entries.map((row) => nameIn(row.session, row.id))),
@@ -227,7 +246,12 @@ function knownFrom(rows: Rows, places: Known['places'], needs: Needs): Known {
     calls: new Map(rows.calls.map((row) => [callName(row.run, row.step, row.tool_call_id), row.state])),
     openRuns: rows.openRuns,
     inboxCounts: rows.inboxCounts,
-    heads: new Map([...needs.heads.keys()].map((key) => [key, headRows.filter((row) => row.session === places.get(key)?.session?.row).map(({ id }) => id)])),
+    heads: new Map(
+      [...needs.heads.keys()].map((key) => [
+        key,
+        headRows.filter((row) => row.session === places.get(key)?.session?.row).map(({ id }) => id),
+      ]),
+    ),
     newSessions: rows.newSessions.map(({ row }) => row),
     newRuns: rows.newRuns.map(({ row }) => row),
   }

@@ -57,19 +57,23 @@ const conditions = {
   tenant: (list: List, { tenant }: ListSlots) => list.where('session.tenant', '=', tenant),
   parent: (list: List, { parent }: ListSlots) => list.where('session.parent', '=', parent),
   section: (list: List, { section }: ListSlots) => list.where('session.section', '=', section),
-  status: (list: List, { status }: ListSlots) => list.where('session.status', '=', status).where('session.status', '<>', sql.lit(usualStatus)),
+  status: (list: List, { status }: ListSlots) =>
+    list.where('session.status', '=', status).where('session.status', '<>', sql.lit(usualStatus)),
   agent: (list: List, { agent }: ListSlots) => list.where('session.agent', '=', agent),
   unused: (list: List) => list.where('session.status', 'is', null),
   noParent: (list: List) => list.where('session.parent', 'is', null),
   statuses: (list: List, { statuses }: ListSlots, { isOneOf }: SqlDialect) =>
     list.where((where) => isOneOf(where.ref('session.status').$notNull(), statuses, 'text')),
-  expired: (list: List, { now, expired }: ListSlots, dialect: SqlDialect) => list.where(hasExpired(dialect, now), '=', numberValue(expired)),
+  expired: (list: List, { now, expired }: ListSlots, dialect: SqlDialect) =>
+    list.where(hasExpired(dialect, now), '=', numberValue(expired)),
   activeSince: (list: List, { activeSince }: ListSlots) => list.where('session.active_at', '>=', activeSince),
   // Not LIKE: it ignores case and treats some characters of keys as wildcards.
   prefix: (list: List, { prefix, prefixLength }: ListSlots) =>
     list.where(sql<string>`substr(${sql.ref('session.key')}, 1, cast(${prefixLength} as integer))`, '=', prefix),
   after: (list: List, { activeAt, key }: ListSlots) =>
-    list.where('session.active_at', '<=', activeAt).where((where) => where.or([where('session.active_at', '<', activeAt), where('session.key', '>', key)])),
+    list
+      .where('session.active_at', '<=', activeAt)
+      .where((where) => where.or([where('session.active_at', '<', activeAt), where('session.key', '>', key)])),
 }
 
 type Condition = keyof typeof conditions
@@ -117,7 +121,15 @@ function readsOf(query: SessionQuery, isSmall: boolean, slots: CommonSlots): rea
 /** Returns the sessions that have expired and are not marked yet: few, because they are marked as soon as a process finds them. */
 function* unmarkedSessions(view: StoreView): Steps<readonly ListedRow[]> {
   const over = yield* all(livesOver, { ...view, limit: Number.MAX_SAFE_INTEGER })
-  const { places } = yield* together({ places: over.length > 0 ? askPlaces(view, over.map(({ key }) => key)) : undefined })
+  const { places } = yield* together({
+    places:
+      over.length > 0
+        ? askPlaces(
+            view,
+            over.map(({ key }) => key),
+          )
+        : undefined,
+  })
   return [...placesOf(places).values()].flatMap(({ session, now }) => (session ? [{ ...session, now }] : []))
 }
 
@@ -130,9 +142,15 @@ export function* listSessions({ namespace, now }: StoreView, query: SessionQuery
   const sizes = { prefixLength: [...prefix].length, limit: isSmall ? mostSorted : limit + 1 }
   const { rows } = yield* together({ rows: readsOf(query, isSmall, { ...prefixes, ...position, ...sizes, now }) })
   const unmarked = query.expired && !isSmall ? yield* unmarkedSessions({ namespace, now }) : []
-  const further = unmarked.filter((row) => isListed(recordOf(row), query) && (page === undefined || byActivity(position, recordOf(row)) < 0))
+  const further = unmarked.filter(
+    (row) => isListed(recordOf(row), query) && (page === undefined || byActivity(position, recordOf(row)) < 0),
+  )
   const inOrder = [...rows, ...further].map((row) => ({ row, key: row.key, activeAt: row.active_at })).sort(byActivity)
-  return pageOf(inOrder.slice(0, limit + 1).map(({ row }) => recordOf(row)), limit, printSessionPosition)
+  return pageOf(
+    inOrder.slice(0, limit + 1).map(({ row }) => recordOf(row)),
+    limit,
+    printSessionPosition,
+  )
 }
 
 function recordOf(row: ListedRow): SessionRecord {

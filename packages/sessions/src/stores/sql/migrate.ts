@@ -5,12 +5,7 @@ import type { Migration } from './schema.ts'
 import type { Database } from './tables.ts'
 
 /** Migrates the tables to the current version, one transaction per step. Refuses a newer version and changes nothing then. */
-export async function migrate(
-  db: Database,
-  dialect: SqlDialect,
-  where: string,
-  steps: readonly Migration[] = migrations,
-): Promise<void> {
+export async function migrate(db: Database, dialect: SqlDialect, where: string, steps: readonly Migration[] = migrations): Promise<void> {
   const version = await readSchemaVersion(db)
   checkSchemaVersion(version, where, steps)
   for (const [index, step] of steps.entries()) {

@@ -35,8 +35,19 @@ export interface Needs {
 
 export function needsOf(parts: readonly Part[]): Needs {
   const needs: Needs = {
-    ...{ keys: new Set(), runs: new Set(), inputs: new Set(), inboxRows: new Set(), entries: new Set(), timers: new Set() },
-    ...{ callRuns: new Set(), callSteps: new Set(), countsRuns: false, inboxKinds: new Set(), heads: new Map(), newSessions: [], newRuns: [] },
+    keys: new Set(),
+    runs: new Set(),
+    inputs: new Set(),
+    inboxRows: new Set(),
+    entries: new Set(),
+    timers: new Set(),
+    callRuns: new Set(),
+    callSteps: new Set(),
+    countsRuns: false,
+    inboxKinds: new Set(),
+    heads: new Map(),
+    newSessions: [],
+    newRuns: [],
   }
   for (const part of parts) {
     needs.keys.add(part.key)

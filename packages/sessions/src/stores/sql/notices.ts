@@ -43,7 +43,12 @@ const insertNotice = statement((db, slots: NewNotice) =>
 
 /** Selects the pending notices of one session and hook. */
 function pendingOf(db: Database, { session, hook }: Pick<NoticeTable, 'session' | 'hook'>) {
-  return db.selectFrom('notice as other').select('other.n').where('other.session', '=', session).where('other.hook', '=', hook).where('other.settled_at', 'is', null)
+  return db
+    .selectFrom('notice as other')
+    .select('other.n')
+    .where('other.session', '=', session)
+    .where('other.hook', '=', hook)
+    .where('other.settled_at', 'is', null)
 }
 
 /** Adds the notices of a change to a session, one for each subscribed hook. */
@@ -58,15 +63,40 @@ export function putNotices(work: Work, draftsOf: (session: SessionRecord) => rea
       session.record = { ...session.record, notices: n }
       work.noticesPut += 1
       const receiver = receiverOf(hook, session.record.settings.notify)
-      write(work, insertNotice, { namespace, session: session.row, n, hook, receiver, type, at: work.now, body: recordText(work.context, body, 'A notice') })
+      write(work, insertNotice, {
+        namespace,
+        session: session.row,
+        n,
+        hook,
+        receiver,
+        type,
+        at: work.now,
+        body: recordText(work.context, body, 'A notice'),
+      })
     }
   }
 }
 
-const columns = ['notice.session as row', 'notice.n', 'notice.hook', 'notice.type', 'notice.at', 'notice.body', 'notice.state', 'notice.attempts', 'notice.queued_at', 'notice.due_at', 'notice.settled_at', 'notice.error'] as const
+const columns = [
+  'notice.session as row',
+  'notice.n',
+  'notice.hook',
+  'notice.type',
+  'notice.at',
+  'notice.body',
+  'notice.state',
+  'notice.attempts',
+  'notice.queued_at',
+  'notice.due_at',
+  'notice.settled_at',
+  'notice.error',
+] as const
 
 function selectNotices(db: Database) {
-  return db.selectFrom('notice').innerJoin('session', 'session.row', 'notice.session').select([...columns, 'session.key', 'session.id'])
+  return db
+    .selectFrom('notice')
+    .innerJoin('session', 'session.row', 'notice.session')
+    .select([...columns, 'session.key', 'session.id'])
 }
 
 interface NoticeRow extends Omit<NoticeTable, 'namespace' | 'session' | 'receiver'> {
@@ -75,10 +105,31 @@ interface NoticeRow extends Omit<NoticeTable, 'namespace' | 'session' | 'receive
   readonly id: string
 }
 
-function noticeRecord({ id: sessionId, key, n, hook, type, at, body, state, attempts, queued_at: queuedAt, ...row }: NoticeRow): NoticeRecord {
+function noticeRecord({
+  id: sessionId,
+  key,
+  n,
+  hook,
+  type,
+  at,
+  body,
+  state,
+  attempts,
+  queued_at: queuedAt,
+  ...row
+}: NoticeRow): NoticeRecord {
   const id = noticeId(sessionId, n)
   return {
-    ...{ id, session: key, n, hook, type, at, body: parseStored(body, `The notice ${id}`), state, attempts, queuedAt },
+    id,
+    session: key,
+    n,
+    hook,
+    type,
+    at,
+    body: parseStored(body, `The notice ${id}`),
+    state,
+    attempts,
+    queuedAt,
     ...(row.due_at === null ? {} : { dueAt: row.due_at }),
     ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
     ...(row.error === null ? {} : { error: row.error }),
@@ -100,46 +151,52 @@ interface HeadSlots {
 }
 
 /**
- * Finds the first due notice of each receiver, or of one, the earliest first. Seeks from a receiver to the next, so that it does not pass over the notices
+ * Finds the first due notice of each receiver, or of one, the earliest first. Seeks from a receiver to the next, so that it does
+ * not pass over the notices
  * that wait for it.
  */
-export const headsOf = statementsFor((db, { namespace, now, hooks, receiver, except, limit }: HeadSlots, { isOneOf, time }, names: readonly ('receiver' | 'hooks')[]) => {
-  const isOne = names.includes('receiver')
-  return db
-    .withRecursive('line', (line) =>
-      dueIn(line, namespace)
-        .$if(isOne, (only) => only.where('notice.receiver', '=', receiver))
-        .select(({ fn }) => fn.min<string | null>('notice.receiver').as('receiver'))
-        .unionAll(
-          line
-            .selectFrom('line')
-            .select(
-              dueIn(db, namespace)
-                .where('notice.receiver', '>', sql.ref<string>('line.receiver'))
-                .select(({ fn }) => fn.min('notice.receiver').as('next'))
-                .as('receiver'),
-            )
-            .where('line.receiver', 'is not', null)
-            .$if(isOne, (none) => none.where(sql<SqlBool>`1 = 0`)),
-        ),
-    )
-    .with('head', (head) => {
-      const firstOf = dueIn(db, namespace).where('notice.receiver', '=', sql.ref<string>('line.receiver')).orderBy('notice.due_at').limit(sql.lit(1))
-      return head
-        .selectFrom('line')
-        .select(['line.receiver', firstOf.select('notice.hook').as('hook'), firstOf.select('notice.due_at').as('at')])
-        .where('line.receiver', 'is not', null)
-    })
-    .selectFrom('head')
-    .select((head) => [head.ref('head.receiver').$notNull().as('receiver'), head.ref('head.at').$notNull().as('at'), time(now).as('now')])
-    .$if(names.includes('hooks'), (wanted) =>
-      wanted
-        .where(isOneOf(sql.ref<string>('head.hook'), hooks, 'text'))
-        .where(sql<SqlBool>`not ${isOneOf(sql.ref<string>('head.receiver'), except, 'text')}`),
-    )
-    .orderBy('head.at')
-    .limit(atMost(limit))
-})
+export const headsOf = statementsFor(
+  (db, { namespace, now, hooks, receiver, except, limit }: HeadSlots, { isOneOf, time }, names: readonly ('receiver' | 'hooks')[]) => {
+    const isOne = names.includes('receiver')
+    return db
+      .withRecursive('line', (line) =>
+        dueIn(line, namespace)
+          .$if(isOne, (only) => only.where('notice.receiver', '=', receiver))
+          .select(({ fn }) => fn.min<string | null>('notice.receiver').as('receiver'))
+          .unionAll(
+            line
+              .selectFrom('line')
+              .select(
+                dueIn(db, namespace)
+                  .where('notice.receiver', '>', sql.ref<string>('line.receiver'))
+                  .select(({ fn }) => fn.min('notice.receiver').as('next'))
+                  .as('receiver'),
+              )
+              .where('line.receiver', 'is not', null)
+              .$if(isOne, (none) => none.where(sql<SqlBool>`1 = 0`)),
+          ),
+      )
+      .with('head', (head) => {
+        const firstOf = dueIn(db, namespace)
+          .where('notice.receiver', '=', sql.ref<string>('line.receiver'))
+          .orderBy('notice.due_at')
+          .limit(sql.lit(1))
+        return head
+          .selectFrom('line')
+          .select(['line.receiver', firstOf.select('notice.hook').as('hook'), firstOf.select('notice.due_at').as('at')])
+          .where('line.receiver', 'is not', null)
+      })
+      .selectFrom('head')
+      .select((head) => [head.ref('head.receiver').$notNull().as('receiver'), head.ref('head.at').$notNull().as('at'), time(now).as('now')])
+      .$if(names.includes('hooks'), (wanted) =>
+        wanted
+          .where(isOneOf(sql.ref<string>('head.hook'), hooks, 'text'))
+          .where(sql<SqlBool>`not ${isOneOf(sql.ref<string>('head.receiver'), except, 'text')}`),
+      )
+      .orderBy('head.at')
+      .limit(atMost(limit))
+  },
+)
 
 interface DueSlots {
   readonly namespace: string
@@ -172,7 +229,10 @@ const leaseNotice = statement((db, slots: { readonly row: number; readonly n: nu
 )
 
 /** Claims due notices. Returns the time of the store too. */
-export function* claimNotices({ max, leaseMs, hooks, receiver, except = [] }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
+export function* claimNotices(
+  { max, leaseMs, hooks, receiver, except = [] }: NoticeClaimRequest,
+  { namespace, now }: StoreView,
+): Steps<NoticeClaims & { readonly now: number }> {
   const heads = headsOf({ receiver: receiver !== undefined, hooks: true })
   const slots = { namespace, now, hooks, receiver: receiver ?? '', except }
   // The first `max` notices are among those of the first `max` receivers.
@@ -208,7 +268,11 @@ const keepSession = statement((db, { namespace, key }: PlaceSlots, { lock }) =>
 )
 
 const noticeOf = statement((db, { namespace, key, n, now }: PlaceSlots & { readonly n: number; readonly now: number | null }, { time }) =>
-  selectNotices(db).select(time(now).as('now')).where('session.namespace', '=', namespace).where('session.key', '=', key).where('notice.n', '=', n),
+  selectNotices(db)
+    .select(time(now).as('now'))
+    .where('session.namespace', '=', namespace)
+    .where('session.key', '=', key)
+    .where('notice.n', '=', n),
 )
 
 type Changed = Pick<NoticeTable, 'state' | 'queued_at' | 'due_at' | 'settled_at' | 'error'> & { readonly row: number; readonly n: number }
@@ -231,12 +295,19 @@ const callNext = statement((db, slots: { readonly session: number; readonly hook
 )
 
 function* keptNotice(key: string, id: string, { namespace, now }: StoreView) {
-  const { rows } = yield* together({ kept: ask(keepSession, { namespace, key }), rows: ask(noticeOf, { namespace, key, n: noticeNumber(id), now }) })
+  const { rows } = yield* together({
+    kept: ask(keepSession, { namespace, key }),
+    rows: ask(noticeOf, { namespace, key, n: noticeNumber(id), now }),
+  })
   const [row] = rows
   return row && noticeId(row.id, row.n) === id ? row : undefined
 }
 
-export function* settleNotice({ session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome, view: StoreView): Steps<boolean> {
+export function* settleNotice(
+  { session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>,
+  outcome: NoticeOutcome,
+  view: StoreView,
+): Steps<boolean> {
   const row = yield* keptNotice(session, id, view)
   if (row?.state !== 'pending' || row.attempts !== attempts) return false
   const error = ('error' in outcome ? outcome.error : undefined) ?? null
@@ -271,29 +342,36 @@ interface ListSlots {
 }
 
 /** Only notices of the same time are sorted: the index has those of a session in its place. */
-const listOf = statementsFor((db, { namespace, key, state, hook, at, sessionId, n, limit }: ListSlots, _dialect, names: readonly ('key' | 'state' | 'hook' | 'after')[]) => {
-  const has = (name: (typeof names)[number]): boolean => names.includes(name)
-  return selectNotices(db)
-    .where('notice.namespace', '=', namespace)
-    .$if(has('key'), (list) => list.where('session.namespace', '=', namespace).where('session.key', '=', key))
-    .$if(has('state'), (list) => list.where('notice.state', '=', state))
-    .$if(has('hook'), (list) => list.where('notice.hook', '=', hook))
-    .$if(has('after'), (list) =>
-      list
-        .where('notice.at', '<=', at)
-        .where((where) =>
-          where.or([
-            where('notice.at', '<', at),
-            where('session.id', '<', sessionId),
-            where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)]),
-          ]),
-        ),
-    )
-    .orderBy('notice.at', 'desc')
-    .orderBy('session.id', 'desc')
-    .orderBy('notice.n', 'desc')
-    .limit(atMost(limit))
-})
+const listOf = statementsFor(
+  (
+    db,
+    { namespace, key, state, hook, at, sessionId, n, limit }: ListSlots,
+    _dialect,
+    names: readonly ('key' | 'state' | 'hook' | 'after')[],
+  ) => {
+    const has = (name: (typeof names)[number]): boolean => names.includes(name)
+    return selectNotices(db)
+      .where('notice.namespace', '=', namespace)
+      .$if(has('key'), (list) => list.where('session.namespace', '=', namespace).where('session.key', '=', key))
+      .$if(has('state'), (list) => list.where('notice.state', '=', state))
+      .$if(has('hook'), (list) => list.where('notice.hook', '=', hook))
+      .$if(has('after'), (list) =>
+        list
+          .where('notice.at', '<=', at)
+          .where((where) =>
+            where.or([
+              where('notice.at', '<', at),
+              where('session.id', '<', sessionId),
+              where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)]),
+            ]),
+          ),
+      )
+      .orderBy('notice.at', 'desc')
+      .orderBy('session.id', 'desc')
+      .orderBy('notice.n', 'desc')
+      .limit(atMost(limit))
+  },
+)
 
 export function* listNotices(namespace: string, { key, state, hook, page, ...query }: NoticeQuery): Steps<Page<NoticeRecord>> {
   const limit = pageLimit(query.limit)
@@ -331,19 +409,29 @@ const queuedLongAgo = statement((db, { namespace, before, limit }: PruneSlots) =
     .limit(atMost(limit)),
 )
 
-const forgetSettled = statement((db, { sessions, before }: { readonly sessions: readonly number[]; readonly before: number }, { isOneOf }) =>
-  db
-    .deleteFrom('notice')
-    .where((where) => isOneOf(where.ref('session'), sessions, 'number'))
-    .where('settled_at', '<', before),
+const forgetSettled = statement(
+  (db, { sessions, before }: { readonly sessions: readonly number[]; readonly before: number }, { isOneOf }) =>
+    db
+      .deleteFrom('notice')
+      .where((where) => isOneOf(where.ref('session'), sessions, 'number'))
+      .where('settled_at', '<', before),
 )
 
 const forgetQueued = statement((db, slots: { readonly session: number; readonly hook: string; readonly before: number }) =>
-  db.deleteFrom('notice').where('session', '=', slots.session).where('hook', '=', slots.hook).where('settled_at', 'is', null).where('queued_at', '<', slots.before),
+  db
+    .deleteFrom('notice')
+    .where('session', '=', slots.session)
+    .where('hook', '=', slots.hook)
+    .where('settled_at', 'is', null)
+    .where('queued_at', '<', slots.before),
 )
 
 /** Removes old notices from at most `limit` sessions. Returns true if there may be more. */
-export function* pruneNotices({ runsEndedBefore, noticesQueuedBefore }: PruneRules, limit: number, { namespace, now }: StoreView): Steps<boolean> {
+export function* pruneNotices(
+  { runsEndedBefore, noticesQueuedBefore }: PruneRules,
+  limit: number,
+  { namespace, now }: StoreView,
+): Steps<boolean> {
   const settled = yield* all(settledLongAgo, { namespace, before: runsEndedBefore, limit: limit + 1 })
   const sessions = settled.slice(0, limit).map(({ session }) => session)
   if (sessions.length > 0) yield* execute(forgetSettled, { sessions, before: runsEndedBefore })

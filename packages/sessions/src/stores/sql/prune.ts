@@ -70,8 +70,12 @@ interface RowsSlots {
   readonly rows: readonly number[]
 }
 
-const forgetStates = statement((db, { rows }: RowsSlots, { isOneOf }) => db.deleteFrom('run_state').where((where) => isOneOf(where.ref('run'), rows, 'number')))
-const forgetInputs = statement((db, { rows }: RowsSlots, { isOneOf }) => db.deleteFrom('run_input').where((where) => isOneOf(where.ref('run'), rows, 'number')))
+const forgetStates = statement((db, { rows }: RowsSlots, { isOneOf }) =>
+  db.deleteFrom('run_state').where((where) => isOneOf(where.ref('run'), rows, 'number')),
+)
+const forgetInputs = statement((db, { rows }: RowsSlots, { isOneOf }) =>
+  db.deleteFrom('run_input').where((where) => isOneOf(where.ref('run'), rows, 'number')),
+)
 /** Keeps the row: the ledger and the transcript refer to it. */
 const forgetNames = statement((db, { rows }: RowsSlots, { isOneOf }) =>
   db
@@ -85,7 +89,9 @@ interface RestSlots {
   readonly before: number
 }
 
-const forgetEvents = statement((db, { session, before }: RestSlots) => db.deleteFrom('event').where('session', '=', session).where('seq', '<', before))
+const forgetEvents = statement((db, { session, before }: RestSlots) =>
+  db.deleteFrom('event').where('session', '=', session).where('seq', '<', before),
+)
 
 const forgetTaken = statement((db, { session, before }: RestSlots) =>
   db.deleteFrom('inbox').where('session', '=', session).where('kind', '=', sql.lit('taken')).where('at', '<', before),
@@ -105,12 +111,13 @@ const unusedDefinitions = statement((db, { namespace }: { readonly namespace: st
 )
 
 /** Checks again that they are unused: a commit may have used one before the statement above locked them. */
-const forgetDefinitions = statement((db, { namespace, hashes }: { readonly namespace: string; readonly hashes: readonly string[] }, { isOneOf }) =>
-  db
-    .deleteFrom('definition')
-    .where('definition.namespace', '=', namespace)
-    .where((where) => isOneOf(where.ref('definition.hash'), hashes, 'text'))
-    .where('definition.hash', 'not in', usedIn(db, namespace)),
+const forgetDefinitions = statement(
+  (db, { namespace, hashes }: { readonly namespace: string; readonly hashes: readonly string[] }, { isOneOf }) =>
+    db
+      .deleteFrom('definition')
+      .where('definition.namespace', '=', namespace)
+      .where((where) => isOneOf(where.ref('definition.hash'), hashes, 'text'))
+      .where('definition.hash', 'not in', usedIn(db, namespace)),
 )
 
 function usedIn(db: Database, namespace: string) {
@@ -123,7 +130,11 @@ function usedIn(db: Database, namespace: string) {
 }
 
 /** Removes data that is no longer needed from at most `limit` sessions. */
-export function* pruneTables(rules: PruneRules, limit: number, { namespace, isShared, now }: Pick<SqlDriver, 'namespace' | 'isShared' | 'now'>): Steps<PruneReport> {
+export function* pruneTables(
+  rules: PruneRules,
+  limit: number,
+  { namespace, isShared, now }: Pick<SqlDriver, 'namespace' | 'isShared' | 'now'>,
+): Steps<PruneReport> {
   const { runsEndedBefore } = rules
   if (isShared) yield* removeLeftDeltas()
   const toCut = yield* all(sessionsToCut, { namespace, before: runsEndedBefore, limit: limit + 1 })
@@ -132,7 +143,11 @@ export function* pruneTables(rules: PruneRules, limit: number, { namespace, isSh
   const { states, runs } = yield* together({ states: askSessionRows(null, sessions), runs: ask(runsOf, { sessions }) })
   const report = { runs: 0, events: 0 }
   for (const state of states) {
-    const cut = yield* cutSession(state, runs.filter((run) => run.session === state.row), runsEndedBefore)
+    const cut = yield* cutSession(
+      state,
+      runs.filter((run) => run.session === state.row),
+      runsEndedBefore,
+    )
     report.runs += cut.runs
     report.events += cut.events
   }
@@ -143,7 +158,11 @@ export function* pruneTables(rules: PruneRules, limit: number, { namespace, isSh
 }
 
 /** Forgets the runs before the first one that is kept, and the events before its first event. */
-function* cutSession(row: SessionRow, inOrder: readonly RowOf<typeof runsOf>[], endedBefore: number): Steps<Pick<PruneReport, 'runs' | 'events'>> {
+function* cutSession(
+  row: SessionRow,
+  inOrder: readonly RowOf<typeof runsOf>[],
+  endedBefore: number,
+): Steps<Pick<PruneReport, 'runs' | 'events'>> {
   const record = sessionRecord(row)
   const session = row.row
   const firstKept = inOrder.findIndex((run) => run.ended_at === null || run.ended_at >= endedBefore)

@@ -79,7 +79,11 @@ const listOf = statementsFor((db, slots: ListSlots, { isOneOf }, names: readonly
   // Open runs are few: they are sorted, instead of searched in the index of all runs by number.
   const n = has('open') ? sql<number>`coalesce(${sql.ref('run.n')}, 0)` : sql.ref<number>('run.n')
   // One value, not a join: else the server may sort all runs of the session.
-  const ofKey = db.selectFrom('session as wanted').select('wanted.row').where('wanted.namespace', '=', slots.namespace).where('wanted.key', '=', slots.key)
+  const ofKey = db
+    .selectFrom('session as wanted')
+    .select('wanted.row')
+    .where('wanted.namespace', '=', slots.namespace)
+    .where('wanted.key', '=', slots.key)
   return selectRecords(db)
     .where('run.session', '=', ofKey)
     .where(n, has('newestFirst') ? '<' : '>', slots.beyond)
@@ -95,16 +99,35 @@ const listOf = statementsFor((db, slots: ListSlots, { isOneOf }, names: readonly
 /** Columns by name: a column that a later version adds must not change the result of a prepared statement. */
 export const runColumns = [
   ...(['run.row', 'run.session', 'run.namespace', 'run.id', 'run.n', 'run.first_seq', 'run.kind', 'run.place', 'run.status'] as const),
-  ...(['run.not_before', 'run.tenant', 'run.parent_run', 'run.parent_session', 'run.input_id', 'run.input_hash', 'run.created_at', 'run.ended_at'] as const),
+  ...([
+    'run.not_before',
+    'run.tenant',
+    'run.parent_run',
+    'run.parent_session',
+    'run.input_id',
+    'run.input_hash',
+    'run.created_at',
+    'run.ended_at',
+  ] as const),
 ]
 
 export const runStateColumns = [
-  ...(['run_state.epoch', 'run_state.owner', 'run_state.lease_until', 'run_state.stop', 'run_state.attempts', 'run_state.definition'] as const),
+  ...([
+    'run_state.epoch',
+    'run_state.owner',
+    'run_state.lease_until',
+    'run_state.stop',
+    'run_state.attempts',
+    'run_state.definition',
+  ] as const),
   ...(['run_state.open_calls', 'run_state.body', 'run_state.batch_id', 'run_state.batch'] as const),
 ]
 
 export function selectRuns(db: Database) {
-  return db.selectFrom('run').innerJoin('run_state', 'run_state.run', 'run.row').select([...runColumns, ...runStateColumns])
+  return db
+    .selectFrom('run')
+    .innerJoin('run_state', 'run_state.run', 'run.row')
+    .select([...runColumns, ...runStateColumns])
 }
 
 function selectRecords(db: Database) {
@@ -154,9 +177,13 @@ interface ChildrenSlots {
   readonly limit: number
 }
 
-const childrenOfRun = statement((db, slots: ChildrenSlots, dialect) => selectChildren(db, slots, dialect).where('run.parent_run', '=', slots.parent))
+const childrenOfRun = statement((db, slots: ChildrenSlots, dialect) =>
+  selectChildren(db, slots, dialect).where('run.parent_run', '=', slots.parent),
+)
 
-const childrenOfSession = statement((db, slots: ChildrenSlots, dialect) => selectChildren(db, slots, dialect).where('run.parent_session', '=', slots.parent))
+const childrenOfSession = statement((db, slots: ChildrenSlots, dialect) =>
+  selectChildren(db, slots, dialect).where('run.parent_session', '=', slots.parent),
+)
 
 function selectChildren(db: Database, { namespace, statuses, createdAt, id, limit }: ChildrenSlots, { isOneOf }: SqlDialect) {
   return selectRecords(db)
@@ -173,6 +200,9 @@ export function* listChildren(namespace: string, { parent, status = everyStatus,
   const limit = pageLimit(query.limit)
   const position = page === undefined ? { createdAt: -1, id: '' } : parseCreationPosition(page)
   const slots = { namespace, statuses: status, ...position, limit: limit + 1 }
-  const rows = 'runId' in parent ? yield* all(childrenOfRun, { ...slots, parent: parent.runId }) : yield* all(childrenOfSession, { ...slots, parent: parent.session })
+  const rows =
+    'runId' in parent
+      ? yield* all(childrenOfRun, { ...slots, parent: parent.runId })
+      : yield* all(childrenOfSession, { ...slots, parent: parent.session })
   return pageOf(rows.map(runRecord), limit, printCreationPosition)
 }

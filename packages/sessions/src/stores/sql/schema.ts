@@ -133,12 +133,17 @@ async function createAll({ schema }: Connection, dialect: SqlDialect, list: read
     for (const column of columns.trim().split(/,\s+/)) table = withColumn(table, column, dialect)
     if (key) table = table.addPrimaryKeyConstraint(`${name}_key`, key.split(', '))
     for (const [constraint, names] of Object.entries(unique)) table = table.addUniqueConstraint(constraint, names.split(', '))
-    if (name === 'entry' && dialect.hasReferences) table = table.addForeignKeyConstraint('entry_parent', ['session', 'parent_id'], 'entry', ['session', 'id'])
+    if (name === 'entry' && dialect.hasReferences)
+      table = table.addForeignKeyConstraint('entry_parent', ['session', 'parent_id'], 'entry', ['session', 'id'])
     await table.execute()
   }
 }
 
-function withColumn(table: CreateTableBuilder<string, string>, column: string, { types, rowNumber, refersTo }: SqlDialect): CreateTableBuilder<string, string> {
+function withColumn(
+  table: CreateTableBuilder<string, string>,
+  column: string,
+  { types, rowNumber, refersTo }: SqlDialect,
+): CreateTableBuilder<string, string> {
   const [, name = '', type, mark] = /^(\w+) (\w+)([?!]?)$/.exec(column) ?? []
   return table.addColumn(name, type === 'text' ? types.text : types.number, (start) => {
     if (type === 'row') return rowNumber(start)

@@ -6,7 +6,11 @@ import type { Connection } from './tables.ts'
  * Adds the parts of the search that both databases share: the group and words of a record, and an index of the newest in each
  * group.
  */
-export async function addSearchColumns({ schema }: Connection, { types }: SqlDialect, wordsType: Parameters<ReturnType<Connection['schema']['alterTable']>['addColumn']>[1]): Promise<void> {
+export async function addSearchColumns(
+  { schema }: Connection,
+  { types }: SqlDialect,
+  wordsType: Parameters<ReturnType<Connection['schema']['alterTable']>['addColumn']>[1],
+): Promise<void> {
   await schema.alterTable('state').addColumn('search_group', types.text).execute()
   await schema.alterTable('state').addColumn('words', wordsType).execute()
   await schema

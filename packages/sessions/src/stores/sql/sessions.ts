@@ -33,7 +33,20 @@ export type ListedColumns = Pick<SessionTable, 'section' | 'status' | 'active_at
 
 /** Fields of the record with a column in `session` or `session_state`. */
 const columnFields: ReadonlySet<string> = new Set<keyof SessionRecord>([
-  ...(['key', 'id', 'agent', 'owner', 'metadata', 'createdAt', 'parent', 'status', 'version', 'activeAt', 'expiresAt', 'expiredAt'] as const),
+  ...([
+    'key',
+    'id',
+    'agent',
+    'owner',
+    'metadata',
+    'createdAt',
+    'parent',
+    'status',
+    'version',
+    'activeAt',
+    'expiresAt',
+    'expiredAt',
+  ] as const),
 ])
 
 /** Returns the columns that every commit writes. */
@@ -51,7 +64,13 @@ export function listedColumns(record: SessionRecord): ListedColumns {
 const columns = [
   ...(['session.row', 'session.namespace', 'session.key', 'session.id', 'session.agent', 'session.owner', 'session.metadata'] as const),
   ...(['session.parent', 'session.created_at', 'session.tenant', 'session.section', 'session.status', 'session.active_at'] as const),
-  ...(['session_state.version', 'session_state.expires_at', 'session_state.expired_at', 'session_state.next_entry', 'session_state.body'] as const),
+  ...([
+    'session_state.version',
+    'session_state.expires_at',
+    'session_state.expired_at',
+    'session_state.next_entry',
+    'session_state.body',
+  ] as const),
   ...(['session_state.batch_id', 'session_state.batch'] as const),
 ]
 
@@ -101,7 +120,10 @@ export function placesOf(rows: readonly PlaceRow[]): ReadonlyMap<string, Place> 
 
 function placeOf(row: PlaceRow): Place {
   const { now, last_version: version, next_seq: nextSeq, next_run: nextRun, deleted_at: deletedAt } = row
-  const tombstone = version === null || nextSeq === null || nextRun === null || deletedAt === null ? {} : { tombstone: { version, nextSeq, nextRun, deletedAt } }
+  const tombstone =
+    version === null || nextSeq === null || nextRun === null || deletedAt === null
+      ? {}
+      : { tombstone: { version, nextSeq, nextRun, deletedAt } }
   // If the row exists, only its nullable columns are null.
   return { now, ...tombstone, ...(row.row === null ? {} : { session: row as SessionRow }) }
 }

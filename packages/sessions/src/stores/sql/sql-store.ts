@@ -29,7 +29,12 @@ import type { CommitContext } from './work.ts'
 type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'close'>
 
 /** Creates the operations of a store. `driver` throws if the database is not open. `listeners` are notified of commits. */
-export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, index: WordIndex, listeners = new Set<(hint: StoreHint) => void>()): SqlOperations {
+export function sqlOperations(
+  driver: () => SqlDriver,
+  maxRecordBytes: number,
+  index: WordIndex,
+  listeners = new Set<(hint: StoreHint) => void>(),
+): SqlOperations {
   async function transaction<T>(steps: (driver: SqlDriver) => Steps<T>): Promise<T> {
     const open = driver()
     return open.transaction(() => steps(open))
@@ -67,7 +72,8 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, i
     async claim(request) {
       const open = driver()
       if (!open.mayClaim()) return []
-      const steps = (kept: Kept): Steps<readonly Claim[]> => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck(), kept })
+      const steps = (kept: Kept): Steps<readonly Claim[]> =>
+        claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck(), kept })
       // May be lost: nothing depends on a claim before the first commit of its run.
       return request.keys?.length ? open.patient(steps) : open.provisional(() => steps('skip'))
     },
@@ -93,7 +99,11 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, i
     async due(limit) {
       const { localTime } = driver()
       const { now, nextAt, noticesAt, ...due } = await read((view) => dueNow(view, limit))
-      return { ...due, nextAt: nextAt === null ? null : localTime(nextAt, now), ...(noticesAt !== undefined && { noticesAt: localTime(noticesAt, now) }) }
+      return {
+        ...due,
+        nextAt: nextAt === null ? null : localTime(nextAt, now),
+        ...(noticesAt !== undefined && { noticesAt: localTime(noticesAt, now) }),
+      }
     },
     async claimNotices(request) {
       const open = driver()

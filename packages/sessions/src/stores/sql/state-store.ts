@@ -56,7 +56,9 @@ export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number,
         checkPlace(space, 'any')
         checkSearchQuery('query', query)
         const { group, words, limit } = query
-        return read((namespace, now) => findStates({ namespace, space, now, group, limit }, words.length === 0 ? undefined : index.queryFor(group, words)))
+        return read((namespace, now) =>
+          findStates({ namespace, space, now, group, limit }, words.length === 0 ? undefined : index.queryFor(group, words)),
+        )
       },
       async count(space, group) {
         checkPlace(space, 'any')

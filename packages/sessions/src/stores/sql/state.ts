@@ -34,13 +34,20 @@ export type NewState = StatePlace & Life & Indexed & { readonly value: string }
 
 const columns = ['namespace', 'space', 'id', 'version', 'value', 'used_at', 'expires_at'] as const
 
-const find = statement((db, slots: StatePlace & Now, { time }) => db.selectFrom('state').select(columns).select(time(slots.now).as('now')).where(at(slots)))
+const find = statement((db, slots: StatePlace & Now, { time }) =>
+  db.selectFrom('state').select(columns).select(time(slots.now).as('now')).where(at(slots)),
+)
 
 /** Creates a record, or replaces a deleted or expired one under its next version. */
 const create = statement((db, slots: NewState, { time, indexedWords }) =>
   db
     .insertInto('state')
-    .values({ ...columnsOf(slots, ['namespace', 'space', 'id', 'value']), ...lifeOf(slots, time), ...indexOf(slots, indexedWords), version: 1 })
+    .values({
+      ...columnsOf(slots, ['namespace', 'space', 'id', 'value']),
+      ...lifeOf(slots, time),
+      ...indexOf(slots, indexedWords),
+      version: 1,
+    })
     .onConflict((conflict) =>
       conflict
         .columns(['namespace', 'space', 'id'])
@@ -64,7 +71,9 @@ const prolong = statement((db, slots: StatePlace & Life, { time }) =>
   db.updateTable('state').set(lifeOf(slots, time)).where(at(slots)).where(isLive(slots, time)).returning('version'),
 )
 
-const remove = statement((db, slots: StatePlace & Now, { time }) => empty(db).where(at(slots)).where(isLive(slots, time)).returning('version'))
+const remove = statement((db, slots: StatePlace & Now, { time }) =>
+  empty(db).where(at(slots)).where(isLive(slots, time)).returning('version'),
+)
 
 const removeVersion = statement((db, slots: StatePlace & Now & { readonly expected: number }, { time }) =>
   empty(db).where(at(slots)).where('version', '=', slots.expected).where(isLive(slots, time)).returning('version'),
@@ -81,7 +90,9 @@ interface ListSlots extends Now {
 
 const list = statement((db, slots: ListSlots, { time }) => selectLive(db, slots, time))
 
-const listUpTo = statement((db, slots: ListSlots & { readonly end: string }, { time }) => selectLive(db, slots, time).where('id', '<', slots.end))
+const listUpTo = statement((db, slots: ListSlots & { readonly end: string }, { time }) =>
+  selectLive(db, slots, time).where('id', '<', slots.end),
+)
 
 interface GroupSlots extends Now {
   readonly namespace: string
@@ -113,12 +124,14 @@ const sweep = statement((db, slots: Now & { readonly namespace: string; readonly
     .where('expires_at', '<=', time(slots.now))
     .orderBy('expires_at')
     .limit(atMost(slots.limit))
-  return empty(db)
-    .where((where) => sql<boolean>`${where.refTuple('namespace', 'space', 'id')} in ${over}`)
-    // Checks again: the record may have been renewed in between.
-    .where('value', 'is not', null)
-    .where('expires_at', '<=', time(slots.now))
-    .returning('id')
+  return (
+    empty(db)
+      .where((where) => sql<boolean>`${where.refTuple('namespace', 'space', 'id')} in ${over}`)
+      // Checks again: the record may have been renewed in between.
+      .where('value', 'is not', null)
+      .where('expires_at', '<=', time(slots.now))
+      .returning('id')
+  )
 })
 
 export function* readState(place: StatePlace & Now): Steps<StateRead> {
@@ -159,7 +172,10 @@ export function* listStates(
 }
 
 /** Returns the records that match the query, or all of the group. Newest first. */
-export function* findStates(slots: GroupSlots & { readonly limit: number }, query: string | undefined): Steps<readonly (Versioned & { readonly id: string })[]> {
+export function* findStates(
+  slots: GroupSlots & { readonly limit: number },
+  query: string | undefined,
+): Steps<readonly (Versioned & { readonly id: string })[]> {
   const rows = query === undefined ? yield* all(newestOfGroup, slots) : yield* all(findInGroup, { ...slots, query })
   return rows.map((row) => ({ id: row.id, ...versioned(row, row.value ?? '') }))
 }

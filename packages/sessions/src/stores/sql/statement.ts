@@ -43,9 +43,7 @@ export type Request = { readonly reads: readonly Call[] } | { readonly write: Ca
  */
 export type Steps<T> = Generator<Request, T, readonly (readonly unknown[])[]>
 
-export function statement<P extends object, R>(
-  build: (db: Database, slots: P, dialect: SqlDialect) => Compilable<R>,
-): Statement<P, R> {
+export function statement<P extends object, R>(build: (db: Database, slots: P, dialect: SqlDialect) => Compilable<R>): Statement<P, R> {
   return { build }
 }
 
@@ -111,7 +109,12 @@ export function isOnlyItem(list: unknown): boolean {
 }
 
 /** `only` names the slots of lists with one item, if the dialect has another text for these. */
-export function compileStatement({ build }: Statement<object, unknown>, db: Database, dialect: SqlDialect, only: readonly string[] = []): CompiledStatement {
+export function compileStatement(
+  { build }: Statement<object, unknown>,
+  db: Database,
+  dialect: SqlDialect,
+  only: readonly string[] = [],
+): CompiledStatement {
   const slots = new Proxy({}, { get: (_target, name) => new Slot(String(name), only.includes(String(name))) })
   const { sql, parameters } = build(db, slots, dialect).compile()
   return { sql, parameters: parameters.map((value) => (value instanceof Slot ? { slot: value.name, isOnly: value.isOnly } : { value })) }

@@ -9,7 +9,10 @@ const halves = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\
 // oxlint-disable-next-line no-control-regex -- these characters are escaped here
 const codes = /\u0001(?:\u0001|\u0002|\u0003([0-9a-f]{4}))/g
 
-/** Escapes a text for storage. Texts stay distinct, and those without half of a surrogate pair keep their order. JSON contains none of the escaped characters. */
+/**
+ * Escapes a text for storage. Texts stay distinct, and those without half of a surrogate pair keep their order. JSON contains none
+ * of the escaped characters.
+ */
 export function toStored(text: string): string {
   if (!text.includes('\0') && !text.includes(mark) && text.isWellFormed()) return text
   // oxlint-disable-next-line no-control-regex -- these characters are escaped here

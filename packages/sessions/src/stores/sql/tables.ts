@@ -257,4 +257,20 @@ export type NewSessionRow = Omit<SessionTable, 'row'> & { readonly row: number }
 export type NewRunRow = Omit<RunTable, 'row'> & { readonly row: number }
 export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session' | 'namespace'>
 export type RunRow = Selectable<RunTable> & Omit<RunStateTable, 'run'>
-export type { DefinitionTable, DeltaTable, EntryTable, EventTable, InboxTable, NoticeTable, ProcessTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }
+export type {
+  DefinitionTable,
+  DeltaTable,
+  EntryTable,
+  EventTable,
+  InboxTable,
+  NoticeTable,
+  ProcessTable,
+  RunInputTable,
+  RunStateTable,
+  RunTable,
+  SessionStateTable,
+  SessionTable,
+  TimerTable,
+  TombstoneTable,
+  ToolCallTable,
+}

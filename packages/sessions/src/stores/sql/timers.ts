@@ -27,7 +27,9 @@ function selectTimers(db: Database, { namespace, kind, limit }: ListSlots) {
     .limit(atMost(limit))
 }
 
-const ofSession = statement((db, slots: ListSlots) => selectTimers(db, slots).where('timer.key', '=', slots.key).where('timer.id', '>', slots.id))
+const ofSession = statement((db, slots: ListSlots) =>
+  selectTimers(db, slots).where('timer.key', '=', slots.key).where('timer.id', '>', slots.id),
+)
 
 const ofAll = statement((db, slots: ListSlots) =>
   selectTimers(db, slots)
@@ -43,6 +45,12 @@ export function* listTimers(namespace: string, { kind, key, limit, page }: Timer
   return pageOf(rows.map(timerRecord), most, printTimerPosition)
 }
 
-export function timerRecord({ id, kind, due_at: dueAt, body, key }: Pick<TimerTable, 'id' | 'kind' | 'due_at' | 'body' | 'key'>): TimerRecord {
+export function timerRecord({
+  id,
+  kind,
+  due_at: dueAt,
+  body,
+  key,
+}: Pick<TimerTable, 'id' | 'kind' | 'due_at' | 'body' | 'key'>): TimerRecord {
   return { id, session: key, kind, dueAt, body: parseStored(body, `The timer ${id}`) }
 }

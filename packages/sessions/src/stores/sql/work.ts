@@ -90,10 +90,26 @@ interface WorkOptions {
 export function beginWork(context: CommitContext, known: Known, { key, batchId = null, notify = [] }: WorkOptions): Work {
   const { session: row, now } = placeOf(known, key)
   const record = row && sessionRecord(row)
-  const session = row && record && { row: row.row, before: record, record, nextEntry: row.next_entry, batchId: row.batch_id, lastResult: row.batch }
+  const session = row &&
+    record && { row: row.row, before: record, record, nextEntry: row.next_entry, batchId: row.batch_id, lastResult: row.batch }
   return {
-    ...{ context, known, now, key, batchId, session, runs: new Map(), runsMoved: false, entriesPut: new Set(), callsPut: new Map() },
-    ...{ inputsPut: new Set(), inboxRows: new Map(), inboxPut: 0, notify, noticesPut: 0, references: [], writes: [] },
+    context,
+    known,
+    now,
+    key,
+    batchId,
+    session,
+    runs: new Map(),
+    runsMoved: false,
+    entriesPut: new Set(),
+    callsPut: new Map(),
+    inputsPut: new Set(),
+    inboxRows: new Map(),
+    inboxPut: 0,
+    notify,
+    noticesPut: 0,
+    references: [],
+    writes: [],
   }
 }
 
@@ -126,7 +142,10 @@ export function findRun(work: Work, runId: string): HeldRun | undefined {
   const row = known.runs.get(runId)
   const isOurs = row !== undefined && row !== 'forgotten' && row.session === session.row
   const state = isOurs ? runState(row, key) : undefined
-  const found = isOurs && state ? { row: row.row, before: state, state, openCalls: row.open_calls, changed: false, batchId: row.batch_id, lastResult: row.batch } : undefined
+  const found =
+    isOurs && state
+      ? { row: row.row, before: state, state, openCalls: row.open_calls, changed: false, batchId: row.batch_id, lastResult: row.batch }
+      : undefined
   runs.set(runId, found)
   return found
 }
@@ -173,7 +192,10 @@ const insertSessionState = statement((db, slots: SavedSession) =>
 
 /** Moves the session in lists: SQLite writes each index with one of these columns, also if its value stays. */
 const updateListed = statement((db, slots: ListedColumns & { readonly row: number }) =>
-  db.updateTable('session').set(columnsOf(slots, ['section', 'status', 'active_at'])).where('row', '=', slots.row),
+  db
+    .updateTable('session')
+    .set(columnsOf(slots, ['section', 'status', 'active_at']))
+    .where('row', '=', slots.row),
 )
 
 const progress = ['stop', 'attempts', 'definition', 'open_calls', 'body', 'batch_id', 'batch'] as const
@@ -181,10 +203,14 @@ const lease = ['epoch', 'owner', 'lease_until'] as const
 
 type SavedProgress = RunProgress & Pick<RunStateTable, 'run' | 'open_calls' | 'batch_id' | 'batch'>
 
-const insertRunState = statement((db, slots: RunStateTable) => db.insertInto('run_state').values(columnsOf(slots, ['run', ...progress, ...lease])))
+const insertRunState = statement((db, slots: RunStateTable) =>
+  db.insertInto('run_state').values(columnsOf(slots, ['run', ...progress, ...lease])),
+)
 
 /** Does not write the lease, which its owner may be renewing. */
-const updateProgress = statement((db, slots: SavedProgress) => db.updateTable('run_state').set(columnsOf(slots, progress)).where('run', '=', slots.run))
+const updateProgress = statement((db, slots: SavedProgress) =>
+  db.updateTable('run_state').set(columnsOf(slots, progress)).where('run', '=', slots.run),
+)
 
 const updateRunState = statement((db, slots: SavedProgress & RunLease) =>
   db
@@ -196,13 +222,21 @@ const updateRunState = statement((db, slots: SavedProgress & RunLease) =>
 /** Writes session and runs, and stores the result for a repeat of this batch with the session and the runs that it names. */
 export function endWork(work: Work, result: Applied, named: readonly HeldRun[]): void {
   const { row: session, record, newRow, before, nextEntry, batchId, lastResult } = sessionOf(work)
-  const applied = work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
+  const applied =
+    work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
   const { namespace } = work.context
   const listed = listedColumns(record)
   if (newRow) Object.assign(newRow, listed)
-  else if (before?.activeAt !== record.activeAt || before.expiredAt !== record.expiredAt) write(work, updateListed, { row: session, ...listed })
+  else if (before?.activeAt !== record.activeAt || before.expiredAt !== record.expiredAt)
+    write(work, updateListed, { row: session, ...listed })
   else if (before.status !== record.status) write(work, updateStatus, { row: session, status: listed.status })
-  write(work, newRow ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace, next_entry: nextEntry, ...applied })
+  write(work, newRow ? insertSessionState : updateSessionState, {
+    ...sessionState(record),
+    session,
+    namespace,
+    next_entry: nextEntry,
+    ...applied,
+  })
   const changed = [...work.runs.values()].filter((run) => run !== undefined).filter((run) => run.changed || named.includes(run))
   // In the order in which leases are renewed.
   for (const run of changed.sort((a, b) => a.row - b.row)) {

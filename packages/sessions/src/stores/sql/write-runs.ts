@@ -28,7 +28,10 @@ const insertRow = statement((db, slots: NewRunRow) =>
 const insertInput = statement((db, slots: RunInputTable) => db.insertInto('run_input').values(columnsOf(slots, ['run', 'body'])))
 
 export const updateRunStatus = statement((db, slots: StatusColumns & { readonly row: number }) =>
-  db.updateTable('run').set(columnsOf(slots, ['place', 'status', 'not_before', 'ended_at'])).where('row', '=', slots.row),
+  db
+    .updateTable('run')
+    .set(columnsOf(slots, ['place', 'status', 'not_before', 'ended_at']))
+    .where('row', '=', slots.row),
 )
 
 export function insertRun(work: Work, run: NewRun): void {
@@ -59,7 +62,19 @@ export function takeRow(numbers: number[]): number {
 function newRow({ key, context: { namespace } }: Work, run: RunState, session: number): Omit<NewRunRow, 'row'> {
   const { id, n, firstSeq, kind, inputId = null, inputHash, createdAt, parent } = run
   const parents = { tenant: tenantOfRun(key, run), parent_run: parent?.runId ?? null, parent_session: parent?.session ?? null }
-  return { ...statusColumns(run), ...parents, session, namespace, id, n, first_seq: firstSeq, kind, input_id: inputId, input_hash: inputHash, created_at: createdAt }
+  return {
+    ...statusColumns(run),
+    ...parents,
+    session,
+    namespace,
+    id,
+    n,
+    first_seq: firstSeq,
+    kind,
+    input_id: inputId,
+    input_hash: inputHash,
+    created_at: createdAt,
+  }
 }
 
 /** Returns the columns that a change of status writes. */

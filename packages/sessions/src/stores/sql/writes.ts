@@ -80,7 +80,8 @@ const writes: Writes = {
 
   'inbox.patch'(work, { rows }) {
     const { row: session } = sessionOf(work)
-    for (const { id, kind, body } of rows) write(work, updateInbox, { session, id, kind, body: recordText(work.context, body, `The inbox row ${id}`) })
+    for (const { id, kind, body } of rows)
+      write(work, updateInbox, { session, id, kind, body: recordText(work.context, body, `The inbox row ${id}`) })
   },
 
   'definition.put'(work, { hash, body }) {
@@ -93,7 +94,15 @@ const writes: Writes = {
     const { row: session } = sessionOf(work)
     const { namespace } = work.context
     for (const { id, kind, dueAt, body } of timers) {
-      write(work, putTimer, { namespace, session, key: work.key, id, kind, due_at: dueAt, body: recordText(work.context, body, `The timer ${id}`) })
+      write(work, putTimer, {
+        namespace,
+        session,
+        key: work.key,
+        id,
+        kind,
+        due_at: dueAt,
+        body: recordText(work.context, body, `The timer ${id}`),
+      })
     }
   },
 
@@ -155,7 +164,16 @@ function insertEntry(work: Work, entry: NewEntry): void {
   const body = 'call' in entry ? null : recordText(work.context, storedContent(entry), `The entry ${id}`)
   const call = callColumns(work, 'call' in entry ? entry.call : undefined)
   const run = runId === undefined ? undefined : findRun(work, runId)
-  const node = { session: session.row, id, n: session.nextEntry, parent_id: parentId, type, at, run: run?.row ?? null, run_id: run ? null : (runId ?? null) }
+  const node = {
+    session: session.row,
+    id,
+    n: session.nextEntry,
+    parent_id: parentId,
+    type,
+    at,
+    run: run?.row ?? null,
+    run_id: run ? null : (runId ?? null),
+  }
   write(work, insertEntryRow, { ...node, ...call, body })
   work.entriesPut.add(id)
   session.nextEntry += 1
@@ -169,7 +187,9 @@ function callColumns(work: Work, call: CallKey | undefined): Pick<EntryTable, 'c
   return { call_run: run.row, call_step: call.step, call_id: call.toolCallId }
 }
 
-const insertEventRow = statement((db, slots: EventTable) => db.insertInto('event').values(columnsOf(slots, ['session', 'seq', 'run', 'body'])))
+const insertEventRow = statement((db, slots: EventTable) =>
+  db.insertInto('event').values(columnsOf(slots, ['session', 'seq', 'run', 'body'])),
+)
 
 function insertEvents(work: Work, events: readonly NewEvent[]): void {
   const session = sessionOf(work)

@@ -44,7 +44,10 @@ export function applySettings(database: DatabaseSync, file: string, settings: Co
     database.exec(`pragma ${name} = ${value}`)
     const [actual] = Object.values(database.prepare(`pragma ${name}`).get() ?? {})
     if (actual !== value) {
-      throw new SessionError('invalid-config', `The database ${file} does not accept the pragma ${name} = ${value}; its value stays ${String(actual)}`)
+      throw new SessionError(
+        'invalid-config',
+        `The database ${file} does not accept the pragma ${name} = ${value}; its value stays ${String(actual)}`,
+      )
     }
   }
 }

@@ -42,7 +42,12 @@ export const sqliteOptionChecks = {
 const checkEach = configChecks.record<SqliteStoreOptions>(sqliteOptionChecks)
 
 function checkOptions(options: SqliteStoreOptions): void {
-  configChecks.checkRequired('sqliteStore.options', options, 'an object, { file }', (given) => given !== undefined && typeof given !== 'string')
+  configChecks.checkRequired(
+    'sqliteStore.options',
+    options,
+    'an object, { file }',
+    (given) => given !== undefined && typeof given !== 'string',
+  )
   checkEach('sqliteStore.options', options)
 }
 
@@ -56,12 +61,19 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
   checkOptions(options)
   const { synchronous = 'full', busyTimeoutMs = 5000 } = options
   if (options.file === ':memory:') {
-    throw new SessionError('invalid-config', 'sqliteStore needs the name of a file; received ":memory:". Use memoryStore() to keep sessions in memory')
+    throw new SessionError(
+      'invalid-config',
+      'sqliteStore needs the name of a file; received ":memory:". Use memoryStore() to keep sessions in memory',
+    )
   }
   let opened: OpenDatabase | undefined
 
   function driver(): SqlDriver {
-    if (!opened) throw new SessionError('store-unavailable', 'The database of this store is not open. First start the runtime that uses it, or call open().')
+    if (!opened)
+      throw new SessionError(
+        'store-unavailable',
+        'The database of this store is not open. First start the runtime that uses it, or call open().',
+      )
     return opened.driver
   }
 
@@ -70,7 +82,11 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
     capabilities: { durable: synchronous === 'full' ? 'power' : 'process', processes: 'one', maxRecordBytes },
 
     async open(openOptions) {
-      if (opened) throw new SessionError('store-locked', `The database ${opened.file} is already open in this store. Create another store for another runtime`)
+      if (opened)
+        throw new SessionError(
+          'store-locked',
+          `The database ${opened.file} is already open in this store. Create another store for another runtime`,
+        )
       try {
         opened = await openDatabase(options.file, openOptions, { synchronous, busyTimeoutMs })
       } catch (error) {
@@ -92,11 +108,7 @@ interface OpenDatabase {
   close(): void
 }
 
-async function openDatabase(
-  name: string,
-  options: StoreOpenOptions,
-  settings: ConnectionSettings,
-): Promise<OpenDatabase> {
+async function openDatabase(name: string, options: StoreOpenOptions, settings: ConnectionSettings): Promise<OpenDatabase> {
   const file = resolveFile(name)
   checkHeader(file)
   const lock = takeOwnerLock({ file: `${file}-owner`, what: `The database ${file}` })

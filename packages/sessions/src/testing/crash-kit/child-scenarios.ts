@@ -29,7 +29,12 @@ export const childScenarios = {
   childBudget: {
     agents: (world) => {
       const limits = { maxTotalTokens: 4_500 } as const
-      const helper = defineAgent({ ...agent('helper', { ...call('pay'), usage: { input: 1_000, output: 10 } }), description: 'Helps.', tools: [effectTool(world, 'pay', 'once')], limits })
+      const helper = defineAgent({
+        ...agent('helper', { ...call('pay'), usage: { input: 1_000, output: 10 } }),
+        description: 'Helps.',
+        tools: [effectTool(world, 'pay', 'once')],
+        limits,
+      })
       return [{ ...agent('assistant', call('delegate_to_helper', { prompt: 'pay' })), subagents: [helper], limits: { onBudget: 'ask' } }]
     },
     drive: driveToEnd,
@@ -37,7 +42,11 @@ export const childScenarios = {
   /** Subagents in the background, three levels deep. Each parent ends before the subagent that it has started. */
   background: {
     agents: (world) => {
-      const leaf = defineAgent({ ...agent('leaf', call('index')), description: 'Works.', tools: [effectTool(world, 'index', 'idempotent', { takesMs: 2_000 })] })
+      const leaf = defineAgent({
+        ...agent('leaf', call('index')),
+        description: 'Works.',
+        tools: [effectTool(world, 'index', 'idempotent', { takesMs: 2_000 })],
+      })
       const helper = defineAgent({ ...agent('helper', launch('leaf')), description: 'Helps.', subagents: [leaf] })
       return [{ ...agent('assistant', launch('helper')), subagents: [helper] }]
     },

@@ -73,7 +73,7 @@ function sessionsOf(store: SessionStore): Promise<SessionRecord[]> {
 async function pathOf(store: SessionStore, key: string): Promise<EntryRecord[]> {
   const first = await store.readPath(key, { limit: pageSize })
   const entries = [...first.items]
-  for (let next = first.next; next !== undefined; ) {
+  for (let next = first.next; next !== undefined;) {
     const page = await store.readPath(key, { limit: pageSize, before: next })
     entries.push(...page.items)
     next = page.next

@@ -24,7 +24,9 @@ export class RunOwners {
   /** Returns the runs for which the batch writes as their owner, although another process has claimed them since. */
   lostRunsIn(process: CrashProcess, batch: Batch): readonly string[] {
     const written = new Set(batch.writes.flatMap(runsOf))
-    const ended = new Set(batch.writes.flatMap((write) => (write.op === 'run.patch' && write.patch.status === 'aborted' ? write.runId : [])))
+    const ended = new Set(
+      batch.writes.flatMap((write) => (write.op === 'run.patch' && write.patch.status === 'aborted' ? write.runId : [])),
+    )
     const isFenced = batch.expect.some(({ that }) => that === 'fence')
     return [...written].filter((runId) => {
       const owner = this.#owners.get(runId)

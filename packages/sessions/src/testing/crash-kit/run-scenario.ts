@@ -85,7 +85,9 @@ class Stage {
       if (this.#scene.isStruck) await this.#replaceStruck()
       else if (await this.#isOver()) return this.#firstFailure()
     }
-    return this.#firstFailure() ?? `the scenario is not at rest after ${this.#restWithinMs} ms: a run is still active or a client still waits`
+    return (
+      this.#firstFailure() ?? `the scenario is not at rest after ${this.#restWithinMs} ms: a run is still active or a client still waits`
+    )
   }
 
   async look(stuck: string | undefined): Promise<CrashEnd> {
@@ -122,7 +124,9 @@ class Stage {
     const world = this.#scene.world.of(process)
     const runtime = (this.#scenario.runtime ?? createRuntime)({
       agents: watchedAgents(this.#scene, process, this.#scenario.agents(world)),
-      ...{ store, clock: process.clock, ids },
+      store,
+      clock: process.clock,
+      ids,
       onError: (error, { during }) => this.#scene.log(process, `fault during ${during}: ${nameOfError(error)}`),
     })
     const live: LiveProcess = { process, runtime, release, isZombie: false, isDone: false, failure: undefined }

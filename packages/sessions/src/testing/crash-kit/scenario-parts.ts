@@ -28,7 +28,11 @@ export interface EffectOptions {
 
 export function effectTool(world: World, name: string, effect: ToolEffect, { takesMs = 0, ...options }: EffectOptions = {}): Tool {
   return defineTool({
-    ...{ name, effect, inputSchema, description: `Does ${name}.`, ...options },
+    name,
+    effect,
+    inputSchema,
+    description: `Does ${name}.`,
+    ...options,
     async execute(_input, call) {
       if (takesMs > 0) await world.sleep(takesMs)
       await world.effect(call)
@@ -39,7 +43,10 @@ export function effectTool(world: World, name: string, effect: ToolEffect, { tak
 
 export function reconcilable(world: World): Tool {
   return defineTool({
-    ...{ name: 'pay', effect: 'once', inputSchema, description: 'Pays.' },
+    name: 'pay',
+    effect: 'once',
+    inputSchema,
+    description: 'Pays.',
     async execute(_input, call) {
       await world.effect(call)
       return 'paid'
@@ -55,7 +62,10 @@ export function asking(world: World, name: string): Tool {
 
 export function endless(world: World): Tool {
   return defineTool({
-    ...{ name: 'watch', effect: 'once', inputSchema, description: 'Watches until it is stopped.' },
+    name: 'watch',
+    effect: 'once',
+    inputSchema,
+    description: 'Watches until it is stopped.',
     async execute(_input, call) {
       await world.effect(call)
       await new Promise((resolve) => call.abortSignal.addEventListener('abort', resolve))

@@ -1,7 +1,18 @@
 import { defineTool } from '@bowline/agent-loop'
 import { childScenarios } from './child-scenarios.ts'
 import { inputScenarios } from './input-scenarios.ts'
-import { asking, assistant, calling, done, driveToEnd, driveToStop, effectTool, endless, inputSchema, reconcilable } from './scenario-parts.ts'
+import {
+  asking,
+  assistant,
+  calling,
+  done,
+  driveToEnd,
+  driveToStop,
+  effectTool,
+  endless,
+  inputSchema,
+  reconcilable,
+} from './scenario-parts.ts'
 import type { CrashScenario } from './types.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema })
@@ -15,7 +26,9 @@ export const crashScenarios = {
   },
   /** A `once` call and an `idempotent` call in one message. */
   tools: {
-    agents: (world) => [assistant([effectTool(world, 'pay', 'once'), effectTool(world, 'index', 'idempotent')], [calling('pay', 'index'), done])],
+    agents: (world) => [
+      assistant([effectTool(world, 'pay', 'once'), effectTool(world, 'index', 'idempotent')], [calling('pay', 'index'), done]),
+    ],
     drive: driveToEnd,
   },
   /** A `once` call with `reconcile`: its service knows whether the call happened. */
@@ -30,7 +43,12 @@ export const crashScenarios = {
   },
   /** A second model call that exceeds the budget, until more is granted. */
   budget: {
-    agents: (world) => [{ ...assistant([effectTool(world, 'pay', 'once')], [{ ...calling('pay'), usage: { input: 1_000, output: 10 } }, done]), limits: { maxTotalTokens: 4_500, onBudget: 'ask' } }],
+    agents: (world) => [
+      {
+        ...assistant([effectTool(world, 'pay', 'once')], [{ ...calling('pay'), usage: { input: 1_000, output: 10 } }, done]),
+        limits: { maxTotalTokens: 4_500, onBudget: 'ask' },
+      },
+    ],
     drive: driveToEnd,
   },
   /** A call that a client answers. */

@@ -2,14 +2,7 @@ import type { AgentOptions, CallContext, StoredMessage } from '@bowline/agent-lo
 import type { UserMessage } from '@bowline/llm'
 import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
-import type {
-  EntryRecord,
-  InboxRecord,
-  RunRecord,
-  SessionRecord,
-  StoredEvent,
-  ToolCallRecord,
-} from '../../contract/records.ts'
+import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, StoredEvent, ToolCallRecord } from '../../contract/records.ts'
 
 /** Fault at a point: the process dies, or it freezes for a while. */
 export type CrashMode = 'kill' | 'zombie'

@@ -33,7 +33,9 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     const result = (await go()) as CommitResult
     scene.log(process, `commit ${name}: ${printResult(result)}`)
     if (!result.ok) return result
-    scene.staleWrites.push(...stale.map((runId) => `${process.name} wrote ${name} for the run ${runId} after another process had claimed it`))
+    scene.staleWrites.push(
+      ...stale.map((runId) => `${process.name} wrote ${name} for the run ${runId} after another process had claimed it`),
+    )
     await scene.point(process, 'after-commit', name)
     return result
   }
@@ -76,7 +78,12 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
   const store = aroundStore(scene.store, async (operation, args, ask) => {
     await process.pass('store')
     const what = operation === 'commit' ? nameOfBatch(args[0] as Batch) : ''
-    return scene.faults.around(process, { operation, what }, () => call(operation, args, ask), (said) => scene.log(process, said))
+    return scene.faults.around(
+      process,
+      { operation, what },
+      () => call(operation, args, ask),
+      (said) => scene.log(process, said),
+    )
   })
   return { store, release: async () => void (isOpen && (await scene.store.close())) }
 }

@@ -5,7 +5,10 @@ import type { BatchFacts, CommitFacts, EventFacts, RunFacts, WriteFacts } from '
 /** Returns the facts of a batch that the model needs, without content. */
 export function batchFacts({ id, key, expect, writes, deliver }: Batch): BatchFacts {
   return {
-    ...{ id, key, expect, writes: writes.flatMap(writeFacts) },
+    id,
+    key,
+    expect,
+    writes: writes.flatMap(writeFacts),
     ...(deliver && deliver.length > 0 && { deliver: deliver.map((each) => ({ ...each, writes: each.writes.flatMap(writeFacts) })) }),
   }
 }
@@ -24,17 +27,36 @@ function writeFacts(write: Write): readonly WriteFacts[] {
       return [{ op: write.op, events: write.events.map(newEventFacts) }]
     case 'run.insert': {
       const { id, kind, lane, inputId, parent } = write.run
-      return [{ op: write.op, id, kind, ...(lane && { lane }), ...(inputId !== undefined && { inputId }), ...(parent && { parent: parent.runId }) }]
+      return [
+        {
+          op: write.op,
+          id,
+          kind,
+          ...(lane && { lane }),
+          ...(inputId !== undefined && { inputId }),
+          ...(parent && { parent: parent.runId }),
+        },
+      ]
     }
     case 'run.patch': {
       const { status, stop, rest } = write.patch
-      return [{ op: write.op, runId: write.runId, ...(status && { status }), ...(stop && { stop: true }), ...(rest !== undefined && { rest: rest && rest.status }) }]
+      return [
+        {
+          op: write.op,
+          runId: write.runId,
+          ...(status && { status }),
+          ...(stop && { stop: true }),
+          ...(rest !== undefined && { rest: rest && rest.status }),
+        },
+      ]
     }
     case 'call.put':
       return [{ op: write.op, calls: write.calls.map(({ runId, step, toolCallId, state }) => ({ runId, step, toolCallId, state })) }]
     case 'inbox.put':
     case 'inbox.patch':
-      return [{ op: write.op, rows: write.rows.map(({ id, kind, body }) => ({ id, kind, ...('inputId' in body && { inputId: body.inputId }) })) }]
+      return [
+        { op: write.op, rows: write.rows.map(({ id, kind, body }) => ({ id, kind, ...('inputId' in body && { inputId: body.inputId }) })) },
+      ]
     case 'inbox.take':
       return [{ op: write.op, ids: write.ids }]
     case 'session.expire':

@@ -41,7 +41,11 @@ export function checkHistory(history: History, options: CheckHistoryOptions = {}
   return { operations: history.length, sessions: parts.size, problems }
 }
 
-function judge(session: string, steps: readonly Step[], { atRest = false, maxTries = 1_000_000 }: CheckHistoryOptions): readonly HistoryProblem[] {
+function judge(
+  session: string,
+  steps: readonly Step[],
+  { atRest = false, maxTries = 1_000_000 }: CheckHistoryOptions,
+): readonly HistoryProblem[] {
   const options: SearchOptions = { maxTries, ...(atRest && { atEnd: isAtRest }) }
   const { verdict, path, tries } = linearize(steps, options)
   if (verdict === 'yes') return []
@@ -50,14 +54,21 @@ function judge(session: string, steps: readonly Step[], { atRest = false, maxTri
     return [{ session, rule: 'undecided', message, operations: [], text: `${session}: ${message}` }]
   }
   const { contradiction, operations, state } = explain(steps, options)
-  const text = [`${session} (${contradiction.rule}): ${contradiction.text}`, ...operations.map((each) => `  ${printOperation(each)}`), `  state of the session: ${state}`].join('\n')
+  const text = [
+    `${session} (${contradiction.rule}): ${contradiction.text}`,
+    ...operations.map((each) => `  ${printOperation(each)}`),
+    `  state of the session: ${state}`,
+  ].join('\n')
   return [{ session, rule: contradiction.rule, message: contradiction.text, operations, text }]
 }
 
 /** Checks that each run is answered, waits, or is queued after a run that waits. */
 function isAtRest(model: SessionModel): Contradiction | undefined {
   const first = model.first()
-  if (first?.status === 'queued' || first?.status === 'running') return { rule: 'lost-input', text: `the run ${first.id} was accepted, but is still ${first.status} at rest` }
-  const unanswered = [...model.runs.values()].find(({ id, kind, hasEnded }) => kind !== 'compaction' && !hasEnded && !model.openRuns.has(id))
+  if (first?.status === 'queued' || first?.status === 'running')
+    return { rule: 'lost-input', text: `the run ${first.id} was accepted, but is still ${first.status} at rest` }
+  const unanswered = [...model.runs.values()].find(
+    ({ id, kind, hasEnded }) => kind !== 'compaction' && !hasEnded && !model.openRuns.has(id),
+  )
   return unanswered && { rule: 'lost-input', text: `the run ${unanswered.id} is ${unanswered.status}, but the log has no turn-end of it` }
 }

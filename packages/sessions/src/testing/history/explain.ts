@@ -53,7 +53,9 @@ function shortestWrong(steps: readonly Step[], { maxTries }: SearchOptions): Pre
 }
 
 function until(steps: readonly Step[], at: number): readonly Step[] {
-  return steps.filter(({ calledAt }) => calledAt <= at).flatMap((step) => (step.isOptional || step.returnedAt <= at ? step : forgotten(step)))
+  return steps
+    .filter(({ calledAt }) => calledAt <= at)
+    .flatMap((step) => (step.isOptional || step.returnedAt <= at ? step : forgotten(step)))
 }
 
 /** Returns the step without its answer. A read then says nothing; a write may have happened. */
@@ -91,7 +93,8 @@ function stateAtEnd({ path, atEnd }: Search, steps: readonly Step[]): { readonly
   for (const step of left) {
     const contradiction = step.apply(model)
     model.tracked.backTo(mark)
-    if (contradiction) return { contradiction: { ...contradiction, text: `${step.operation.id} ${contradiction.text}` }, state: model.describe() }
+    if (contradiction)
+      return { contradiction: { ...contradiction, text: `${step.operation.id} ${contradiction.text}` }, state: model.describe() }
   }
   return { contradiction: atEnd ?? { rule: 'write', text: 'no order of the steps agrees with the model' }, state: model.describe() }
 }

@@ -74,7 +74,9 @@ class Linearization {
   constructor(steps: readonly Step[], options: SearchOptions, isQuick: boolean) {
     this.#options = options
     this.#isQuick = isQuick
-    const numbered = steps.toSorted((a, b) => a.calledAt - b.calledAt).map((step, index): Numbered => ({ step, fingerprint: fingerprintOf(`step ${index}`), isPlaced: false }))
+    const numbered = steps
+      .toSorted((a, b) => a.calledAt - b.calledAt)
+      .map((step, index): Numbered => ({ step, fingerprint: fingerprintOf(`step ${index}`), isPlaced: false }))
     this.#sure = numbered.filter(({ step }) => !step.isOptional)
     this.#optional = numbered.filter(({ step }) => step.isOptional)
     this.#left = this.#sure.length
@@ -147,7 +149,14 @@ class Linearization {
   #frame(step: Numbered | undefined, mark: number, from: number): Frame {
     let head = from
     while (this.#sure[head]?.isPlaced) head++
-    const frame: Frame = { step, mark, head, hasFitting: false, isSettled: false, next: this.#candidates(head, () => this.#isQuick && frame.hasFitting) }
+    const frame: Frame = {
+      step,
+      mark,
+      head,
+      hasFitting: false,
+      isSettled: false,
+      next: this.#candidates(head, () => this.#isQuick && frame.hasFitting),
+    }
     return frame
   }
 

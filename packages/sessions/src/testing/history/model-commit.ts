@@ -11,23 +11,40 @@ const ownerEvents: ReadonlySet<string> = new Set(['user-message', 'step-start', 
 const starts: ReadonlySet<string> = new Set(['message-start', 'tool-execution-start'])
 
 /** Applies a commit and compares its answer. Without an answer, applies it as the model predicts. */
-export function commit(model: SessionModel, process: string, batch: BatchFacts, answer: CommitFacts | undefined): Contradiction | undefined {
+export function commit(
+  model: SessionModel,
+  process: string,
+  batch: BatchFacts,
+  answer: CommitFacts | undefined,
+): Contradiction | undefined {
   if (answer && !answer.ok) return refused(model, process, batch, answer.reason)
   if (answer?.existing !== undefined) return isKnownInput(model, batch, answer)
   const before = model.applied.get(batch.id)
   if (before && (!answer || isLast(model, batch) || isSame(before, answer))) {
-    return answer && isSame(before, answer) ? undefined : { rule: 'version', text: `applies the batch ${batch.id}, which was already applied with version ${before.version}` }
+    return answer && isSame(before, answer)
+      ? undefined
+      : { rule: 'version', text: `applies the batch ${batch.id}, which was already applied with version ${before.version}` }
   }
   return apply(model, process, batch, answer)
 }
 
 function apply(model: SessionModel, process: string, batch: BatchFacts, answer: Applied | undefined): Contradiction | undefined {
   const { version, nextSeq: firstSeq } = model.record
-  const contradiction = checkExpectations(model, batch.expect) ?? checkWriter(model, process, batch) ?? checkStop(model, batch) ?? applyWrites(model, batch.writes)
+  const contradiction =
+    checkExpectations(model, batch.expect) ??
+    checkWriter(model, process, batch) ??
+    checkStop(model, batch) ??
+    applyWrites(model, batch.writes)
   if (contradiction) return contradiction
   const { record } = model
   const isGone = record.id === null
-  const result: Applied = { ok: true, sessionId: record.id ?? answer?.sessionId ?? '', version: version + 1, firstSeq, lastSeq: isGone ? firstSeq - 1 : record.nextSeq - 1 }
+  const result: Applied = {
+    ok: true,
+    sessionId: record.id ?? answer?.sessionId ?? '',
+    version: version + 1,
+    firstSeq,
+    lastSeq: isGone ? firstSeq - 1 : record.nextSeq - 1,
+  }
   // A deleted session keeps only its numbers, and a deleted child session not even these.
   if (!isGone || record.isDeleted) model.patchRecord({ version: version + 1 })
   if (!isGone) noteApplied(model, batch, result)
@@ -41,7 +58,8 @@ function noteApplied(model: SessionModel, batch: BatchFacts, result: Applied): v
 
 function compare(expected: Applied, { sessionId, version, firstSeq, lastSeq }: Applied): Contradiction | undefined {
   if (version !== expected.version) return { rule: 'version', text: `returns version ${version}, expected ${expected.version}` }
-  if (sessionId !== expected.sessionId) return { rule: 'write', text: `returns the session id ${sessionId}, expected ${expected.sessionId}` }
+  if (sessionId !== expected.sessionId)
+    return { rule: 'write', text: `returns the session id ${sessionId}, expected ${expected.sessionId}` }
   if (firstSeq === expected.firstSeq && lastSeq === expected.lastSeq) return undefined
   return { rule: 'seq', text: `returns the events ${firstSeq} to ${lastSeq}, expected ${expected.firstSeq} to ${expected.lastSeq}` }
 }
@@ -56,13 +74,17 @@ function isLast({ lastBatch }: SessionModel, batch: BatchFacts): boolean {
 }
 
 function runsNamedBy({ expect, writes }: BatchFacts): readonly string[] {
-  return [...expect.flatMap((each) => (each.that === 'fence' ? each.runId : [])), ...writes.flatMap((write) => (write.op === 'run.insert' ? write.id : []))]
+  return [
+    ...expect.flatMap((each) => (each.that === 'fence' ? each.runId : [])),
+    ...writes.flatMap((write) => (write.op === 'run.insert' ? write.id : [])),
+  ]
 }
 
 /** Checks a refusal: its reason must be true in the model. */
 function refused(model: SessionModel, process: string, { expect }: BatchFacts, reason: string): Contradiction | undefined {
   const broken = expect.filter((each) => brokenBy(model, each) !== undefined)
-  if (reason === 'fenced' && !broken.some(({ that }) => that === 'fence')) return { rule: 'fence', text: 'is refused as fenced, but its fence is valid' }
+  if (reason === 'fenced' && !broken.some(({ that }) => that === 'fence'))
+    return { rule: 'fence', text: 'is refused as fenced, but its fence is valid' }
   if (reason === 'missing' && model.record.id !== null) return { rule: 'read', text: 'is refused as missing, but the session exists' }
   if (reason !== 'stopping') return undefined
   const told = broken.flatMap((each) => (each.that === 'run' ? (model.runs.get(each.runId) ?? []) : []))
@@ -78,9 +100,15 @@ export function tell(model: SessionModel, process: string, run: ModelRun): void 
 /** Checks an answer that says that the input was accepted before. */
 function isKnownInput(model: SessionModel, { writes }: BatchFacts, { existing, version }: Applied): Contradiction | undefined {
   if (version !== model.record.version) return { rule: 'read', text: `returns version ${version}, expected ${model.record.version}` }
-  const named = writes.flatMap((write) => (write.op === 'run.insert' ? (write.inputId ?? []) : write.op === 'inbox.put' ? write.rows.flatMap(({ inputId }) => inputId ?? []) : []))
-  const isKnown = named.some((inputId) => model.inputs.get(inputId) === existing || [...model.inbox.values()].some((row) => row.inputId === inputId))
-  return isKnown || model.isPruned ? undefined : { rule: 'answered-once', text: `returns ${existing} as the run of its input, but the input was not accepted before` }
+  const named = writes.flatMap((write) =>
+    write.op === 'run.insert' ? (write.inputId ?? []) : write.op === 'inbox.put' ? write.rows.flatMap(({ inputId }) => inputId ?? []) : [],
+  )
+  const isKnown = named.some(
+    (inputId) => model.inputs.get(inputId) === existing || [...model.inbox.values()].some((row) => row.inputId === inputId),
+  )
+  return isKnown || model.isPruned
+    ? undefined
+    : { rule: 'answered-once', text: `returns ${existing} as the run of its input, but the input was not accepted before` }
 }
 
 /** Checks that the process that claimed the run makes all writes under its epoch, and all writes that only an owner makes. */
@@ -92,14 +120,20 @@ function checkWriter(model: SessionModel, process: string, { expect, writes }: B
     const run = model.runs.get(runId)
     if (!run || run.owner === process) continue
     if (run.owner === undefined) return { rule: 'one-writer', text: `writes for the run ${runId}, which no process has claimed` }
-    return { rule: 'one-writer', text: `writes for the run ${runId}, but its epoch ${run.epoch} belongs to the process ${run.owner}`, since: run.claimedIn }
+    return {
+      rule: 'one-writer',
+      text: `writes for the run ${runId}, but its epoch ${run.epoch} belongs to the process ${run.owner}`,
+      since: run.claimedIn,
+    }
   }
   return undefined
 }
 
 /** Returns the run with a stop request for which the batch starts a model call, a tool or a child. */
 function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts): ModelRun | undefined {
-  const begun = writes.flatMap((write) => (write.op === 'event.append' ? write.events.flatMap(({ type, runId }) => (runId !== undefined && starts.has(type) ? runId : [])) : []))
+  const begun = writes.flatMap((write) =>
+    write.op === 'event.append' ? write.events.flatMap(({ type, runId }) => (runId !== undefined && starts.has(type) ? runId : [])) : [],
+  )
   const spawned = deliver.flatMap((each) => each.writes.flatMap((write) => (write.op === 'run.insert' ? (write.parent ?? []) : [])))
   return [...begun, ...spawned].flatMap((runId) => model.runs.get(runId) ?? []).find(({ stop }) => stop)
 }
@@ -111,8 +145,18 @@ function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts)
 function checkStop(model: SessionModel, batch: BatchFacts): Contradiction | undefined {
   const run = stoppedRunIn(model, batch)
   if (!run) return undefined
-  if (!run.isTold) return { rule: 'stop', text: `starts a model call, tool or subagent of the run ${run.id}, which has a stop request`, since: run.stoppedIn }
-  if (run.startedStopped) return { rule: 'stop', text: `starts another model call, tool or subagent of the run ${run.id}, whose owner knows of the stop request`, since: run.stoppedIn }
+  if (!run.isTold)
+    return {
+      rule: 'stop',
+      text: `starts a model call, tool or subagent of the run ${run.id}, which has a stop request`,
+      since: run.stoppedIn,
+    }
+  if (run.startedStopped)
+    return {
+      rule: 'stop',
+      text: `starts another model call, tool or subagent of the run ${run.id}, whose owner knows of the stop request`,
+      since: run.stoppedIn,
+    }
   model.patchRun(run, { startedStopped: true })
   return undefined
 }
@@ -121,7 +165,8 @@ function checkStop(model: SessionModel, batch: BatchFacts): Contradiction | unde
 export function deliver(model: SessionModel, delivery: DeliveryFacts): Contradiction | undefined {
   if (model.delivered.has(delivery.id)) return { rule: 'version', text: `repeats the delivery ${delivery.id}` }
   const mark = model.tracked.mark
-  const contradiction = checkExpectations(model, delivery.when ?? []) ?? knownInput(model, delivery.writes) ?? applyWrites(model, delivery.writes)
+  const contradiction =
+    checkExpectations(model, delivery.when ?? []) ?? knownInput(model, delivery.writes) ?? applyWrites(model, delivery.writes)
   if (contradiction || model.record.id === null) model.tracked.backTo(mark)
   else model.patchRecord({ version: model.record.version + 1 })
   model.delivered.put(delivery.id, true)
@@ -134,21 +179,47 @@ function knownInput(model: SessionModel, writes: readonly WriteFacts[]): Contrad
 }
 
 /** Claims the first open run. Without an answer, claims as the model predicts. */
-export function claim(model: SessionModel, process: string, wanted: string | undefined, answer: ClaimFacts | undefined): Contradiction | undefined {
+export function claim(
+  model: SessionModel,
+  process: string,
+  wanted: string | undefined,
+  answer: ClaimFacts | undefined,
+): Contradiction | undefined {
   const first = model.first()
   const runId = answer?.runId ?? wanted ?? first?.id ?? ''
-  if (!first || first.id !== runId) return { rule: 'claim', text: `claims the run ${runId}, but ${first ? `the run ${first.id} is first` : 'no run is open'}` }
-  if (first.status !== 'queued' && first.status !== 'running') return { rule: 'claim', text: `claims the run ${runId} with status ${first.status}, expected queued or running` }
+  if (!first || first.id !== runId)
+    return { rule: 'claim', text: `claims the run ${runId}, but ${first ? `the run ${first.id} is first` : 'no run is open'}` }
+  if (first.status !== 'queued' && first.status !== 'running')
+    return { rule: 'claim', text: `claims the run ${runId} with status ${first.status}, expected queued or running` }
   const version = model.record.version + 1
   model.patchRecord({ version })
   const { isTold: _told, startedStopped: _started, ...run } = first
-  model.setRun({ ...run, status: 'running', epoch: run.epoch + 1, owner: process, claimedIn: model.operation, ...(run.stop && { isTold: true }) })
+  model.setRun({
+    ...run,
+    status: 'running',
+    epoch: run.epoch + 1,
+    owner: process,
+    claimedIn: model.operation,
+    ...(run.stop && { isTold: true }),
+  })
   if (!answer) return undefined
-  if (answer.epoch !== first.epoch + 1) return { rule: 'epoch', text: `claims the run ${runId} with epoch ${answer.epoch}, expected ${first.epoch + 1}`, since: first.claimedIn }
+  if (answer.epoch !== first.epoch + 1)
+    return {
+      rule: 'epoch',
+      text: `claims the run ${runId} with epoch ${answer.epoch}, expected ${first.epoch + 1}`,
+      since: first.claimedIn,
+    }
   if (answer.version !== version) return { rule: 'version', text: `returns version ${answer.version}, expected ${version}` }
-  if (answer.previous !== first.status) return { rule: 'claim', text: `returns ${answer.previous} as the previous status of the run ${runId}, expected ${first.status}` }
+  if (answer.previous !== first.status)
+    return { rule: 'claim', text: `returns ${answer.previous} as the previous status of the run ${runId}, expected ${first.status}` }
   const waiting = [...model.inbox.keys()].filter((id) => model.inbox.get(id)?.kind !== 'taken')
   const unseen = waiting.find((id) => !answer.inbox.includes(id)) ?? answer.inbox.find((id) => !waiting.includes(id))
-  if (unseen !== undefined) return { rule: 'read', text: `returns the inbox rows [${answer.inbox.join(', ')}], expected [${waiting.join(', ')}]` }
-  return Boolean(answer.stop) === Boolean(run.stop) ? undefined : { rule: 'stop', text: `returns ${answer.stop ? 'a' : 'no'} stop request for the run ${runId}, but ${run.stop ? 'one' : 'none'} is stored` }
+  if (unseen !== undefined)
+    return { rule: 'read', text: `returns the inbox rows [${answer.inbox.join(', ')}], expected [${waiting.join(', ')}]` }
+  return Boolean(answer.stop) === Boolean(run.stop)
+    ? undefined
+    : {
+        rule: 'stop',
+        text: `returns ${answer.stop ? 'a' : 'no'} stop request for the run ${runId}, but ${run.stop ? 'one' : 'none'} is stored`,
+      }
 }

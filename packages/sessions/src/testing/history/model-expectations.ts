@@ -10,7 +10,8 @@ export function isKnown(expect: Expect): boolean {
 export function checkExpectations(model: SessionModel, expect: readonly Expect[]): Contradiction | undefined {
   for (const each of expect) {
     const text = brokenBy(model, each)
-    if (text !== undefined) return each.that === 'fence' ? { rule: 'fence', text, since: model.runs.get(each.runId)?.claimedIn } : { rule: 'expectation', text }
+    if (text !== undefined)
+      return each.that === 'fence' ? { rule: 'fence', text, since: model.runs.get(each.runId)?.claimedIn } : { rule: 'expectation', text }
   }
   return undefined
 }
@@ -21,8 +22,11 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
   switch (expect.that) {
     case 'session':
       if (expect.id === null) return record.id === null ? undefined : 'expects no session, but the session exists'
-      if (record.id !== expect.id) return `expects the session id ${expect.id}, but ${record.id === null ? 'the session does not exist' : `it is ${record.id}`}`
-      return (expect.version ?? record.version) === record.version ? undefined : `expects version ${expect.version}, but the session has version ${record.version}`
+      if (record.id !== expect.id)
+        return `expects the session id ${expect.id}, but ${record.id === null ? 'the session does not exist' : `it is ${record.id}`}`
+      return (expect.version ?? record.version) === record.version
+        ? undefined
+        : `expects version ${expect.version}, but the session has version ${record.version}`
     case 'fence': {
       const run = model.runs.get(expect.runId)
       if (run?.status === 'running' && run.epoch === expect.epoch) return undefined
@@ -30,7 +34,8 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
     }
     case 'run': {
       const run = model.runs.get(expect.runId)
-      if (!run || !expect.status.some((status) => modelStatus(status) === run.status)) return `expects the run ${expect.runId} to be ${expect.status.join(' or ')}, but it ${run ? `is ${run.status}` : 'does not exist'}`
+      if (!run || !expect.status.some((status) => modelStatus(status) === run.status))
+        return `expects the run ${expect.runId} to be ${expect.status.join(' or ')}, but it ${run ? `is ${run.status}` : 'does not exist'}`
       return expect.notStopping && run.stop ? `expects no stop request for the run ${expect.runId}, but one is stored` : undefined
     }
     case 'idle':
@@ -39,11 +44,17 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
     case 'queue-below':
       return brokenByQueue(model, expect)
     case 'leaf':
-      return record.leaf === expect.entryId ? undefined : `expects the leaf ${expect.entryId ?? 'none'}, but the leaf is ${record.leaf ?? 'none'}`
+      return record.leaf === expect.entryId
+        ? undefined
+        : `expects the leaf ${expect.entryId ?? 'none'}, but the leaf is ${record.leaf ?? 'none'}`
     case 'inbox-empty':
-      return countInbox(model, expect.kinds) === 0 ? undefined : `expects no ${expect.kinds.join(' or ')} row in the inbox, but the inbox has ${countInbox(model, expect.kinds)}`
+      return countInbox(model, expect.kinds) === 0
+        ? undefined
+        : `expects no ${expect.kinds.join(' or ')} row in the inbox, but the inbox has ${countInbox(model, expect.kinds)}`
     case 'inbox-below':
-      return countInbox(model, [expect.kind]) < expect.max ? undefined : `expects fewer than ${expect.max} ${expect.kind} rows in the inbox, but the inbox has ${countInbox(model, [expect.kind])}`
+      return countInbox(model, [expect.kind]) < expect.max
+        ? undefined
+        : `expects fewer than ${expect.max} ${expect.kind} rows in the inbox, but the inbox has ${countInbox(model, [expect.kind])}`
     case 'timer':
       return undefined
     default: {
@@ -53,16 +64,25 @@ export function brokenBy(model: SessionModel, expect: Expect): string | undefine
   }
 }
 
-function brokenByQueue(model: SessionModel, expect: Extract<Expect, { that: 'idle' | 'none-queued' | 'some-queued' | 'queue-below' }>): string | undefined {
+function brokenByQueue(
+  model: SessionModel,
+  expect: Extract<Expect, { that: 'idle' | 'none-queued' | 'some-queued' | 'queue-below' }>,
+): string | undefined {
   const open = model.open()
   const count = (): number => open.filter(({ status }) => status === 'queued').length
   switch (expect.that) {
     case 'idle':
-      return open.every(({ kind }) => expect.exceptCompaction && kind === 'compaction') ? undefined : `expects no open run, but ${idsOf(open)} is open`
+      return open.every(({ kind }) => expect.exceptCompaction && kind === 'compaction')
+        ? undefined
+        : `expects no open run, but ${idsOf(open)} is open`
     case 'none-queued':
-      return open.every(({ id }) => id === expect.except) ? undefined : `expects no open run except ${expect.except}, but ${idsOf(open.filter(({ id }) => id !== expect.except))} is open`
+      return open.every(({ id }) => id === expect.except)
+        ? undefined
+        : `expects no open run except ${expect.except}, but ${idsOf(open.filter(({ id }) => id !== expect.except))} is open`
     case 'some-queued':
-      return open.some(({ id }) => id !== expect.except) ? undefined : `expects an open run besides ${expect.except}, but the session has none`
+      return open.some(({ id }) => id !== expect.except)
+        ? undefined
+        : `expects an open run besides ${expect.except}, but the session has none`
     default:
       return count() < expect.max ? undefined : `expects fewer than ${expect.max} queued runs, but the session has ${count()}`
   }

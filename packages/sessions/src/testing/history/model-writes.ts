@@ -1,5 +1,14 @@
 import type { EventFacts, WriteFacts } from './operations.ts'
-import { firstPlace, isHolding, isTerminal, modelStatus, placeOf, type Contradiction, type ModelStatus, type SessionModel } from './session-model.ts'
+import {
+  firstPlace,
+  isHolding,
+  isTerminal,
+  modelStatus,
+  placeOf,
+  type Contradiction,
+  type ModelStatus,
+  type SessionModel,
+} from './session-model.ts'
 
 const moves: Readonly<Partial<Record<ModelStatus, readonly ModelStatus[]>>> = {
   queued: ['running', 'aborted'],
@@ -8,7 +17,9 @@ const moves: Readonly<Partial<Record<ModelStatus, readonly ModelStatus[]>>> = {
   'needs-recovery': ['queued', 'aborted'],
 }
 
-type Apply = { readonly [Op in WriteFacts['op']]: (model: SessionModel, write: Extract<WriteFacts, { op: Op }>) => Contradiction | undefined }
+type Apply = {
+  readonly [Op in WriteFacts['op']]: (model: SessionModel, write: Extract<WriteFacts, { op: Op }>) => Contradiction | undefined
+}
 
 const apply: Apply = {
   'session.ensure'(model, { id, owned = false }) {
@@ -28,7 +39,8 @@ const apply: Apply = {
   },
   'entry.append'(model, { entries }) {
     for (const { id, parentId, isMessage } of entries) {
-      if (parentId !== null && !model.entries.has(parentId)) return wrong(`appends the entry ${id} with the parent ${parentId}, which does not exist`)
+      if (parentId !== null && !model.entries.has(parentId))
+        return wrong(`appends the entry ${id} with the parent ${parentId}, which does not exist`)
       if (model.entries.has(id)) return wrong(`appends the entry ${id}, which already exists`)
       model.entries.put(id, { parentId, isMessage })
       model.patchRecord({ leaf: id })
@@ -45,7 +57,8 @@ const apply: Apply = {
   'run.insert'(model, { id, kind, lane, inputId }) {
     if (model.runs.has(id)) return wrong(`inserts the run ${id}, which already exists`)
     const same = inputId === undefined ? undefined : model.inputs.get(inputId)
-    if (same !== undefined && !model.isPruned) return { rule: 'answered-once', text: `accepts the input ${inputId} as the run ${id}, but the run ${same} already has it` }
+    if (same !== undefined && !model.isPruned)
+      return { rule: 'answered-once', text: `accepts the input ${inputId} as the run ${id}, but the run ${same} already has it` }
     const { nextRun } = model.record
     model.setRun({ id, kind, place: placeOf(kind, lane, nextRun), status: 'queued', epoch: 0 })
     model.patchRecord({ nextRun: nextRun + 1 })
@@ -119,12 +132,18 @@ function patchRun(model: SessionModel, { runId, status, stop, rest }: Extract<Wr
   const run = model.runs.get(runId)
   if (!run) return wrong(`changes the run ${runId}, which does not exist`)
   const next = status === undefined ? run.status : modelStatus(status)
-  if (status !== undefined && !moves[run.status]?.includes(next)) return wrong(`changes the run ${runId} from ${run.status} to ${next}, which is not allowed`)
+  if (status !== undefined && !moves[run.status]?.includes(next))
+    return wrong(`changes the run ${runId} from ${run.status} to ${next}, which is not allowed`)
   const other = model.open().find(({ id, status: held }) => id !== runId && isHolding(held))
   if (isHolding(next) && other) return wrong(`sets the run ${runId} to ${next} while the run ${other.id} is ${other.status}`)
   const openCall = isTerminal(next) && !isTerminal(run.status) ? callWithoutOutcome(model, runId) : undefined
   if (openCall !== undefined) return wrong(`ends the run ${runId}, but its call ${openCall} has no outcome`)
-  model.patchRun(run, { status: next, ...(rest !== undefined && { rest: rest ?? undefined }), ...(stop && { stop, stoppedIn: model.operation }), ...(status === 'queued' && run.hasBegun && { place: firstPlace }) })
+  model.patchRun(run, {
+    status: next,
+    ...(rest !== undefined && { rest: rest ?? undefined }),
+    ...(stop && { stop, stoppedIn: model.operation }),
+    ...(status === 'queued' && run.hasBegun && { place: firstPlace }),
+  })
   return undefined
 }
 

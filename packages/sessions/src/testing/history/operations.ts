@@ -23,23 +23,50 @@ export type History = readonly HistoryOperation[]
 interface Recorded {
   readonly commit: { readonly call: { readonly batch: BatchFacts }; readonly answer: CommitFacts }
   readonly claim: { readonly call: { readonly runId?: string }; readonly answer: { readonly claims: readonly ClaimFacts[] } }
-  readonly renew: { readonly call: { readonly leases: readonly { readonly runId: string; readonly epoch: number }[] }; readonly answer: { readonly states: readonly LeaseFacts[] } }
+  readonly renew: {
+    readonly call: { readonly leases: readonly { readonly runId: string; readonly epoch: number }[] }
+    readonly answer: { readonly states: readonly LeaseFacts[] }
+  }
   readonly prune: { readonly call: object; readonly answer: { readonly changed: boolean } }
   readonly readSession: { readonly call: OfSession; readonly answer: SessionFacts }
   readonly readRun: { readonly call: { readonly runId: string }; readonly answer: { readonly run: RunFacts | null } }
-  readonly listRuns: { readonly call: OfSession & { readonly status?: readonly RunStatus[]; readonly page?: string }; readonly answer: { readonly runs: readonly RunFacts[]; readonly isWhole: boolean } }
-  readonly readCalls: { readonly call: { readonly runId: string; readonly step?: number }; readonly answer: { readonly calls: readonly CallFacts[] } }
-  readonly readInbox: { readonly call: OfSession & { readonly kinds: readonly InboxKind[] }; readonly answer: { readonly ids: readonly string[] } }
-  readonly readPath: { readonly call: OfSession & { readonly leaf?: string | null; readonly before?: string }; readonly answer: { readonly ids: readonly string[]; readonly isWhole: boolean } }
+  readonly listRuns: {
+    readonly call: OfSession & { readonly status?: readonly RunStatus[]; readonly page?: string }
+    readonly answer: { readonly runs: readonly RunFacts[]; readonly isWhole: boolean }
+  }
+  readonly readCalls: {
+    readonly call: { readonly runId: string; readonly step?: number }
+    readonly answer: { readonly calls: readonly CallFacts[] }
+  }
+  readonly readInbox: {
+    readonly call: OfSession & { readonly kinds: readonly InboxKind[] }
+    readonly answer: { readonly ids: readonly string[] }
+  }
+  readonly readPath: {
+    readonly call: OfSession & { readonly leaf?: string | null; readonly before?: string }
+    readonly answer: { readonly ids: readonly string[]; readonly isWhole: boolean }
+  }
   readonly readEvents: { readonly call: OfSession & { readonly after: number; readonly limit: number }; readonly answer: EventPageFacts }
   /** An input: `send`, `steer` or `followUp`. */
-  readonly send: { readonly call: OfSession & { readonly inputId?: string }; readonly answer: { readonly runId: string; readonly accepted: string } }
+  readonly send: {
+    readonly call: OfSession & { readonly inputId?: string }
+    readonly answer: { readonly runId: string; readonly accepted: string }
+  }
   /** `stop` or `kill`. */
   readonly stop: { readonly call: OfSession; readonly answer: { readonly runId: string | null; readonly state: string } }
   readonly result: { readonly call: OfSession & { readonly runId: string }; readonly answer: { readonly status: RunStatus } }
-  readonly info: { readonly call: OfSession; readonly answer: { readonly session: { readonly version: number; readonly leaf: string | null; readonly lastSeq: number } | null } }
-  readonly messages: { readonly call: OfSession; readonly answer: { readonly ids: readonly string[]; readonly lastSeq: number; readonly isWhole: boolean } }
-  readonly runs: { readonly call: OfSession & { readonly status?: readonly Status[] }; readonly answer: { readonly runs: readonly { readonly id: string; readonly status: Status }[]; readonly isWhole: boolean } }
+  readonly info: {
+    readonly call: OfSession
+    readonly answer: { readonly session: { readonly version: number; readonly leaf: string | null; readonly lastSeq: number } | null }
+  }
+  readonly messages: {
+    readonly call: OfSession
+    readonly answer: { readonly ids: readonly string[]; readonly lastSeq: number; readonly isWhole: boolean }
+  }
+  readonly runs: {
+    readonly call: OfSession & { readonly status?: readonly Status[] }
+    readonly answer: { readonly runs: readonly { readonly id: string; readonly status: Status }[]; readonly isWhole: boolean }
+  }
   /** A read of the log up to its present end. */
   readonly events: { readonly call: OfSession; readonly answer: { readonly lastSeq: number | null } }
   /** An event that reached a reader. */
@@ -76,10 +103,26 @@ export type WriteFacts =
   | { readonly op: 'session.ensure'; readonly id: string; readonly owned?: true }
   | { readonly op: 'session.delete'; readonly leavesNothing?: true }
   | { readonly op: 'leaf'; readonly leaf: string | null }
-  | { readonly op: 'entry.append'; readonly entries: readonly { readonly id: string; readonly parentId: string | null; readonly isMessage: boolean }[] }
+  | {
+      readonly op: 'entry.append'
+      readonly entries: readonly { readonly id: string; readonly parentId: string | null; readonly isMessage: boolean }[]
+    }
   | { readonly op: 'event.append'; readonly events: readonly Omit<EventFacts, 'seq'>[] }
-  | { readonly op: 'run.insert'; readonly id: string; readonly kind: RunKind; readonly lane?: Lane; readonly inputId?: string; readonly parent?: string }
-  | { readonly op: 'run.patch'; readonly runId: string; readonly status?: RunStatus; readonly stop?: true; readonly rest?: TurnStatus | null }
+  | {
+      readonly op: 'run.insert'
+      readonly id: string
+      readonly kind: RunKind
+      readonly lane?: Lane
+      readonly inputId?: string
+      readonly parent?: string
+    }
+  | {
+      readonly op: 'run.patch'
+      readonly runId: string
+      readonly status?: RunStatus
+      readonly stop?: true
+      readonly rest?: TurnStatus | null
+    }
   | { readonly op: 'call.put'; readonly calls: readonly (CallFacts & { readonly runId: string })[] }
   | { readonly op: 'inbox.put'; readonly rows: readonly InboxFacts[] }
   | { readonly op: 'inbox.patch'; readonly rows: readonly InboxFacts[] }
@@ -110,7 +153,14 @@ export interface CallFacts {
 }
 
 export type CommitFacts =
-  | { readonly ok: true; readonly sessionId: string; readonly version: number; readonly firstSeq: number; readonly lastSeq: number; readonly existing?: string }
+  | {
+      readonly ok: true
+      readonly sessionId: string
+      readonly version: number
+      readonly firstSeq: number
+      readonly lastSeq: number
+      readonly existing?: string
+    }
   | { readonly ok: false; readonly reason: CommitRefusal }
 
 export interface ClaimFacts {
@@ -132,7 +182,13 @@ export interface LeaseFacts {
 
 export type SessionFacts =
   | { readonly status: 'missing' | 'deleted' }
-  | { readonly status: 'found' | 'expired'; readonly id: string; readonly version: number; readonly nextSeq: number; readonly leaf: string | null }
+  | {
+      readonly status: 'found' | 'expired'
+      readonly id: string
+      readonly version: number
+      readonly nextSeq: number
+      readonly leaf: string | null
+    }
 
 export interface RunFacts {
   readonly id: string

@@ -1,6 +1,23 @@
 import { claim, commit, deliver } from './model-commit.ts'
 import { isKnown } from './model-expectations.ts'
-import { hasResult, isAccepted, isStopped, listRunInfos, listRuns, readCalls, readEvents, readInbox, readInfo, readLease, readMessages, readPath, readRun, readSession, readToEnd, seeEvent } from './model-reads.ts'
+import {
+  hasResult,
+  isAccepted,
+  isStopped,
+  listRunInfos,
+  listRuns,
+  readCalls,
+  readEvents,
+  readInbox,
+  readInfo,
+  readLease,
+  readMessages,
+  readPath,
+  readRun,
+  readSession,
+  readToEnd,
+  seeEvent,
+} from './model-reads.ts'
 import type { AnswerOf, CallOf, EventFacts, History, HistoryCall, HistoryOperation, HistoryWhat } from './operations.ts'
 import type { Contradiction, SessionModel } from './session-model.ts'
 
@@ -25,7 +42,8 @@ export function partition(history: History): ReadonlyMap<string, readonly Step[]
   for (const { namespace, key } of sessionsIn(history)) parts.set(`${namespace}/${key}`, [])
   for (const operation of history) {
     for (const [key, step] of stepsOf(operation, sessions)) {
-      const names = key === null ? [...parts.keys()].filter((name) => name.startsWith(`${operation.namespace}/`)) : [`${operation.namespace}/${key}`]
+      const names =
+        key === null ? [...parts.keys()].filter((name) => name.startsWith(`${operation.namespace}/`)) : [`${operation.namespace}/${key}`]
       for (const name of names) parts.get(name)?.push(step)
     }
   }
@@ -35,7 +53,8 @@ export function partition(history: History): ReadonlyMap<string, readonly Step[]
 /** Returns the sessions that commits and calls of clients name. */
 function sessionsIn(history: History): readonly { readonly namespace: string; readonly key: string }[] {
   return history.flatMap(({ namespace, call }) => {
-    if (call.what === 'commit') return [call.batch.key, ...(call.batch.deliver ?? []).map(({ to }) => to)].map((key) => ({ namespace, key }))
+    if (call.what === 'commit')
+      return [call.batch.key, ...(call.batch.deliver ?? []).map(({ to }) => to)].map((key) => ({ namespace, key }))
     return 'key' in call ? [{ namespace, key: call.key }] : []
   })
 }
@@ -44,7 +63,10 @@ function sessionsOfRuns(history: History): ReadonlyMap<string, string> {
   const sessions = new Map<string, string>()
   for (const { namespace, call } of history) {
     if (call.what !== 'commit') continue
-    for (const { key, writes } of [call.batch, ...(call.batch.deliver ?? []).map(({ to, writes: delivered }) => ({ key: to, writes: delivered }))]) {
+    for (const { key, writes } of [
+      call.batch,
+      ...(call.batch.deliver ?? []).map(({ to, writes: delivered }) => ({ key: to, writes: delivered })),
+    ]) {
       for (const write of writes) if (write.op === 'run.insert') sessions.set(`${namespace}/${write.id}`, key)
     }
   }
@@ -60,21 +82,42 @@ function stepsOf(operation: HistoryOperation, sessions: ReadonlyMap<string, stri
   const place: Place = (key, apply, more = {}) => {
     if (key === undefined) return []
     const { id, calledAt, returnedAt } = operation
-    const named = (run: Step['apply']): Step['apply'] => (model) => {
-      model.operation = id
-      return run(model)
-    }
+    const named =
+      (run: Step['apply']): Step['apply'] =>
+      (model) => {
+        model.operation = id
+        return run(model)
+      }
     const { applyUnanswered = apply } = more
-    return [[key, { operation, calledAt, returnedAt, isOptional: answer === undefined, isRead: false, ...more, apply: named(apply), applyUnanswered: named(applyUnanswered) }]]
+    return [
+      [
+        key,
+        {
+          operation,
+          calledAt,
+          returnedAt,
+          isOptional: answer === undefined,
+          isRead: false,
+          ...more,
+          apply: named(apply),
+          applyUnanswered: named(applyUnanswered),
+        },
+      ],
+    ]
   }
   if (call.what === 'commit') return stepsOfCommit(operation, call, place)
   if (call.what === 'claim') return stepsOfClaim(operation, call, place)
-  if (call.what === 'prune') return !answer || (answer as AnswerOf<'prune'>).changed ? place(null, (model) => void model.prune(), { isOptional: true, returnedAt: Infinity }) : []
+  if (call.what === 'prune')
+    return !answer || (answer as AnswerOf<'prune'>).changed
+      ? place(null, (model) => void model.prune(), { isOptional: true, returnedAt: Infinity })
+      : []
   if (!answer) return []
   const sessionOf = (runId: string): string | undefined => sessions.get(`${namespace}/${runId}`)
   if (call.what === 'renew') {
     return (answer as AnswerOf<'renew'>).states.flatMap((state, index) =>
-      place(sessionOf(state.runId), (model) => readLease(model, operation.process, call.leases[index]?.epoch ?? 0, state), { isRead: true }),
+      place(sessionOf(state.runId), (model) => readLease(model, operation.process, call.leases[index]?.epoch ?? 0, state), {
+        isRead: true,
+      }),
     )
   }
   const key = 'key' in call ? call.key : sessionOf(call.runId)
@@ -83,7 +126,10 @@ function stepsOf(operation: HistoryOperation, sessions: ReadonlyMap<string, stri
 
 function stepsOfCommit({ process, answer }: HistoryOperation, { batch }: CallOf<'commit'>, place: Place): readonly PlacedStep[] {
   const facts = answer as AnswerOf<'commit'> | undefined
-  const own = place(batch.key, (model) => commit(model, process, batch, facts), { isRead: facts?.ok === false, applyUnanswered: (model) => commit(model, process, batch, undefined) })
+  const own = place(batch.key, (model) => commit(model, process, batch, facts), {
+    isRead: facts?.ok === false,
+    applyUnanswered: (model) => commit(model, process, batch, undefined),
+  })
   if (facts && (!facts.ok || facts.existing !== undefined)) return own
   const delivered = (batch.deliver ?? []).flatMap((delivery) => {
     const isSure = facts !== undefined && (delivery.when ?? []).every(isKnown)
@@ -97,12 +143,18 @@ function stepsOfCommit({ process, answer }: HistoryOperation, { batch }: CallOf<
 /** A claim without an answer may have claimed one run in each session. */
 function stepsOfClaim({ process, answer }: HistoryOperation, { runId }: CallOf<'claim'>, place: Place): readonly PlacedStep[] {
   if (!answer) return place(null, (model) => claim(model, process, runId, undefined))
-  return (answer as AnswerOf<'claim'>).claims.flatMap((facts) => place(facts.key, (model) => claim(model, process, runId, facts), { applyUnanswered: (model) => claim(model, process, facts.runId, undefined) }))
+  return (answer as AnswerOf<'claim'>).claims.flatMap((facts) =>
+    place(facts.key, (model) => claim(model, process, runId, facts), {
+      applyUnanswered: (model) => claim(model, process, facts.runId, undefined),
+    }),
+  )
 }
 
 type Looking = Exclude<HistoryWhat, 'commit' | 'claim' | 'renew' | 'prune'>
 
-const looks: { readonly [What in Looking]: (model: SessionModel, call: CallOf<What>, answer: AnswerOf<What>) => Contradiction | undefined } = {
+const looks: {
+  readonly [What in Looking]: (model: SessionModel, call: CallOf<What>, answer: AnswerOf<What>) => Contradiction | undefined
+} = {
   readSession: (model, _call, answer) => readSession(model, answer),
   readRun: (model, { runId }, { run }) => readRun(model, runId, run),
   listRuns,

@@ -4,7 +4,8 @@ import type { BatchFacts, CommitFacts, HistoryOperation, WriteFacts } from './op
 /** Prints an operation in one line: id, times, call and answer. */
 export function printOperation({ id, calledAt, returnedAt, call, answer }: HistoryOperation): string {
   const when = `[${calledAt} … ${returnedAt === Infinity ? 'no answer' : returnedAt}]`
-  if (call.what === 'commit') return `${id} ${when} commit ${printBatch(call.batch)}${answer ? ` → ${printCommit(answer as CommitFacts)}` : ''}`
+  if (call.what === 'commit')
+    return `${id} ${when} commit ${printBatch(call.batch)}${answer ? ` → ${printCommit(answer as CommitFacts)}` : ''}`
   const { what, ...asked } = call
   return `${id} ${when} ${what} ${plain(asked)}${answer ? ` → ${plain(answer)}` : ''}`
 }

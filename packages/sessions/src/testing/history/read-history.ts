@@ -43,10 +43,14 @@ function parseJson(line: string): unknown {
   }
 }
 
-function take(operations: Map<string, HistoryOperation>, { process, n, at, namespace = 'default', call, answer, didNothing }: HistoryLine): void {
+function take(
+  operations: Map<string, HistoryOperation>,
+  { process, n, at, namespace = 'default', call, answer, didNothing }: HistoryLine,
+): void {
   const id = `${process}#${n}`
   const before = operations.get(id)
-  if (call && before) throw new SessionError('invalid-input', `Two calls have the name ${id}. Give each start of a process a name of its own.`)
+  if (call && before)
+    throw new SessionError('invalid-input', `Two calls have the name ${id}. Give each start of a process a name of its own.`)
   const operation = before ?? (call && { id, process, namespace, calledAt: at, returnedAt: Infinity, call })
   if (!operation) throw new SessionError('invalid-input', `${id} has an answer and no call.`)
   if (didNothing) operations.delete(id)

@@ -38,20 +38,31 @@ function methodOf(key: string, { target, name, args }: RuntimeCall): RecordedMet
     case 'steer':
     case 'followUp': {
       const { id } = (args[1] ?? {}) as { readonly id?: string }
-      return { call: { what: 'send', key, ...(id !== undefined && { inputId: id }) }, answerOf: ({ runId, accepted }: RunHandle) => ({ runId, accepted }) }
+      return {
+        call: { what: 'send', key, ...(id !== undefined && { inputId: id }) },
+        answerOf: ({ runId, accepted }: RunHandle) => ({ runId, accepted }),
+      }
     }
     case 'stop':
     case 'kill':
       return { call: { what: 'stop', key }, answerOf: ({ runId, state }: StopReceipt) => ({ runId, state }) }
     case 'result':
-      return isSession ? undefined : { call: { what: 'result', key, runId: (target as RunHandle).runId }, answerOf: ({ status }: RunResult) => ({ status }) }
+      return isSession
+        ? undefined
+        : { call: { what: 'result', key, runId: (target as RunHandle).runId }, answerOf: ({ status }: RunResult) => ({ status }) }
     case 'info':
       return { call: { what: 'info', key }, answerOf: infoFacts }
     case 'messages':
       return isWholePath(args[0] as MessagesOptions | undefined) ? { call: { what: 'messages', key }, answerOf: messagesFacts } : undefined
     case 'runs': {
       const { status, page } = (args[0] ?? {}) as RunsQuery
-      return { call: { what: 'runs', key, ...(status && { status }) }, answerOf: ({ items, next }: Page<{ readonly runId: string; readonly status: never }>) => ({ runs: items.map(({ runId, status: word }) => ({ id: runId, status: word })), isWhole: page === undefined && next === undefined }) }
+      return {
+        call: { what: 'runs', key, ...(status && { status }) },
+        answerOf: ({ items, next }: Page<{ readonly runId: string; readonly status: never }>) => ({
+          runs: items.map(({ runId, status: word }) => ({ id: runId, status: word })),
+          isWhole: page === undefined && next === undefined,
+        }),
+      }
     }
     default:
       return undefined
@@ -78,17 +89,28 @@ interface Reader {
 }
 
 function readerOf(recording: Recording, namespace: string, key: string, { target, args }: RuntimeCall): Reader {
-  const options = typeof args[0] === 'string' ? { cursor: args[0] } : ((args[0] ?? {}) as { readonly cursor?: string; readonly live?: unknown; readonly runId?: string })
+  const options =
+    typeof args[0] === 'string'
+      ? { cursor: args[0] }
+      : ((args[0] ?? {}) as { readonly cursor?: string; readonly live?: unknown; readonly runId?: string })
   const isWhole = 'key' in target && options.live === false && options.runId === undefined
   return {
     onEvent(event) {
-      if ('seq' in event && typeof event.seq === 'number') recording.note(namespace, { what: 'event', key }, { seq: event.seq, ...eventFacts(event) })
+      if ('seq' in event && typeof event.seq === 'number')
+        recording.note(namespace, { what: 'event', key }, { seq: event.seq, ...eventFacts(event) })
     },
     from: options.cursor === undefined ? null : parseCursor(options.cursor).seq,
     ...(isWhole && {
       // A read that fails, or that its reader stops early, says nothing about the end.
       toEnd: (reading: Promise<number | null>) =>
-        void recording.around(namespace, { what: 'events', key }, () => reading, (lastSeq) => ({ lastSeq })).catch(() => undefined),
+        void recording
+          .around(
+            namespace,
+            { what: 'events', key },
+            () => reading,
+            (lastSeq) => ({ lastSeq }),
+          )
+          .catch(() => undefined),
     }),
   }
 }

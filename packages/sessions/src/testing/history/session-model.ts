@@ -1,6 +1,14 @@
 import type { TurnStatus } from '@bowline/agent-loop'
 import type { CommitFacts, EventFacts } from './operations.ts'
-import { holdingStatuses, terminalStatuses, type InboxKind, type Lane, type RunKind, type RunStatus, type TerminalStatus } from '../../contract/records.ts'
+import {
+  holdingStatuses,
+  terminalStatuses,
+  type InboxKind,
+  type Lane,
+  type RunKind,
+  type RunStatus,
+  type TerminalStatus,
+} from '../../contract/records.ts'
 import { Tracked, TrackedMap } from './tracked.ts'
 
 /** Rule that a history breaks. */
@@ -112,7 +120,9 @@ export class SessionModel {
   /** Id of the operation that is being applied. */
   operation = ''
   readonly tracked = new Tracked()
-  readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, rest, place, epoch, owner, stop, isTold, startedStopped }) => [status, rest, place, epoch, owner, stop, isTold, startedStopped].join(' '))
+  readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, rest, place, epoch, owner, stop, isTold, startedStopped }) =>
+    [status, rest, place, epoch, owner, stop, isTold, startedStopped].join(' '),
+  )
   readonly openRuns = new TrackedMap<true>(this.tracked, 'open', byItself)
   /** Run id by input id. */
   readonly inputs = new TrackedMap<string>(this.tracked, 'input', byItself)
@@ -128,7 +138,9 @@ export class SessionModel {
   readonly lastBatch = new TrackedMap<string>(this.tracked, 'last batch', byItself)
   /** Ids of the deliveries received, applied or dropped. */
   readonly delivered = new TrackedMap<true>(this.tracked, 'delivered', byItself)
-  readonly #records = new TrackedMap<ModelRecord>(this.tracked, 'record', ({ id, isDeleted, version, nextSeq, nextRun, leaf }) => [id, isDeleted, version, nextSeq, nextRun, leaf].join(' '))
+  readonly #records = new TrackedMap<ModelRecord>(this.tracked, 'record', ({ id, isDeleted, version, nextSeq, nextRun, leaf }) =>
+    [id, isDeleted, version, nextSeq, nextRun, leaf].join(' '),
+  )
   readonly #pruned = new TrackedMap<true>(this.tracked, 'pruned', byItself)
 
   get record(): ModelRecord {
@@ -180,7 +192,10 @@ export class SessionModel {
   describe(): string {
     const { id, isDeleted, version, nextSeq, leaf } = this.record
     if (id === null) return isDeleted ? 'the session is deleted' : 'there is no session'
-    const runs = this.open().map(({ id: runId, status, epoch, owner, stop }) => `${runId} is ${status} with epoch ${epoch}${owner === undefined ? '' : ` of ${owner}`}${stop ? ' and a stop request' : ''}`)
+    const runs = this.open().map(
+      ({ id: runId, status, epoch, owner, stop }) =>
+        `${runId} is ${status} with epoch ${epoch}${owner === undefined ? '' : ` of ${owner}`}${stop ? ' and a stop request' : ''}`,
+    )
     const what = `version ${version}, last event ${nextSeq - 1}, leaf ${leaf ?? 'none'}`
     return [what, ...(runs.length > 0 ? runs : ['no run is open'])].join('; ')
   }

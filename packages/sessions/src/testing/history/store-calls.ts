@@ -17,7 +17,12 @@ const recorded: { readonly [Name in RecordedOperation]: Facts<Name> } = {
     call: ({ runId }) => (runId === undefined ? {} : { runId }),
     answer: (claims) => ({
       claims: claims.map(({ run, session, previous, inbox }) => ({
-        ...{ key: session.key, runId: run.id, epoch: run.epoch, version: session.version, previous, inbox: inbox.map(({ id }) => id) },
+        key: session.key,
+        runId: run.id,
+        epoch: run.epoch,
+        version: session.version,
+        previous,
+        inbox: inbox.map(({ id }) => id),
         ...(run.stop && { stop: true }),
       })),
     }),
@@ -46,12 +51,21 @@ const recorded: { readonly [Name in RecordedOperation]: Facts<Name> } = {
   },
   readInbox: { call: (key, kinds) => ({ key, kinds }), answer: (rows) => ({ ids: rows.map(({ id }) => id) }) },
   readPath: {
-    call: (key, options) => ({ key, ...(options?.leaf !== undefined && { leaf: options.leaf }), ...(options?.before !== undefined && { before: options.before }) }),
+    call: (key, options) => ({
+      key,
+      ...(options?.leaf !== undefined && { leaf: options.leaf }),
+      ...(options?.before !== undefined && { before: options.before }),
+    }),
     answer: ({ items, next }) => ({ ids: items.map(({ id }) => id), isWhole: next === undefined }),
   },
   readEvents: {
     call: (key, after, limit) => ({ key, after, limit }),
-    answer: ({ firstSeq, lastSeq, sessionId, events }) => ({ firstSeq, lastSeq, events: events.map(storedEventFacts), ...(sessionId !== undefined && { sessionId }) }),
+    answer: ({ firstSeq, lastSeq, sessionId, events }) => ({
+      firstSeq,
+      lastSeq,
+      events: events.map(storedEventFacts),
+      ...(sessionId !== undefined && { sessionId }),
+    }),
   },
 }
 

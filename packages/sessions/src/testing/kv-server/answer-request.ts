@@ -38,10 +38,12 @@ export async function answerRequest(parts: KvServerParts, request: IncomingMessa
 }
 
 async function answerTo(parts: KvServerParts, request: IncomingMessage, body: string): Promise<Answer> {
-  if (request.headers.authorization !== `Bearer ${parts.token}`) return { status: 401, body: { error: 'WRONGPASS invalid or missing auth token' } }
+  if (request.headers.authorization !== `Bearer ${parts.token}`)
+    return { status: 401, body: { error: 'WRONGPASS invalid or missing auth token' } }
   if (request.method !== 'POST') return { status: 405, body: { error: 'ERR method not allowed' } }
   const bytes = Buffer.byteLength(body)
-  if (bytes > parts.maxRequestBytes) return { status: 400, body: { error: `ERR max request size exceeded. Limit: ${parts.maxRequestBytes} bytes, Actual: ${bytes} bytes` } }
+  if (bytes > parts.maxRequestBytes)
+    return { status: 400, body: { error: `ERR max request size exceeded. Limit: ${parts.maxRequestBytes} bytes, Actual: ${bytes} bytes` } }
   const given = parsed(body)
   const answered = (answer: CommandAnswer): CommandAnswer =>
     'result' in answer && request.headers['upstash-encoding'] === 'base64' ? { result: encoded(answer.result) } : answer
@@ -57,7 +59,10 @@ async function answerTo(parts: KvServerParts, request: IncomingMessage, body: st
   return { status: 400, body: { error: 'ERR failed to parse command' } }
 }
 
-function refuse(response: ServerResponse, { status, retryAfter, body }: { readonly status: number; readonly retryAfter?: string; readonly body?: string }): void {
+function refuse(
+  response: ServerResponse,
+  { status, retryAfter, body }: { readonly status: number; readonly retryAfter?: string; readonly body?: string },
+): void {
   response.writeHead(status, { 'content-type': 'application/json', ...(retryAfter !== undefined && { 'retry-after': retryAfter }) })
   response.end(body ?? JSON.stringify({ error: 'ERR refused' }))
 }

@@ -1,4 +1,19 @@
-import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Limits, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
+import {
+  defineAgent,
+  defineExtension,
+  defineGuardrail,
+  defineTool,
+  type Agent,
+  type AgentInput,
+  type Extension,
+  type Guardrail,
+  type Hooks,
+  type Limits,
+  type Reconciled,
+  type RunOptions,
+  type Tool,
+  type ToolContext,
+} from '@bowline/agent-loop'
 import { createModels, type Clock } from '@bowline/llm'
 import { createOrchestration } from '../../orchestration/manager.ts'
 import type { ConditionContext } from '../../orchestration/types.ts'
@@ -49,7 +64,10 @@ function castAgent(options: CastOptions, name: string, subagent: Agent | undefin
     description: `The agent ${name}.`,
     instructions: `You are ${name}, version ${definition === 0 ? 1 : 2}.`,
     model: 'plan:model',
-    models: createModels({ providers: { plan: { languageModel: () => model } }, models: { 'plan:model': { maxOutputTokens: 20, ...(maxCost !== undefined && { price }) } } }),
+    models: createModels({
+      providers: { plan: { languageModel: () => model } },
+      models: { 'plan:model': { maxOutputTokens: 20, ...(maxCost !== undefined && { price }) } },
+    }),
     tools: toolsOf(options.world, definition),
     subagents: subagent ? [subagent] : [],
     extensions: extensionsOf(options),
@@ -77,10 +95,13 @@ function limitsOf({ maxSteps, maxTokens, maxCost, maxMs, asksForMore }: Setup): 
 function toolsOf(world: World, definition: number): readonly Tool[] {
   const run = (name: string, effect: 'once' | 'idempotent' | 'pure', more: object = {}): Tool =>
     defineTool({ name, description: `The tool ${name}.`, inputSchema, effect, execute: (input, call) => act(world, input, call), ...more })
-  const remote = (name: string, timeoutMs: number | null): Tool => defineTool({ name, description: `The tool ${name}.`, inputSchema, timeoutMs })
+  const remote = (name: string, timeoutMs: number | null): Tool =>
+    defineTool({ name, description: `The tool ${name}.`, inputSchema, timeoutMs })
   const all = [
     run('pay', 'once'),
-    run('bill', 'once', { reconcile: async (_input: unknown, { idempotencyKey }: { readonly idempotencyKey: string }) => reconciled(world, idempotencyKey) }),
+    run('bill', 'once', {
+      reconcile: async (_input: unknown, { idempotencyKey }: { readonly idempotencyKey: string }) => reconciled(world, idempotencyKey),
+    }),
     run('index', 'idempotent'),
     run('look', 'pure', { execute: (input: object) => wait(world, input, 'look') }),
     run('ask', 'once', { needsApproval: true }),
@@ -118,8 +139,12 @@ function extensionsOf({ setup, requests, store, clock, random, world, hookCalls 
   return [
     ...hooks.map((plan, index) => hookExtension(plan, index, world, hookCalls)),
     ...(requests ? [requests.extension] : []),
-    ...(orchestration ? [createOrchestration({ store, clock, random, config: { steps }, predicates, onDiagnostic: () => undefined }).extension()] : []),
-    ...(compaction === 'after-turn' ? [defineExtension({ name: 'compacts', hooks: { onStepEnd: (_event, context) => context.compactAfterTurn() } })] : []),
+    ...(orchestration
+      ? [createOrchestration({ store, clock, random, config: { steps }, predicates, onDiagnostic: () => undefined }).extension()]
+      : []),
+    ...(compaction === 'after-turn'
+      ? [defineExtension({ name: 'compacts', hooks: { onStepEnd: (_event, context) => context.compactAfterTurn() } })]
+      : []),
   ]
 }
 

@@ -16,7 +16,12 @@ export class Ceiling {
 
   constructor(program: Program) {
     const units = unitsOf(program)
-    this.limits = { commits: perUnit.commits * units, events: perUnit.events * units, runs: perUnit.runs * units, claims: perUnit.claims * units }
+    this.limits = {
+      commits: perUnit.commits * units,
+      events: perUnit.events * units,
+      runs: perUnit.runs * units,
+      claims: perUnit.claims * units,
+    }
   }
 
   countCommit({ writes, deliver = [] }: Batch, result: CommitResult): void {
@@ -36,7 +41,9 @@ export class Ceiling {
 
   problems(): readonly string[] {
     const names = Object.keys(perUnit) as Counted[]
-    return names.filter((name) => this.counts[name] > this.limits[name]).map((name) => `the program made ${this.counts[name]} ${name}, expected at most ${this.limits[name]}`)
+    return names
+      .filter((name) => this.counts[name] > this.limits[name])
+      .map((name) => `the program made ${this.counts[name]} ${name}, expected at most ${this.limits[name]}`)
   }
 }
 
@@ -50,5 +57,12 @@ function unitsOfStep(step: ProgramStep): number {
 }
 
 function unitsOfPlan(plan: Plan): number {
-  return plan.reduce((sum, answer) => sum + ('calls' in answer ? answer.calls.reduce((calls, call) => calls + 1 + ('delegate' in call ? 1 + unitsOfPlan(call.delegate) : 0), 1) : 5), 1)
+  return plan.reduce(
+    (sum, answer) =>
+      sum +
+      ('calls' in answer
+        ? answer.calls.reduce((calls, call) => calls + 1 + ('delegate' in call ? 1 + unitsOfPlan(call.delegate) : 0), 1)
+        : 5),
+    1,
+  )
 }

@@ -92,7 +92,10 @@ export class Clients {
     }
   }
 
-  async #onSession(session: Session, step: Extract<ProgramStep, { do: 'stop' | 'kill' | 'delete' | 'compact' | 'label' | 'switch' }>): Promise<unknown> {
+  async #onSession(
+    session: Session,
+    step: Extract<ProgramStep, { do: 'stop' | 'kill' | 'delete' | 'compact' | 'label' | 'switch' }>,
+  ): Promise<unknown> {
     switch (step.do) {
       case 'stop':
         if (step.scope === 'all') this.cleared.add(step.to)
@@ -219,7 +222,7 @@ export class Clients {
     const first = await runtime.sessions({ limit: 1 })
     await runtime.session(to).fork()
     const listed = [...first.items]
-    for (let { next } = first; next !== undefined; ) {
+    for (let { next } = first; next !== undefined;) {
       const page = await runtime.sessions({ limit: 1, page: next })
       listed.push(...page.items)
       next = page.next
@@ -231,7 +234,9 @@ export class Clients {
     const decision = how === 'no' ? 'deny' : 'approve'
     const edited = about === 'budget' ? { tokens: 3_000, cost: '0.5' } : { ms: 50 }
     for (let times = how === 'again' ? 2 : 1; times > 0; times--) {
-      const { repeated } = await (decision === 'deny' ? session.deny(approvalId) : session.approve(approvalId, how === 'edited' ? { input: edited } : {}))
+      const { repeated } = await (decision === 'deny'
+        ? session.deny(approvalId)
+        : session.approve(approvalId, how === 'edited' ? { input: edited } : {}))
       if (!repeated) this.#noteAnswer(approvalId, decision)
     }
   }
@@ -240,7 +245,8 @@ export class Clients {
     const place = path.length > 0 ? { path } : {}
     if (unknown) {
       if (how === 'run-again') this.runAgain.set(toolCallId, (this.runAgain.get(toolCallId) ?? 0) + 1)
-      const resolution = how === 'run-again' ? { runAgain: true as const } : how === 'no' ? { unknown: true as const } : { result: 'is done' }
+      const resolution =
+        how === 'run-again' ? { runAgain: true as const } : how === 'no' ? { unknown: true as const } : { result: 'is done' }
       await session.resolveTool(toolCallId, resolution, place)
       return
     }
@@ -318,5 +324,9 @@ async function questionsOf(session: Session, doubts: readonly PendingToolCall[])
     return { approvals: [], calls: [], held }
   }
   const known = new Set(doubts.map(({ toolCallId }) => toolCallId))
-  return { approvals: view.pendingApprovals, calls: [...doubts, ...view.pendingToolCalls.filter(({ toolCallId }) => !known.has(toolCallId))], held }
+  return {
+    approvals: view.pendingApprovals,
+    calls: [...doubts, ...view.pendingToolCalls.filter(({ toolCallId }) => !known.has(toolCallId))],
+    held,
+  }
 }

@@ -23,10 +23,12 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   const count = 1 + draw.whole(mostSteps)
   const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
   // Only a reader that starts early sees the late events of a waiting run.
-  const reader = has('readers') && draw.chance(0.5) ? [{ do: 'read', to: 'a', from: 0, lag: draw.oneOf([3, 10, 40]), run: true } as const] : []
+  const reader =
+    has('readers') && draw.chance(0.5) ? [{ do: 'read', to: 'a', from: 0, lag: draw.oneOf([3, 10, 40]), run: true } as const] : []
   const steps = [first, ...reader, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
   // After a pause, so that the fork has a time of its own in the list. Derived from the seed, as above.
-  const amidList = has('tree') && seed % 2 === 0 ? [{ do: 'pass', ms: 1_500 } as const, { do: 'fork', to: 'a', amidList: true } as const] : []
+  const amidList =
+    has('tree') && seed % 2 === 0 ? [{ do: 'pass', ms: 1_500 } as const, { do: 'fork', to: 'a', amidList: true } as const] : []
   return { seed, setup, steps: [...steps, ...amidList], crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
 }
 
@@ -55,7 +57,8 @@ function drawSetup(draw: Draw, has: (feature: Feature) => boolean): Setup {
     ...(has('definition-changes') && draw.chance(0.5) && { onDefinitionChange: draw.oneOf(['pin', 'refuse'] as const) }),
     ...(has('expiry') && draw.chance(0.5) && { idleMs: draw.oneOf([2_000, 10_000, 30_000]) }),
     ...(has('background') && draw.chance(0.2) && { maxActive: 1 }),
-    ...(has('limits') && draw.oneOf([{ maxSteps: 1 + draw.whole(3) }, { maxTokens: 200 + draw.whole(5_000) }, { maxMs: draw.oneOf([500, 5_000]) }, {}])),
+    ...(has('limits') &&
+      draw.oneOf([{ maxSteps: 1 + draw.whole(3) }, { maxTokens: 200 + draw.whole(5_000) }, { maxMs: draw.oneOf([500, 5_000]) }, {}])),
     ...(has('costs') && { maxCost: draw.oneOf(['0.001', '0.005', '1']) }),
     ...(has('compaction') && draw.chance(0.5) && { compaction: draw.oneOf(['in-turn', 'after-turn'] as const) }),
     ...(has('orchestration') && draw.chance(0.4) && { orchestration: true as const }),

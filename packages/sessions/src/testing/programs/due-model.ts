@@ -38,7 +38,8 @@ export class DueModel {
   }
 
   #noteWrite(key: string, write: Write): void {
-    if (write.op === 'timer.put') for (const { id, dueAt } of write.timers) this.#timers.set(`${key} ${id}`, { id, session: key, dueAt: dueAt ?? Infinity })
+    if (write.op === 'timer.put')
+      for (const { id, dueAt } of write.timers) this.#timers.set(`${key} ${id}`, { id, session: key, dueAt: dueAt ?? Infinity })
     if (write.op === 'timer.drop') for (const id of write.ids) this.#timers.delete(`${key} ${id}`)
     if (write.op === 'session.expire') this.#marked.add(key)
     if (write.op !== 'session.delete') return
@@ -49,14 +50,23 @@ export class DueModel {
   #due(sessions: readonly PendingWork[], now: number) {
     const timers = [...this.#timers.values()].sort((a, b) => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1))
     const living = sessions.filter(({ record: { key } }) => !this.#marked.has(key))
-    const ends = living.flatMap(({ record: { key, expiredAt, expiresAt = expiredAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }])).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+    const ends = living
+      .flatMap(({ record: { key, expiredAt, expiresAt = expiredAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }]))
+      .sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
     const dueTimers = timers.filter(({ dueAt }) => dueAt <= now)
     const expired = ends.filter(({ at }) => at <= now)
-    const later = [...timers.map(({ dueAt }) => dueAt), ...ends.map(({ at }) => at), ...sessions.flatMap(({ runs }) => startsAt(runs, now))].filter((at) => at > now && at !== Infinity)
+    const later = [
+      ...timers.map(({ dueAt }) => dueAt),
+      ...ends.map(({ at }) => at),
+      ...sessions.flatMap(({ runs }) => startsAt(runs, now)),
+    ].filter((at) => at > now && at !== Infinity)
     return {
       timers: dueTimers.map(({ id }) => id),
       expired: expired.map(({ key }) => key),
-      unread: living.filter(isUnread).map(({ record: { key } }) => key).sort(),
+      unread: living
+        .filter(isUnread)
+        .map(({ record: { key } }) => key)
+        .sort(),
       nextAt: dueTimers.length + expired.length > 0 ? now : later.length > 0 ? Math.min(...later) : null,
     }
   }

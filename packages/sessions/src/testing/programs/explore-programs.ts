@@ -59,7 +59,8 @@ class ProgramRunner {
   run(program: Program, invariants: readonly ProgramInvariant[] = this.#invariants): Promise<ProgramVerdict> {
     const { store, reopen, faults } = this.#options
     return runProgram(program, {
-      ...{ invariants, namespace: `program-${this.#runs++}` },
+      invariants,
+      namespace: `program-${this.#runs++}`,
       ...(store && { store }),
       ...(reopen && { reopen }),
       ...(faults && { faults }),
@@ -77,7 +78,9 @@ class ProgramRunner {
       seed: program.seed,
       program: printProgram(smallest, invariant),
       ...(point !== '' && { point }),
-      ...{ invariant, problems: failures[0]?.problems ?? [], trace },
+      invariant,
+      problems: failures[0]?.problems ?? [],
+      trace,
     }
   }
 

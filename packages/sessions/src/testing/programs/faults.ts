@@ -8,18 +8,25 @@ import { holdingStatuses, type RunRecord } from '../../contract/records.ts'
 import { aroundStore } from '../around-store.ts'
 import type { ProgramFault } from './program-options.ts'
 
-
 /** Returns a fault that changes each commit of a runtime. */
 function writing(name: string, change: (batch: Batch) => Batch): ProgramFault {
-  return { name, store: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())) }
+  return {
+    name,
+    store: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())),
+  }
 }
 
 function eachWrite(batch: Batch, change: (write: Write) => readonly Write[]): Batch {
   const { writes, deliver } = batch
-  return { ...batch, writes: writes.flatMap(change), ...(deliver && { deliver: deliver.map((each) => ({ ...each, writes: each.writes.flatMap(change) })) }) }
+  return {
+    ...batch,
+    writes: writes.flatMap(change),
+    ...(deliver && { deliver: deliver.map((each) => ({ ...each, writes: each.writes.flatMap(change) })) }),
+  }
 }
 
-const withoutIds = (write: Write, isKept: (id: string) => boolean): readonly Write[] => (write.op === 'inbox.take' ? [{ ...write, ids: write.ids.filter(isKept) }] : [write])
+const withoutIds = (write: Write, isKept: (id: string) => boolean): readonly Write[] =>
+  write.op === 'inbox.take' ? [{ ...write, ids: write.ids.filter(isKept) }] : [write]
 
 const notificationKeepsItsRows = writing('a notification that keeps its rows', (batch) =>
   eachWrite(batch, (write) => withoutIds(write, (id) => !id.startsWith('child-settled:'))),
@@ -36,10 +43,17 @@ const fenceIsLeftOut = writing('a fence left out', (batch) => ({ ...batch, expec
 
 /** The ledger records that a call has started only together with its outcome. */
 const intentComesLate = writing('an outcome stored before its call', (batch) =>
-  eachWrite(batch, (write) => (write.op === 'call.put' ? [{ ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }] : [write])),
+  eachWrite(batch, (write) =>
+    write.op === 'call.put'
+      ? [{ ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }]
+      : [write],
+  ),
 )
 
-const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
+const wakeIsLost = writing('a wake lost', (batch) => ({
+  ...batch,
+  ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }),
+}))
 
 const noticeIsLeftOut = writing('a notice left out', (batch) => {
   const ends = batch.writes.some((write) => write.op === 'run.patch' && write.patch.status === 'completed')
@@ -89,7 +103,11 @@ const queueOrderInClaims: ProgramFault = {
       if (operation !== 'claim') return go()
       const [request] = args as Parameters<SessionStore['claim']>
       const { items } = await store.listSessions({ status: openWords, limit: 1000 })
-      const next = await Promise.all(items.map(async ({ key }) => firstByPlace((await store.listRuns(key, { status: ['queued', ...holdingStatuses], limit: 1000 })).items)))
+      const next = await Promise.all(
+        items.map(async ({ key }) =>
+          firstByPlace((await store.listRuns(key, { status: ['queued', ...holdingStatuses], limit: 1000 })).items),
+        ),
+      )
       const claims = []
       for (const run of next) {
         if (!run || claims.length >= request.max || (request.runId ?? run.id) !== run.id) continue
@@ -138,7 +156,9 @@ const readerChecksCurrentState: ProgramFault = {
       const events: typeof made.events = (eventOptions = {}) => {
         const log = made.events(eventOptions)
         const runId = typeof eventOptions === 'string' ? undefined : eventOptions.runId
-        return runId === undefined ? log : { [Symbol.asyncIterator]: () => untilRest(log[Symbol.asyncIterator](), async () => hasRest(await runtime.run(runId))) }
+        return runId === undefined
+          ? log
+          : { [Symbol.asyncIterator]: () => untilRest(log[Symbol.asyncIterator](), async () => hasRest(await runtime.run(runId))) }
       }
       return { ...made, events }
     }
@@ -152,7 +172,8 @@ type Iterator = ReturnType<Log[typeof Symbol.asyncIterator]>
 function untilRest(log: Iterator, isResting: () => Promise<boolean>): Iterator {
   let isOver = false
   return {
-    ...{ take: () => undefined, return: () => log.return?.() ?? Promise.resolve({ done: true, value: undefined }) },
+    take: () => undefined,
+    return: () => log.return?.() ?? Promise.resolve({ done: true, value: undefined }),
     async next() {
       if (isOver) return { done: true, value: undefined }
       const result = await log.next()

@@ -9,7 +9,16 @@ import { whatWaitsIsNamed } from './invariants/named.ts'
 import { noticesAreKept } from './invariants/notices.ts'
 import { messagesAreKnown } from './invariants/orchestration.ts'
 import { readersSeeTheEnd } from './invariants/readers.ts'
-import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
+import {
+  clientsAreToldWhy,
+  comesToRest,
+  dueIsAsModelled,
+  everyRunEnds,
+  nothingIsDue,
+  nothingIsLeftAlone,
+  nothingProlongsLives,
+  staysBelowItsCeiling,
+} from './invariants/rest.ts'
 import { requestsAreRecorded } from './invariants/requests.ts'
 import { spendingAddsUp } from './invariants/spending.ts'
 import type { ProgramInvariant } from './program-end.ts'

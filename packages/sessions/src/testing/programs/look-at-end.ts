@@ -13,10 +13,13 @@ export async function lookAtRest(stage: Stage): Promise<FirstRest> {
   const { store, time, current } = stage
   const infos = new Map<string, SessionInfo>()
   for (const key of ['a', 'b'] as const) {
-    void current.runtime.session(key).info().then(
-      (info) => info && infos.set(key, info),
-      () => undefined,
-    )
+    void current.runtime
+      .session(key)
+      .info()
+      .then(
+        (info) => info && infos.set(key, info),
+        () => undefined,
+      )
   }
   await stage.settle()
   // A process that was frozen may answer `info` late, with an old state.
@@ -38,7 +41,12 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
     firstRest,
     accepted,
     decisions: new Map([...answers].flatMap(([id, { decision }]) => (decision ? [[id, decision] as const] : []))),
-    ...{ runAgain, cleared, readers, copies, lists, amidTurn },
+    runAgain,
+    cleared,
+    readers,
+    copies,
+    lists,
+    amidTurn,
     notices: await readAll((page) => stage.store.listNotices(page)),
     surprises,
     faults: stage.faults,
@@ -58,7 +66,11 @@ function readRequests(store: SessionStore, sessions: readonly SessionEnd[]): Pro
       try {
         const listed = await readAll((page) => recorder.list(key, { ...page, limit: 3 }))
         const whole = await Promise.all(listed.map(({ id }) => recorder.get(key, id)))
-        return { key, whole: whole.flatMap((each) => each ?? []).reverse(), unreadable: listed.flatMap(({ id }, place) => (whole[place] ? [] : id)) }
+        return {
+          key,
+          whole: whole.flatMap((each) => each ?? []).reverse(),
+          unreadable: listed.flatMap(({ id }, place) => (whole[place] ? [] : id)),
+        }
       } catch (error) {
         return { key, whole: [], unreadable: [], thrown: String(error) }
       }

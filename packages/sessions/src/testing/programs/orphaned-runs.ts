@@ -25,7 +25,8 @@ export class OrphanedRuns {
         const name = `${id} (epoch ${epoch})`
         const since = this.#since.get(name) ?? time.passed
         this.#since.set(name, since)
-        if (time.passed - since > mostMs && !faults.some((fault) => fault.includes(name))) faults.push(`no process claimed the run ${name} of a dead process for ${time.passed - since} ms`)
+        if (time.passed - since > mostMs && !faults.some((fault) => fault.includes(name)))
+          faults.push(`no process claimed the run ${name} of a dead process for ${time.passed - since} ms`)
       }
     }
   }

@@ -29,7 +29,10 @@ type Prompt = Parameters<Extract<Parameters<typeof scriptedModel>[0], (...args: 
 
 const providerIsBusy = Object.assign(new Error('The provider is busy'), { statusCode: 503, isRetryable: true })
 const providerRefuses = Object.assign(new Error('The provider refuses'), { statusCode: 400, isRetryable: false })
-const tooLong = Object.assign(new Error('The prompt is too long'), { statusCode: 400, data: { error: { code: 'context_length_exceeded' } } })
+const tooLong = Object.assign(new Error('The prompt is too long'), {
+  statusCode: 400,
+  data: { error: { code: 'context_length_exceeded' } },
+})
 const noWords: Step = { text: 'all is done', chunk: 6 }
 
 /** Returns a model that follows the last plan in its prompt. Its position follows from the prompt, so that any process can continue. */
@@ -90,5 +93,9 @@ function scripted(world: ModelWorld, prompt: Prompt, call: PlannedCall, subagent
 
 /** Returns the id of the newest task in the prompt. */
 function taskIn(prompt: Prompt): string {
-  return JSON.stringify(prompt).match(/bg_[0-9a-f]{32}/g)?.at(-1) ?? 'bg_none'
+  return (
+    JSON.stringify(prompt)
+      .match(/bg_[0-9a-f]{32}/g)
+      ?.at(-1) ?? 'bg_none'
+  )
 }

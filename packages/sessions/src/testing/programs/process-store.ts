@@ -15,7 +15,9 @@ export function processStore(gate: StoreGate, process: CrashProcess, current: ()
       const member: unknown = Reflect.get(current(), name)
       if (name === 'subscribe') return (listener: Parameters<SessionStore['subscribe']>[0]) => subscribe(process, current(), listener)
       if (name === 'state') return gatedState(gate, process, member as StateStore)
-      return typeof member === 'function' ? (...args: unknown[]) => (member as (...given: unknown[]) => unknown).apply(current(), args) : member
+      return typeof member === 'function'
+        ? (...args: unknown[]) => (member as (...given: unknown[]) => unknown).apply(current(), args)
+        : member
     },
   })
   return aroundStore(latest, (operation, args, go) =>
@@ -37,7 +39,8 @@ function gatedState(gate: StoreGate, process: CrashProcess, state: StateStore): 
     get(target, name) {
       const member: unknown = Reflect.get(target, name)
       if (typeof member !== 'function') return member
-      return (...args: unknown[]) => gate.ask(process, 'state', args, async () => (member as (...given: unknown[]) => unknown).apply(target, args))
+      return (...args: unknown[]) =>
+        gate.ask(process, 'state', args, async () => (member as (...given: unknown[]) => unknown).apply(target, args))
     },
   })
 }

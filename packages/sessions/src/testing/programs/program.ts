@@ -68,17 +68,7 @@ export type PlannedAnswer =
   | { readonly fails: 'once' | 'always' }
 
 /** Tool that a program calls. Tools differ in effect, approvals and deadlines. */
-export type PlannedTool =
-  | 'pay'
-  | 'bill'
-  | 'index'
-  | 'look'
-  | 'ask'
-  | 'askSoon'
-  | 'place'
-  | 'placeSoon'
-  | 'output'
-  | 'cancel'
+export type PlannedTool = 'pay' | 'bill' | 'index' | 'look' | 'ask' | 'askSoon' | 'place' | 'placeSoon' | 'output' | 'cancel'
 
 /** One tool call of a planned answer, or a delegation to the subagent. */
 export type PlannedCall =
@@ -99,7 +89,13 @@ export interface PlannedInput {
 
 type ClientStep =
   /** `overlay`: the reader of the synchronized run gives an overlay at its first step-end. */
-  | ({ readonly do: 'send'; readonly onBusy?: OnBusy; readonly notBeforeMs?: number; readonly mode?: 'synchronized'; readonly overlay?: true } & PlannedInput)
+  | ({
+      readonly do: 'send'
+      readonly onBusy?: OnBusy
+      readonly notBeforeMs?: number
+      readonly mode?: 'synchronized'
+      readonly overlay?: true
+    } & PlannedInput)
   | ({ readonly do: 'steer' | 'follow-up' } & PlannedInput)
   | ({ readonly do: 'overlay'; readonly turns?: number } & PlannedInput)
   /** Schedules the input for a later time. */
@@ -147,7 +143,17 @@ export type ProgramStep = (ClientStep | WorldStep) & {
  */
 export interface ProgramCrash {
   readonly at: number
-  readonly how: 'kill' | 'kill-after' | 'lost' | 'lost-after' | 'outage' | 'freeze' | 'unrenewed' | 'never-renewed' | 'kill-in-tool' | 'freeze-in-tool'
+  readonly how:
+    | 'kill'
+    | 'kill-after'
+    | 'lost'
+    | 'lost-after'
+    | 'outage'
+    | 'freeze'
+    | 'unrenewed'
+    | 'never-renewed'
+    | 'kill-in-tool'
+    | 'freeze-in-tool'
   /** Duration in ms. For a freeze without a takeover: default 15,000, longer than the lease of a run. For an outage: default 4,000. */
   readonly ms?: number
 }

@@ -20,7 +20,9 @@ export async function runToRest(stage: Stage, clients: Clients): Promise<boolean
   for (let round = 0; round < mostRounds && !stage.ceiling.isReached; round++) {
     const { nextAt } = await stage.store.due(0)
     if (nextAt === null && !clients.isWaiting && !stage.isHeldUp && (await isAtRest(stage.store)) && (await staysAtRest(stage))) return true
-    await stage.pass(nextAt === null ? (round < shortRounds ? soonMs : longMs) : Math.max(soonMs, Math.min(nextAt - stage.time.now, sweepMs)))
+    await stage.pass(
+      nextAt === null ? (round < shortRounds ? soonMs : longMs) : Math.max(soonMs, Math.min(nextAt - stage.time.now, sweepMs)),
+    )
     await orphans.look()
     // Compared here too, because a lost run waits for its takeover only between these rounds.
     await stage.dueModel.compare(stage.store, stage.time.now)

@@ -53,7 +53,12 @@ async function play(stage: Stage, clients: Clients) {
   const answered = rests && (await answerAll(stage, clients))
   for (const reader of clients.readers) reader.hurry()
   if (answered) await stage.pass(2_000)
-  return lookAtEnd(stage, clients, firstRest, answered ? undefined : `the program does not come to rest${rests ? ' after all questions are answered' : ''}`)
+  return lookAtEnd(
+    stage,
+    clients,
+    firstRest,
+    answered ? undefined : `the program does not come to rest${rests ? ' after all questions are answered' : ''}`,
+  )
 }
 
 function partsOf({ store = memoryStore, reopen, faults = [], namespace = 'program' }: RunProgramOptions) {

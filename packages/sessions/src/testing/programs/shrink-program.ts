@@ -15,10 +15,12 @@ function* smallerThan(program: Program): Generator<Program> {
   if (steps.length > 3) yield { ...program, steps: steps.slice(0, Math.ceil(steps.length / 2)) }
   for (const fewer of withoutOne(steps)) yield { ...program, steps: fewer }
   for (const fewer of withoutOne(crashes)) yield { ...program, crashes: fewer }
-  for (const name of Object.keys(setup)) yield { ...program, setup: Object.fromEntries(Object.entries(setup).filter(([key]) => key !== name)) }
+  for (const name of Object.keys(setup))
+    yield { ...program, setup: Object.fromEntries(Object.entries(setup).filter(([key]) => key !== name)) }
   for (const [index, hook] of (setup.hooks ?? []).entries()) {
     yield { ...program, setup: { ...setup, hooks: (setup.hooks ?? []).toSpliced(index, 1) } }
-    if (hook.times !== undefined && hook.times > 1) yield { ...program, setup: { ...setup, hooks: (setup.hooks ?? []).with(index, { ...hook, times: 1 }) } }
+    if (hook.times !== undefined && hook.times > 1)
+      yield { ...program, setup: { ...setup, hooks: (setup.hooks ?? []).with(index, { ...hook, times: 1 }) } }
   }
   for (const [index, step] of steps.entries()) {
     for (const simpler of simplerSteps(step)) yield { ...program, steps: steps.with(index, simpler) }
@@ -29,7 +31,19 @@ export function* withoutOne<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let index = items.length - 1; index >= 0; index--) yield items.toSpliced(index, 1)
 }
 
-const optional = ['turns', 'onBusy', 'notBeforeMs', 'mode', 'scope', 'waitMs', 'summarize', 'allBranches', 'run', 'definition', 'graceMs'] as const
+const optional = [
+  'turns',
+  'onBusy',
+  'notBeforeMs',
+  'mode',
+  'scope',
+  'waitMs',
+  'summarize',
+  'allBranches',
+  'run',
+  'definition',
+  'graceMs',
+] as const
 
 function* simplerSteps(step: ProgramStep): Generator<ProgramStep> {
   for (const name of optional) {
@@ -47,7 +61,8 @@ export function* simplerPlans(plan: Plan): Generator<Plan> {
 function* simplerAnswers(answer: PlannedAnswer): Generator<PlannedAnswer> {
   if (!('calls' in answer)) return
   if (answer.calls.length > 1) for (const calls of withoutOne(answer.calls)) yield { calls }
-  for (const [index, call] of answer.calls.entries()) for (const simpler of simplerCalls(call)) yield { calls: answer.calls.with(index, simpler) }
+  for (const [index, call] of answer.calls.entries())
+    for (const simpler of simplerCalls(call)) yield { calls: answer.calls.with(index, simpler) }
 }
 
 function* simplerCalls(call: PlannedCall): Generator<PlannedCall> {

@@ -173,9 +173,22 @@ export class Stage {
     const random = (): number => this.#draw.whole(1000) / 1000
     const { clock } = process
     const requests = setup.records && recordRequests({ store, clock })
-    const agents = castOf({ requests, setup, definition, world: this.world.of(process), models: this.models, clock, store, random, hookCalls: this.#hookCalls })
+    const agents = castOf({
+      requests,
+      setup,
+      definition,
+      world: this.world.of(process),
+      models: this.models,
+      clock,
+      store,
+      random,
+      hookCalls: this.#hookCalls,
+    })
     const runtime = (this.#parts.createRuntime ?? createRuntime)({
-      ...{ agents, store, clock, ids: this.#ids },
+      agents,
+      store,
+      clock,
+      ids: this.#ids,
       ...(requests && { requests }),
       ...(setup.webhook && { notify: webhook, webhooks: { resolve: () => Promise.resolve([]), random } }),
       ...(setup.concurrency !== undefined && { concurrency: setup.concurrency }),

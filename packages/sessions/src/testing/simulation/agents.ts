@@ -26,7 +26,14 @@ function agentOf({ world, models, modelMs, deltaMs, clock }: AgentParts, name: s
   return defineAgent({
     name,
     description: `The agent ${name}.`,
-    model: planModel({ world: models, clock, delayMs: modelMs, ...(deltaMs !== undefined && { deltaMs }), overflows: false, subagent: subagent?.name }),
+    model: planModel({
+      world: models,
+      clock,
+      delayMs: modelMs,
+      ...(deltaMs !== undefined && { deltaMs }),
+      overflows: false,
+      subagent: subagent?.name,
+    }),
     tools: [toolOf(world, 'pay', 'once'), toolOf(world, 'index', 'idempotent'), toolOf(world, 'look', 'pure')],
     subagents: subagent ? [subagent] : [],
     retry: { maxRetries: 2, baseDelayMs: 1_000, jitter: 0 },
@@ -38,7 +45,10 @@ function agentOf({ world, models, modelMs, deltaMs, clock }: AgentParts, name: s
 
 function toolOf(world: World, name: string, effect: 'once' | 'idempotent' | 'pure'): Tool {
   return defineTool({
-    ...{ name, description: `The tool ${name}.`, inputSchema, effect },
+    name,
+    description: `The tool ${name}.`,
+    inputSchema,
+    effect,
     async execute({ ms }: { readonly ms?: number }, call: ToolContext) {
       if (effect !== 'pure') await world.effect(call)
       if (ms !== undefined) await world.sleep(ms)

@@ -93,7 +93,14 @@ export class Clients {
     const method = step.do === 'follow-up' ? 'followUp' : step.do
     const run = await session[method](content, { id: `${step.to}/${step.name}` })
     this.#cluster.log(process, `${step.name} is accepted as ${run.runId}: ${run.accepted}`)
-    this.accepted.push({ method, session: step.to, inputId: `${step.to}/${step.name}`, content, isNew: run.accepted !== 'duplicate', runId: run.runId })
+    this.accepted.push({
+      method,
+      session: step.to,
+      inputId: `${step.to}/${step.name}`,
+      content,
+      isNew: run.accepted !== 'duplicate',
+      runId: run.runId,
+    })
     void run.result().catch(() => undefined)
     if (step.thenReadAt !== undefined) this.perform({ afterMs: 0, at: step.thenReadAt, to: step.to, do: 'read' })
   }

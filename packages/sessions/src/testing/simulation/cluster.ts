@@ -81,7 +81,11 @@ export class Cluster {
     this.#store = store
     this.#draw = drawFrom(seed + 1)
     this.network = new Network({
-      ...{ time, draw: this.#draw, disturbances, lostHints, tellsLosses },
+      time,
+      draw: this.#draw,
+      disturbances,
+      lostHints,
+      tellsLosses,
       log: (process, what) => this.log(process, what),
       onKilled: (process) => this.#replace(process),
     })
@@ -134,14 +138,26 @@ export class Cluster {
     const { clocks, modelMs, deltaMs, maxRunsPerTenant } = this.#simulation
     const process = new CrashProcess(`process-${this.#all.length + 1}`, skewed(this.time.clock, clocks[place] ?? 0))
     this.log(process, `starts at place ${place}`)
-    const recorder = recorderOf(new Recording({ process: process.name, keep: (line) => void this.history.push(line), now: () => ++this.#moment, didNothing: (error) => this.network.isUndone(error) }))
+    const recorder = recorderOf(
+      new Recording({
+        process: process.name,
+        keep: (line) => void this.history.push(line),
+        now: () => ++this.#moment,
+        didNothing: (error) => this.network.isUndone(error),
+      }),
+    )
     const { clock } = process
     const reached = processStore({ ...this, log: (each, what) => this.log(each, what) }, process, this.#store.handle(clock))
     const store = recorder.store(this.leases.listen(this.#store.client?.(reached) ?? reached, () => this.time.passed))
     const random = (): number => this.#draw.whole(1000) / 1000
     const agents = agentsOf({ world: this.world.of(process), models: this.#models, modelMs, deltaMs, clock, random })
     const runtime = createRuntime({
-      ...{ agents, store, clock, ids: this.#ids, lease: { ttlMs: leaseMs, heartbeatMs }, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) },
+      agents,
+      store,
+      clock,
+      ids: this.#ids,
+      lease: { ttlMs: leaseMs, heartbeatMs },
+      ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }),
       onError: (error, { during }) => this.#noteFault(process, during, error),
     })
     const { promise: death, resolve } = Promise.withResolvers<void>()
@@ -158,14 +174,16 @@ export class Cluster {
       await startRuntime(runtime)
     } catch (error) {
       this.#noteFault(process, 'start', error)
-      if (SessionError.isInstance(error) && error.retryable) process.clock.setTimer(process.clock.now() + startAgainMs, () => void this.#startRuntime(process, runtime))
+      if (SessionError.isInstance(error) && error.retryable)
+        process.clock.setTimer(process.clock.now() + startAgainMs, () => void this.#startRuntime(process, runtime))
     }
   }
 
   /** Logs the error. An unavailable store is not a fault of the runtime. */
   #noteFault(process: CrashProcess, during: string, error: unknown): void {
     this.log(process, `fault during ${during}: ${nameOfError(error)}`)
-    if (!SessionError.isInstance(error) || !error.retryable) this.faults.push(`${process.name} failed during ${during}: ${nameOfError(error)}`)
+    if (!SessionError.isInstance(error) || !error.retryable)
+      this.faults.push(`${process.name} failed during ${during}: ${nameOfError(error)}`)
   }
 }
 

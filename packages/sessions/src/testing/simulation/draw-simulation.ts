@@ -28,7 +28,12 @@ export function drawSimulation(seed: number): Simulation {
     modelMs: draw.oneOf(maxRunsPerTenant === undefined ? [0, 200, 4_000] : [200, 4_000, 4_000]),
     ...(deltaMs !== undefined && { deltaMs }),
     ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }),
-    steps: drawSteps(draw, { count, processes, rooms: maxRunsPerTenant === undefined ? rooms : tenantRooms, follows: deltaMs !== undefined }),
+    steps: drawSteps(draw, {
+      count,
+      processes,
+      rooms: maxRunsPerTenant === undefined ? rooms : tenantRooms,
+      follows: deltaMs !== undefined,
+    }),
     disturbances: draw.times(draw.whole(mostDisturbances + 1), () => drawDisturbance(draw, count)).toSorted((a, b) => a.at - b.at),
   }
 }
@@ -47,7 +52,12 @@ function drawSteps(draw: Draw, options: StepsOptions): readonly SimulationStep[]
   const [first] = steps
   const all = steps.map((step, index) => (first && index > 0 && draw.chance(0.1) ? { ...first, afterMs: step.afterMs, at: step.at } : step))
   if (!options.follows || !first) return all
-  const followers = draw.times(1 + draw.whole(2), (): SimulationStep => ({ afterMs: draw.oneOf([0, 20, 300]), at: draw.whole(options.processes), to: first.to, do: 'follow' }))
+  const followers = draw.times(1 + draw.whole(2), (): SimulationStep => ({
+    afterMs: draw.oneOf([0, 20, 300]),
+    at: draw.whole(options.processes),
+    to: first.to,
+    do: 'follow',
+  }))
   return all.toSpliced(draw.whole(2), 0, ...followers)
 }
 
@@ -59,7 +69,9 @@ function drawStep(draw: Draw, index: number, { processes, rooms: to }: StepsOpti
 }
 
 function drawPlan(draw: Draw, below: number): Plan {
-  return draw.times(draw.oneOf([0, 0, 1, 1, 2]), (): PlannedAnswer => ({ calls: draw.times(1 + draw.whole(2), () => drawCall(draw, below)) }))
+  return draw.times(draw.oneOf([0, 0, 1, 1, 2]), (): PlannedAnswer => ({
+    calls: draw.times(1 + draw.whole(2), () => drawCall(draw, below)),
+  }))
 }
 
 function drawCall(draw: Draw, below: number): PlannedCall {

@@ -48,10 +48,21 @@ export async function exploreSimulations(options: ExploreSimulationsOptions): Pr
 }
 
 /** Shrinks the simulation and returns the same failure in the smallest one found. */
-async function explain(simulation: Simulation, invariant: string, options: RunSimulationOptions, tries: number): Promise<SimulationFailure> {
+async function explain(
+  simulation: Simulation,
+  invariant: string,
+  options: RunSimulationOptions,
+  tries: number,
+): Promise<SimulationFailure> {
   const broken = (options.invariants ?? simulationInvariants).filter(({ name }) => name === invariant)
   const run = (smaller: Simulation) => runSimulation(smaller, { ...options, invariants: broken })
   const smallest = await shrinkSimulation(simulation, async (smaller) => (await run(smaller)).failures.length > 0, tries)
   const { failures, trace } = await run(smallest)
-  return { seed: simulation.seed, simulation: printSimulation(smallest, invariant), invariant, problems: failures[0]?.problems ?? [], trace: notable(trace) }
+  return {
+    seed: simulation.seed,
+    simulation: printSimulation(smallest, invariant),
+    invariant,
+    problems: failures[0]?.problems ?? [],
+    trace: notable(trace),
+  }
 }

@@ -1,12 +1,27 @@
 import type { Batch, Write } from '../../contract/batch.ts'
-import type { Claim, ClaimRequest, DeltaBatch, DeltaPlace, Lease, LeaseState, SessionStore, StoreHint } from '../../contract/session-store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  DeltaBatch,
+  DeltaPlace,
+  Lease,
+  LeaseState,
+  SessionStore,
+  StoreHint,
+} from '../../contract/session-store.ts'
 import { waitingKinds } from '../../contract/records.ts'
 import { aroundStore } from '../around-store.ts'
 import type { SimulationFault } from './options.ts'
 
 /** Returns a fault that changes each commit of a process. */
 function writing(name: string, change: (batch: Batch) => Batch): SimulationFault {
-  return { name, plant: () => ({ client: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())) }) }
+  return {
+    name,
+    plant: () => ({
+      client: (store) =>
+        aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())),
+    }),
+  }
 }
 
 const fenceOff = writing('fence off', (batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
@@ -113,12 +128,17 @@ async function newestEpoch(store: SessionStore, runId: string, epoch: number): P
   return run.status === 'found' ? run.value.epoch : epoch
 }
 
-async function newestEpochs(store: SessionStore, [leases, leaseMs]: Parameters<SessionStore['renew']>): Promise<Parameters<SessionStore['renew']>> {
+async function newestEpochs(
+  store: SessionStore,
+  [leases, leaseMs]: Parameters<SessionStore['renew']>,
+): Promise<Parameters<SessionStore['renew']>> {
   return [await Promise.all(leases.map(async ({ runId, epoch }) => ({ runId, epoch: await newestEpoch(store, runId, epoch) }))), leaseMs]
 }
 
 async function underNewestEpoch(store: SessionStore, batch: Batch): Promise<Batch> {
-  const expect = await Promise.all(batch.expect.map(async (each) => (each.that === 'fence' ? { ...each, epoch: await newestEpoch(store, each.runId, each.epoch) } : each)))
+  const expect = await Promise.all(
+    batch.expect.map(async (each) => (each.that === 'fence' ? { ...each, epoch: await newestEpoch(store, each.runId, each.epoch) } : each)),
+  )
   return { ...batch, expect }
 }
 
@@ -130,7 +150,9 @@ const ticketFirst: SimulationFault = {
       aroundStore(store, async (operation, args, go) => {
         if (operation !== 'commit') return go()
         const { key, expect, writes } = args[0] as Batch
-        const leaves = writes.some((write) => write.op === 'run.patch' && write.patch.status !== undefined && write.patch.status !== 'running')
+        const leaves = writes.some(
+          (write) => write.op === 'run.patch' && write.patch.status !== undefined && write.patch.status !== 'running',
+        )
         if (leaves && expect.some(({ that }) => that === 'fence')) await store.completeTicket(key)
         return go()
       }),
@@ -180,10 +202,14 @@ const gapHidden: SimulationFault = {
   plant: () => ({
     client(store) {
       const deltas = store.deltas && {
-        ...{ push: (batch: DeltaBatch) => store.deltas?.push(batch) ?? Promise.resolve() },
+        push: (batch: DeltaBatch) => store.deltas?.push(batch) ?? Promise.resolve(),
         async read(key: string, after: DeltaPlace) {
           const batches = (await store.deltas?.read(key, after)) ?? []
-          return batches.length < 2 ? batches : batches.slice(1).map((batch) => (batch.base === batches[0]?.base ? { ...batch, n: batch.n - batches[0].events.length } : batch))
+          return batches.length < 2
+            ? batches
+            : batches
+                .slice(1)
+                .map((batch) => (batch.base === batches[0]?.base ? { ...batch, n: batch.n - batches[0].events.length } : batch))
         },
       }
       return new Proxy(store, { get: (target, name) => (name === 'deltas' ? deltas : (Reflect.get(target, name) as unknown)) })

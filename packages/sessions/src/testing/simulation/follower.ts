@@ -61,19 +61,24 @@ export class Follower implements FollowerEnd {
 
   #see(event: LoggedEvent): void {
     const before = this.events.at(-1)
-    if (before && !isAfter(event, before)) this.problems.push(`${event.type} has the cursor ${event.cursor}, expected one after ${before.cursor}`)
+    if (before && !isAfter(event, before))
+      this.problems.push(`${event.type} has the cursor ${event.cursor}, expected one after ${before.cursor}`)
     if (isDelta(event)) return this.#seeDelta(event)
     if (event.type !== 'message-end' && event.type !== 'message-discarded') return
     const { messageId } = event
     const open = this.#open?.messageId === messageId ? this.#open.text : ''
-    if (event.type === 'message-end' && !textOf(event).startsWith(open)) this.problems.push(`the deltas of the message ${messageId} give ${JSON.stringify(open)}, expected the beginning of ${JSON.stringify(textOf(event))}`)
+    if (event.type === 'message-end' && !textOf(event).startsWith(open))
+      this.problems.push(
+        `the deltas of the message ${messageId} give ${JSON.stringify(open)}, expected the beginning of ${JSON.stringify(textOf(event))}`,
+      )
     this.#closed.add(messageId)
   }
 
   #seeDelta(event: LoggedEvent): void {
     if (event.type !== 'text-delta') return
     const { messageId, delta } = event
-    if (this.#closed.has(messageId)) this.problems.push(`the delta ${JSON.stringify(delta)} of the message ${messageId} comes after the end of that message`)
+    if (this.#closed.has(messageId))
+      this.problems.push(`the delta ${JSON.stringify(delta)} of the message ${messageId} comes after the end of that message`)
     if (this.#open?.messageId !== messageId) this.#open = { messageId, text: '' }
     this.#open.text += delta
   }

@@ -7,14 +7,23 @@ import type { FollowerEnd, SimulationEnd, SimulationInvariant } from './simulati
 
 /** The invariants of every simulation. If several fail, look at the first. */
 export const simulationInvariants: readonly SimulationInvariant[] = [
-  { name: 'the history agrees with the model of a session', check: ({ history, rests }) => checkHistory(history, { atRest: rests }).problems.map(({ text }) => text) },
+  {
+    name: 'the history agrees with the model of a session',
+    check: ({ history, rests }) => checkHistory(history, { atRest: rests }).problems.map(({ text }) => text),
+  },
   { name: 'an owner that renews its lease keeps its run', check: ({ leaseProblems }) => leaseProblems },
   { name: 'a tenant has no more concurrent runs than its limit', check: ({ tenantProblems }) => tenantProblems },
   { name: 'a claimable run is claimed in time', check: ({ waitProblems }) => waitProblems },
   { name: 'the simulation comes to rest', check: ({ stuck }) => (stuck === undefined ? [] : [stuck]) },
   { name: 'each client call gets an answer without an unexpected error', check: ({ surprises }) => surprises },
   { name: 'nothing fails in the background', check: ({ faults }) => faults },
-  { name: 'a client that follows a session reads all stored events, and each message from its beginning', check: (end) => end.followers.flatMap((follower, index) => problemsOf(end, follower).map((problem) => `reader-${index + 1} of ${follower.session}: ${problem}`)) },
+  {
+    name: 'a client that follows a session reads all stored events, and each message from its beginning',
+    check: (end) =>
+      end.followers.flatMap((follower, index) =>
+        problemsOf(end, follower).map((problem) => `reader-${index + 1} of ${follower.session}: ${problem}`),
+      ),
+  },
   ...standardInvariants,
 ]
 

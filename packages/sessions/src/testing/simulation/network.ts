@@ -86,10 +86,12 @@ export class Network {
     const disturbance = this.#disturbances.get(n)
     this.#asked.set(n, { process, at: this.#options.time.passed })
     return new Promise<T>((resolve, reject) => {
-      const done = <V>(settle: (value: V) => void) => (value: V) => {
-        this.#asked.delete(n)
-        settle(value)
-      }
+      const done =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => {
+          this.#asked.delete(n)
+          settle(value)
+        }
       this.#leave({ process, operation, perform, disturbance, resolve: done(resolve as (answer: unknown) => void), reject: done(reject) })
     })
   }

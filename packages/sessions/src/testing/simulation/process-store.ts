@@ -28,7 +28,9 @@ export function processStore(parts: ProcessStoreParts, process: CrashProcess, sh
   const { network, hints } = parts
   const deltas = shared.deltas && deltasOf(parts, process, shared.deltas)
   const watched = aroundStore(shared, async (operation, args, go) => {
-    const answer = await network.ask(process, operation, () => (operation === 'open' || operation === 'close' ? Promise.resolve(undefined) : watch(parts, process, operation, args, go)))
+    const answer = await network.ask(process, operation, () =>
+      operation === 'open' || operation === 'close' ? Promise.resolve(undefined) : watch(parts, process, operation, args, go),
+    )
     if (operation === 'commit' && isApplied(answer as CommitResult)) hints.tellCommit(process, args[0] as Batch)
     return answer
   })
@@ -43,7 +45,13 @@ export function processStore(parts: ProcessStoreParts, process: CrashProcess, sh
   })
 }
 
-async function watch(parts: ProcessStoreParts, process: CrashProcess, operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>): Promise<unknown> {
+async function watch(
+  parts: ProcessStoreParts,
+  process: CrashProcess,
+  operation: StoreOperation,
+  args: readonly unknown[],
+  go: () => Promise<unknown>,
+): Promise<unknown> {
   const { log, owners, leases, tenants, time, staleWrites } = parts
   const lost = operation === 'commit' ? owners.lostRunsIn(process, args[0] as Batch) : []
   const answer = await go()
@@ -51,7 +59,10 @@ async function watch(parts: ProcessStoreParts, process: CrashProcess, operation:
     case 'commit': {
       const [batch, result] = [args[0] as Batch, answer as CommitResult]
       log(process, `commit ${batch.key} ${nameOfBatch(batch)}: ${printResult(result)}`)
-      if (isApplied(result)) staleWrites.push(...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for the run ${runId} after another process had claimed it`))
+      if (isApplied(result))
+        staleWrites.push(
+          ...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for the run ${runId} after another process had claimed it`),
+        )
       break
     }
     case 'claim': {
@@ -59,12 +70,20 @@ async function watch(parts: ProcessStoreParts, process: CrashProcess, operation:
       owners.claimed(process, claims)
       await tenants.claimed(claims)
       leases.claimed(claims, (args[0] as ClaimRequest).leaseMs, time.passed)
-      log(process, claims.length === 0 ? 'claim: nothing' : `claim: ${claims.map(({ run, previous }) => `${run.id} (${previous}) with epoch ${run.epoch}`).join(', ')}`)
+      log(
+        process,
+        claims.length === 0
+          ? 'claim: nothing'
+          : `claim: ${claims.map(({ run, previous }) => `${run.id} (${previous}) with epoch ${run.epoch}`).join(', ')}`,
+      )
       break
     }
     case 'renew': {
       const states = answer as readonly LeaseState[]
-      log(process, `renew: ${states.map(({ runId, held, stopping }) => `${runId}${held ? '' : ' is lost'}${stopping ? ' is to stop' : ''}`).join(', ')}`)
+      log(
+        process,
+        `renew: ${states.map(({ runId, held, stopping }) => `${runId}${held ? '' : ' is lost'}${stopping ? ' is to stop' : ''}`).join(', ')}`,
+      )
       break
     }
     default:
@@ -100,8 +119,8 @@ function stateOf({ network }: ProcessStoreParts, process: CrashProcess, state: S
     get(target, name) {
       const member: unknown = Reflect.get(target, name)
       if (typeof member !== 'function') return member
-      return (...args: unknown[]) => network.ask(process, 'state', async () => (member as (...given: unknown[]) => unknown).apply(target, args))
+      return (...args: unknown[]) =>
+        network.ask(process, 'state', async () => (member as (...given: unknown[]) => unknown).apply(target, args))
     },
   })
 }
-

@@ -63,7 +63,9 @@ async function openStore({ clock }: ProgramTime, { store, fault }: RunSimulation
   }
   const base = store()
   await base.open(open)
-  const handle = new Proxy(base, { get: (target, name) => (name === 'completeTicket' ? async () => undefined : (Reflect.get(target, name) as unknown)) }) as SharedHandle
+  const handle = new Proxy(base, {
+    get: (target, name) => (name === 'completeTicket' ? async () => undefined : (Reflect.get(target, name) as unknown)),
+  }) as SharedHandle
   return { base, handle: () => handle, client }
 }
 
@@ -119,7 +121,9 @@ class Play {
 
   /** Returns true if each follower has read the last event of its session. */
   async #isAllSeen(): Promise<boolean> {
-    const ends = await Promise.all(this.#clients.followers.map(async ({ session, seq }) => (await this.#store.readEvents(session, 0, 1)).lastSeq === seq))
+    const ends = await Promise.all(
+      this.#clients.followers.map(async ({ session, seq }) => (await this.#store.readEvents(session, 0, 1)).lastSeq === seq),
+    )
     return ends.every(Boolean)
   }
 
@@ -142,8 +146,21 @@ class Play {
       sessions,
       acknowledged: { runs: accepted.map(({ runId }) => runId), answers: new Map(), inputs: accepted },
       staleWrites,
-      ...(rests || this.#hasFailed ? {} : { stuck: `the simulation is not at rest after ${longestMs} ms: a run is still active or a client still waits` }),
+      ...(rests || this.#hasFailed
+        ? {}
+        : { stuck: `the simulation is not at rest after ${longestMs} ms: a run is still active or a client still waits` }),
     }
-    return { ...end, simulation: this.#simulation, history: historyOf(history), rests, surprises, faults, followers, leaseProblems: leases.problems, tenantProblems: tenants.problems, waitProblems: this.#waits.problems }
+    return {
+      ...end,
+      simulation: this.#simulation,
+      history: historyOf(history),
+      rests,
+      surprises,
+      faults,
+      followers,
+      leaseProblems: leases.problems,
+      tenantProblems: tenants.problems,
+      waitProblems: this.#waits.problems,
+    }
   }
 }

@@ -36,12 +36,17 @@ export class SharedStore {
     this.#faults = faults
     const store = memoryStore()
     const capabilities = { ...store.capabilities, durable: 'process', processes: 'many' } as const
-    this.base = new Proxy(store, { get: (target, name) => (name === 'capabilities' ? capabilities : (Reflect.get(target, name) as unknown)) })
+    this.base = new Proxy(store, {
+      get: (target, name) => (name === 'capabilities' ? capabilities : (Reflect.get(target, name) as unknown)),
+    })
     this.deltas = new SharedDeltas(this.base)
   }
 
   async open(options: StoreOpenOptions): Promise<void> {
-    await this.base.open({ ...options, clock: { now: () => this.#leaseClock.now(), setTimer: (...given) => this.#clock.setTimer(...given) } })
+    await this.base.open({
+      ...options,
+      clock: { now: () => this.#leaseClock.now(), setTimer: (...given) => this.#clock.setTimer(...given) },
+    })
   }
 
   /** Returns the store for one process. It executes calls at once. */

@@ -3,7 +3,11 @@ import { shrink } from '../shrink.ts'
 import type { Simulation, SimulationStep } from './simulation.ts'
 
 /** Returns the smallest simulation found for which `fails` is still true. `tries` limits the number of calls of `fails`. */
-export function shrinkSimulation(simulation: Simulation, fails: (smaller: Simulation) => Promise<boolean>, tries: number): Promise<Simulation> {
+export function shrinkSimulation(
+  simulation: Simulation,
+  fails: (smaller: Simulation) => Promise<boolean>,
+  tries: number,
+): Promise<Simulation> {
   return shrink(simulation, smallerThan, fails, tries)
 }
 
@@ -17,7 +21,8 @@ function* smallerThan(simulation: Simulation): Generator<Simulation> {
   if (clocks.some((byMs) => byMs !== 0)) yield { ...simulation, clocks: clocks.map(() => 0) }
   if (lostHints > 0) yield { ...simulation, lostHints: 0 }
   if (modelMs > 0) yield { ...simulation, modelMs: 0 }
-  for (const name of ['tellsLosses', 'deltaMs', 'maxRunsPerTenant'] as const) if (simulation[name] !== undefined) yield without(simulation, name)
+  for (const name of ['tellsLosses', 'deltaMs', 'maxRunsPerTenant'] as const)
+    if (simulation[name] !== undefined) yield without(simulation, name)
   for (const [index, step] of steps.entries()) {
     for (const simpler of simplerSteps(step)) yield { ...simulation, steps: steps.with(index, simpler) }
   }

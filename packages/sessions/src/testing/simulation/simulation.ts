@@ -62,6 +62,17 @@ export interface Disturbance {
   readonly ms?: number
 }
 
-export const disturbanceKinds = ['kill', 'kill-after', 'pause', 'pause-after', 'lost', 'lost-after', 'slow', 'slow-after', 'cut', 'outage'] as const
+export const disturbanceKinds = [
+  'kill',
+  'kill-after',
+  'pause',
+  'pause-after',
+  'lost',
+  'lost-after',
+  'slow',
+  'slow-after',
+  'cut',
+  'outage',
+] as const
 /** Kind of a disturbance, as `Disturbance` explains them. */
 export type DisturbanceKind = (typeof disturbanceKinds)[number]

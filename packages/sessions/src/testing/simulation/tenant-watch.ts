@@ -19,7 +19,8 @@ export class TenantWatch {
     for (const { run, previous } of claims) {
       const tenant = previous === 'queued' ? tenantOfRun(run.session, run) : null
       const count = tenant === null ? 0 : await this.#runningOf(tenant)
-      if (count > this.#most) this.problems.push(`after the claim of ${run.id} the tenant ${tenant} has ${count} running runs, expected at most ${this.#most}`)
+      if (count > this.#most)
+        this.problems.push(`after the claim of ${run.id} the tenant ${tenant} has ${count} running runs, expected at most ${this.#most}`)
     }
   }
 
@@ -31,7 +32,9 @@ export class TenantWatch {
 
   async #runningOf(tenant: string): Promise<number> {
     const { items } = await this.#store.listSessions({ keyPrefix: `tenant:${tenant}:`, limit: 1000 })
-    const running = await Promise.all(items.map(async ({ key }) => (await this.#store.listRuns(key, { status: ['running'], limit: 1000 })).items))
+    const running = await Promise.all(
+      items.map(async ({ key }) => (await this.#store.listRuns(key, { status: ['running'], limit: 1000 })).items),
+    )
     return running.flat().filter((run) => tenantOfRun(run.session, run) === tenant).length
   }
 }

@@ -24,14 +24,17 @@ export class WaitWatch {
     const isSeen = this.#cluster.living.some(({ process }) => this.#cluster.network.isHealthy(process))
     const first = open.flatMap((runs) => this.#claimableIn(runs))
     const kept = await Promise.all(first.map((run) => this.#cluster.tenants.keepsBack(run)))
-    const claimable = new Map(first.filter((_run, index) => kept[index] === false).map((run) => [`${run.id} (${run.status}, epoch ${run.epoch})`, run]))
+    const claimable = new Map(
+      first.filter((_run, index) => kept[index] === false).map((run) => [`${run.id} (${run.status}, epoch ${run.epoch})`, run]),
+    )
     for (const name of this.#waited.keys()) if (!claimable.has(name)) this.#waited.delete(name)
     if (!isSeen) return
     for (const name of claimable.keys()) {
       const waited = this.#waited.get(name)
       const longer = waited === undefined ? 0 : waited + ms
       this.#waited.set(name, longer)
-      if (longer >= longestMs && (waited ?? 0) < longestMs) this.problems.push(`the run ${name} was claimable for ${longer} ms, but no process claimed it`)
+      if (longer >= longestMs && (waited ?? 0) < longestMs)
+        this.problems.push(`the run ${name} was claimable for ${longer} ms, but no process claimed it`)
     }
   }
 

@@ -76,7 +76,9 @@ async function runTest(options: StateKitOptions, test: (bench: StateBench) => Pr
     const other = (await options.second?.(store, clock)) ?? store
     opened.add(store).add(other)
     const { pass } = options
-    const time = pass ? { ...realTimes, pass: (ms: number) => pass(ms + earlyMs) } : { ...exactTimes, pass: (ms: number) => clock.advance(ms) }
+    const time = pass
+      ? { ...realTimes, pass: (ms: number) => pass(ms + earlyMs) }
+      : { ...exactTimes, pass: (ms: number) => clock.advance(ms) }
     return benchOf({ store, other, ...time }, async () => {
       for (const each of opened) await each.close()
       opened.clear()

@@ -40,7 +40,13 @@ export const listing: StateTopic = ({ it }) => {
     const { next } = first
     assert.ok(next !== undefined)
     const second = await bench.store.list(space, { limit: 2, page: next })
-    assert.deepEqual([first, second].map((page) => page.items.map((item) => item.id)), [['b', 'c'], ['d', 'e']])
+    assert.deepEqual(
+      [first, second].map((page) => page.items.map((item) => item.id)),
+      [
+        ['b', 'c'],
+        ['d', 'e'],
+      ],
+    )
     assert.equal(second.next, undefined)
   })
 

@@ -17,7 +17,8 @@ const inRoom = (...words: readonly string[]): Searchable => ({ group: 'room', wo
 /** Tests of the word index, if the store has one. */
 export const searching: StateTopic = ({ it, options }) => {
   if (options.search !== true) {
-    return it('A195: a store without an index of words says so', async ({ store, other }) => assert.deepEqual([store.search, other.search], [undefined, undefined]))
+    return it('A195: a store without an index of words says so', async ({ store, other }) =>
+      assert.deepEqual([store.search, other.search], [undefined, undefined]))
   }
   const test = (name: string, run: (bench: SearchBench) => Promise<void>): void =>
     it(name, async (bench) => {
@@ -26,21 +27,29 @@ export const searching: StateTopic = ({ it, options }) => {
       await run(searchBench(bench, index))
     })
 
-  test('A195: a record is found by the beginnings of its words, by any of several, in its group alone', async ({ add, search, other, index }) => {
+  test('A195: a record is found by the beginnings of its words, by any of several, in its group alone', async ({
+    add,
+    search,
+    other,
+    index,
+  }) => {
     await add('a', null, inRoom('blue', 'whale'))
     await add('b', null, inRoom('größe', '日', '本', '42'))
     await add('c', null, { group: 'rooms', words: ['blue'] })
-    await add('d', null, { group: "it's % _ \" (odd)", words: ['blue'] })
+    await add('d', null, { group: 'it\'s % _ " (odd)', words: ['blue'] })
     assert.deepEqual(await search(['blue']), ['a'])
     assert.deepEqual(await search(['wha']), ['a'])
     assert.deepEqual(await search(['hale']), [])
     assert.deepEqual((await search(['whale', 'größ'])).toSorted(), ['a', 'b'])
     for (const word of ['日', '本', '4', '42']) assert.deepEqual(await search([word]), ['b'])
     assert.deepEqual(await search(['blue'], { group: 'rooms' }), ['c'])
-    assert.deepEqual(await search(['blue'], { group: "it's % _ \" (odd)" }), ['d'])
+    assert.deepEqual(await search(['blue'], { group: 'it\'s % _ " (odd)' }), ['d'])
     assert.deepEqual(await search(['blue'], { group: 'roo' }), [])
     assert.deepEqual(await index.find('elsewhere', { group: 'room', words: ['blue'], limit: 10 }), [])
-    assert.deepEqual((await other.search?.find(space, { group: 'room', words: ['blue'], limit: 10 }))?.map(({ id }) => id), ['a'])
+    assert.deepEqual(
+      (await other.search?.find(space, { group: 'room', words: ['blue'], limit: 10 }))?.map(({ id }) => id),
+      ['a'],
+    )
   })
 
   test('A195: words of the query language are words', async ({ add, search }) => {
@@ -98,14 +107,18 @@ export const searching: StateTopic = ({ it, options }) => {
     const { store, index } = bench
     for (const word of ['', 'two words', 'Capital', "it's", '*', 'x'.repeat(65), 5]) {
       const words = [word as string]
-      await assert.rejects(store.compareAndSet(space, 'a', null, 1, { ttlMs: 1, searchable: { group: 'room', words } }), hasCode('invalid-input'))
+      await assert.rejects(
+        store.compareAndSet(space, 'a', null, 1, { ttlMs: 1, searchable: { group: 'room', words } }),
+        hasCode('invalid-input'),
+      )
       await assert.rejects(index.find(space, { group: 'room', words, limit: 1 }), hasCode('invalid-input'))
     }
     for (const group of ['', 'a\0b', '\ud800', 'x'.repeat(1025)]) {
       await assert.rejects(store.compareAndSet(space, 'a', null, 1, { ttlMs: 1, searchable: { group, words: [] } }), hasCode('invalid-key'))
       await assert.rejects(index.find(space, { group, words: [], limit: 1 }), hasCode('invalid-key'))
     }
-    for (const limit of [0, 1_001, 1.5]) await assert.rejects(index.find(space, { group: 'room', words: [], limit }), hasCode('invalid-input'))
+    for (const limit of [0, 1_001, 1.5])
+      await assert.rejects(index.find(space, { group: 'room', words: [], limit }), hasCode('invalid-input'))
     assert.deepEqual(await bench.get('a'), { status: 'missing' })
   })
 }

@@ -88,12 +88,12 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
     async session(key = room) {
       const read = await store.readSession(key)
       assert.equal(read.status, 'found')
-      return (read).value
+      return read.value
     },
     async run(runId) {
       const read = await store.readRun(runId)
       assert.equal(read.status, 'found')
-      return (read).value
+      return read.value
     },
     async everything(key = room) {
       const runs = (await store.listRuns(key, { limit: 1000 })).items
@@ -212,7 +212,18 @@ export function putCalls(...calls: readonly ToolCallRecord[]): Write {
 
 /** Returns the parent of a child of this run. Default: a run of the room. */
 export function parentOf(runId: string, fields: Partial<RunParent> = {}): RunParent {
-  return { session: room, runId, toolCallId: `call of ${runId}`, turn: 1, step: 1, path: ['researcher'], root: room, rootAgent: 'assistant', maxDepth: 3, ...fields }
+  return {
+    session: room,
+    runId,
+    toolCallId: `call of ${runId}`,
+    turn: 1,
+    step: 1,
+    path: ['researcher'],
+    root: room,
+    rootAgent: 'assistant',
+    maxDepth: 3,
+    ...fields,
+  }
 }
 
 export function timer(id: string, dueAt: number | null, fields: Partial<NewTimer> = {}): NewTimer {

@@ -44,14 +44,21 @@ export const branches: Topic = ({ it }) => {
     const ids = Array.from({ length: 12 }, (_, index) => `leaf-${index}`)
     await bench.commit([ensure(), appendEntries(userEntry('a', null), ...ids.map((id) => userEntry(id, 'a')))])
     let more = 0
-    const found = await readAll((page) => bench.store.listBranches(room, page), 5, async () => {
-      // Both the last entry that was returned and one that was not returned yet get a child.
-      const [given, coming] = more === 0 ? (['leaf-4', 'leaf-7'] as const) : (['leaf-10', 'leaf-11'] as const)
-      await bench.commit([appendEntries(userEntry(`new-${more++}`, given), userEntry(`new-${more++}`, coming))])
-    })
+    const found = await readAll(
+      (page) => bench.store.listBranches(room, page),
+      5,
+      async () => {
+        // Both the last entry that was returned and one that was not returned yet get a child.
+        const [given, coming] = more === 0 ? (['leaf-4', 'leaf-7'] as const) : (['leaf-10', 'leaf-11'] as const)
+        await bench.commit([appendEntries(userEntry(`new-${more++}`, given), userEntry(`new-${more++}`, coming))])
+      },
+    )
     const leaves = found.map((branch) => branch.leaf)
     assert.deepEqual(leaves, [...ids.filter((id) => !['leaf-7', 'leaf-11'].includes(id)), ...['new-0', 'new-1', 'new-2', 'new-3']])
-    assert.deepEqual(found.map((branch) => branch.entries), leaves.map((leaf) => (leaf.startsWith('new') ? 3 : 2)))
+    assert.deepEqual(
+      found.map((branch) => branch.entries),
+      leaves.map((leaf) => (leaf.startsWith('new') ? 3 : 2)),
+    )
     assert.deepEqual((await bench.store.listBranches(room, { limit: 1 })).items.length, 1)
     await assert.rejects(bench.store.listBranches(room, { page: 'made up' }), { code: 'invalid-cursor' })
   })

@@ -62,13 +62,23 @@ export const children: Topic = ({ it }) => {
     for (const parent of [{ runId: 'run-1' }, { session: room }]) {
       let given = 0
       const query = { parent, status: ['queued', 'aborted'] } as const
-      const found = await readAll((page) => bench.store.listChildren({ ...query, ...page }), 5, async () => {
-        given += 5
-        await launch(bench, `late-${given}-${Object.keys(parent)[0] ?? ''}`, 'run-1', { at: startMs + 9, parent: { session: 'room:late' } })
-        // The last run that was returned does not match the query any more.
-        await bench.claim({ runId: ids[given - 1] ?? '' })
-      })
-      assert.deepEqual(found.map((run) => run.id).filter((id) => ids.includes(id)), ids)
+      const found = await readAll(
+        (page) => bench.store.listChildren({ ...query, ...page }),
+        5,
+        async () => {
+          given += 5
+          await launch(bench, `late-${given}-${Object.keys(parent)[0] ?? ''}`, 'run-1', {
+            at: startMs + 9,
+            parent: { session: 'room:late' },
+          })
+          // The last run that was returned does not match the query any more.
+          await bench.claim({ runId: ids[given - 1] ?? '' })
+        },
+      )
+      assert.deepEqual(
+        found.map((run) => run.id).filter((id) => ids.includes(id)),
+        ids,
+      )
       for (const id of ids) {
         const { status } = await bench.run(id)
         if (status === 'running') await bench.commit([patchRun(id, { status: 'queued' })], { key: `${room}~researcher~${id}` })

@@ -22,11 +22,15 @@ export const claims: Topic = ({ it, options }) => {
   })
 
   it('S55: a claim brings all that waits in the inbox of its session, in the order of acceptance', async (bench) => {
-    const row = (kind: InboxKind, id: string): InboxRecord => ({ id, kind, at: startMs, body: { inputId: id, hash: 'h', runId: 'run-0' } }) as unknown as InboxRecord
+    const row = (kind: InboxKind, id: string): InboxRecord =>
+      ({ id, kind, at: startMs, body: { inputId: id, hash: 'h', runId: 'run-0' } }) as unknown as InboxRecord
     const waiting = waitingKinds.map((kind, index) => row(kind, `row-${9 - index}`))
     await bench.commit([ensure(), insertRun('run-1'), { op: 'inbox.put', rows: [...waiting, row('taken', 'known')] }])
     await bench.commit([ensure('room:2'), putAnswers('of-another')], { key: 'room:2' })
-    await bench.commit([{ op: 'inbox.put', rows: [row('steer', 'last')] }, { op: 'inbox.take', ids: ['row-9'] }])
+    await bench.commit([
+      { op: 'inbox.put', rows: [row('steer', 'last')] },
+      { op: 'inbox.take', ids: ['row-9'] },
+    ])
     const [claim] = await bench.claim()
     assert.deepEqual(claim?.inbox, [...waiting.slice(1), row('steer', 'last')])
   })
@@ -47,25 +51,42 @@ export const claims: Topic = ({ it, options }) => {
   it('S186, S55: a claim that skips the runs of a full tenant does not claim a run twice', async (bench) => {
     for (const key of ['tenant:busy:0', 'tenant:busy:1', 'room:1']) await bench.commit([ensure(key), insertRun(key)], { key })
     const claims = await bench.claim({ max: 2, maxRunsPerTenant: 1, holds: [] })
-    assert.deepEqual(claims.map(({ run }) => [run.id, run.epoch]), [['tenant:busy:0', 1], ['room:1', 1]])
+    assert.deepEqual(
+      claims.map(({ run }) => [run.id, run.epoch]),
+      [
+        ['tenant:busy:0', 1],
+        ['room:1', 1],
+      ],
+    )
   })
 
   it('S186: a lost run is taken over whatever its tenant has, and a child neither counts nor waits', async (bench) => {
-    const parent = { runId: 'tenant:busy:0', session: 'tenant:busy:0', toolCallId: 'call', mode: 'awaited' } as unknown as NonNullable<RunRecord['parent']>
+    const parent = { runId: 'tenant:busy:0', session: 'tenant:busy:0', toolCallId: 'call', mode: 'awaited' } as unknown as NonNullable<
+      RunRecord['parent']
+    >
     const key = 'tenant:busy:0~helper~1'
     await bench.commit([ensure('tenant:busy:0'), insertRun('tenant:busy:0')], { key: 'tenant:busy:0' })
     await bench.claim({ maxRunsPerTenant: 1 })
     await bench.commit([ensure(key), insertRun('child', { parent })], { key })
-    assert.deepEqual((await bench.claim({ holds: ['tenant:busy:0', 'child'], maxRunsPerTenant: 1 })).map(({ run }) => run.id), ['child'])
+    assert.deepEqual(
+      (await bench.claim({ holds: ['tenant:busy:0', 'child'], maxRunsPerTenant: 1 })).map(({ run }) => run.id),
+      ['child'],
+    )
     await bench.clock.advance(20_000)
     const taken = await bench.claim({ owner: 'owner-b', maxRunsPerTenant: 1 })
-    assert.deepEqual(taken.map(({ run }) => run.id), ['tenant:busy:0', 'child'])
+    assert.deepEqual(
+      taken.map(({ run }) => run.id),
+      ['tenant:busy:0', 'child'],
+    )
   })
 
   it('S55: a claim of named sessions takes their first runs and no others', async (bench) => {
     for (let index = 0; index < 5; index++) {
       const key = `room:${index}`
-      await bench.commit([ensure(key), insertRun(`run-${index}`, { at: startMs + 10 - index }), insertRun(`next-${index}`, { at: startMs + 20 })], { key })
+      await bench.commit(
+        [ensure(key), insertRun(`run-${index}`, { at: startMs + 10 - index }), insertRun(`next-${index}`, { at: startMs + 20 })],
+        { key },
+      )
     }
     await bench.commit([ensure('room:late'), insertRun('late', { notBefore: startMs + 1_000 })], { key: 'room:late' })
     const holds = ['run-1', 'run-3', 'run-4']
@@ -83,7 +104,8 @@ export const claims: Topic = ({ it, options }) => {
 
   it('S56, S60: a claim of a named session takes over the run of an owner that is lost', async (bench) => {
     await bench.running('run-1')
-    const claimed = async () => (await bench.claim({ owner: 'owner-b', keys: [room] })).map(({ run, previous }) => [run.id, run.epoch, previous])
+    const claimed = async () =>
+      (await bench.claim({ owner: 'owner-b', keys: [room] })).map(({ run, previous }) => [run.id, run.epoch, previous])
     if (options.loss === 'lease') {
       assert.deepEqual(await claimed(), [])
       await bench.clock.advance(20_000)
@@ -93,7 +115,8 @@ export const claims: Topic = ({ it, options }) => {
 
   it('S186: a claim of named sessions leaves those of a tenant with as many running runs as it may have', async (bench) => {
     for (const key of ['tenant:busy:1', 'tenant:busy:2', 'room:1']) await bench.commit([ensure(key), insertRun(key)], { key })
-    const idsOf = async (keys: readonly string[]) => (await bench.claim({ holds: ['tenant:busy:1'], keys, maxRunsPerTenant: 1 })).map(({ run }) => run.id)
+    const idsOf = async (keys: readonly string[]) =>
+      (await bench.claim({ holds: ['tenant:busy:1'], keys, maxRunsPerTenant: 1 })).map(({ run }) => run.id)
     assert.deepEqual(await idsOf(['tenant:busy:1']), ['tenant:busy:1'])
     assert.deepEqual(await idsOf(['tenant:busy:2', 'room:1']), ['room:1'])
   })
@@ -107,7 +130,10 @@ export const claims: Topic = ({ it, options }) => {
     const holds = Array.from({ length: 8 }, (_, index) => `run-${index}`)
     const claimed = await Promise.all(Array.from({ length: 16 }, () => bench.claim({ max: 3, holds })))
     const ids = claimed.flat().map((claim) => claim.run.id)
-    assert.deepEqual(ids.sort(), Array.from({ length: 8 }, (_, index) => `run-${index}`))
+    assert.deepEqual(
+      ids.sort(),
+      Array.from({ length: 8 }, (_, index) => `run-${index}`),
+    )
   })
 
   it('S55: a run given back is claimed under a new epoch, and no attempt is counted', async (bench) => {
@@ -121,14 +147,20 @@ export const claims: Topic = ({ it, options }) => {
   it('S56: only the first open run of a session is claimed, in the order of acceptance', async (bench) => {
     await bench.commit([ensure(), insertRun('run-b', { at: 9 }), insertRun('run-a', { at: 1 })])
     assert.deepEqual(await bench.claim({ runId: 'run-a' }), [])
-    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-b'])
+    assert.deepEqual(
+      (await bench.claim()).map((claim) => claim.run.id),
+      ['run-b'],
+    )
     assert.deepEqual(await bench.claim(), [])
     for (const status of ['awaiting-tools', 'queued', 'running', 'needs-recovery'] as const) {
       await bench.commit([patchRun('run-b', { status })])
       assert.deepEqual(await bench.claim({ runId: 'run-a' }), [])
     }
     await bench.commit([patchRun('run-b', { status: 'aborted' })])
-    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-a'])
+    assert.deepEqual(
+      (await bench.claim()).map((claim) => claim.run.id),
+      ['run-a'],
+    )
   })
 
   it('S8: only runs of the given agents are claimed, at most so many, the oldest first', async (bench) => {
@@ -138,8 +170,14 @@ export const claims: Topic = ({ it, options }) => {
     }
     assert.deepEqual(await bench.claim({ agents: [] }), [])
     assert.deepEqual(await bench.claim({ max: 0 }), [])
-    assert.deepEqual((await bench.claim({ max: 2 })).map((claim) => claim.run.id), ['run-3', 'run-2'])
-    assert.deepEqual((await bench.claim({ agents: ['other'] })).map((claim) => claim.run.id), ['run-0'])
+    assert.deepEqual(
+      (await bench.claim({ max: 2 })).map((claim) => claim.run.id),
+      ['run-3', 'run-2'],
+    )
+    assert.deepEqual(
+      (await bench.claim({ agents: ['other'] })).map((claim) => claim.run.id),
+      ['run-0'],
+    )
   })
 
   it('S62: a takeover counts, and progress starts the count anew', async (bench) => {
@@ -229,7 +267,8 @@ export const claims: Topic = ({ it, options }) => {
   it('S61: an owner that slept past its lease does not lose a run that it holds to itself, and renews it', async (bench) => {
     await bench.running('run-1')
     await bench.clock.advance(3_600_000)
-    for (const which of [{}, { keys: ['room:1'] }, { runId: 'run-1' }]) assert.deepEqual(await bench.claim({ owner: 'owner-a', ...which }), [])
+    for (const which of [{}, { keys: ['room:1'] }, { runId: 'run-1' }])
+      assert.deepEqual(await bench.claim({ owner: 'owner-a', ...which }), [])
     assert.deepEqual(await bench.store.renew([{ runId: 'run-1', epoch: 1 }], 10_000), [{ runId: 'run-1', held: true }])
     assert.equal((await bench.run('run-1')).epoch, 1)
   })

@@ -18,7 +18,10 @@ export const commits: Topic = ({ it }) => {
       putCalls(openCall(run.id, 'call-1')),
       putAnswers('answer:2'),
       { op: 'inbox.take', ids: ['answer:1'] },
-      { op: 'inbox.patch', rows: [{ id: 'answer:2', kind: 'answer', at: startMs, body: { toolCallId: 'call', hash: 'other', answer: {} } }] },
+      {
+        op: 'inbox.patch',
+        rows: [{ id: 'answer:2', kind: 'answer', at: startMs, body: { toolCallId: 'call', hash: 'other', answer: {} } }],
+      },
       { op: 'definition.put', hash: 'hash', body: { model: 'large' } },
       patchRun(run.id, { definition: 'hash' }),
       putTimers(timer('timer-1', startMs), timer('timer-2', startMs - 1)),
@@ -123,13 +126,19 @@ export const commits: Topic = ({ it }) => {
     const results = await Promise.all(writers)
     const { events, lastSeq } = await bench.store.readEvents(room, 0, 1000)
     assert.equal(lastSeq, 64)
-    assert.deepEqual(events.map((event) => event.seq), Array.from({ length: 64 }, (_, index) => index + 1))
+    assert.deepEqual(
+      events.map((event) => event.seq),
+      Array.from({ length: 64 }, (_, index) => index + 1),
+    )
     for (const [index, { firstSeq }] of results.entries()) {
       const own = events.slice(firstSeq - 1, firstSeq + 1).map((event) => 'sessionKey' in event && event.sessionKey)
       assert.deepEqual(own, [`${index} a`, `${index} b`])
     }
     const order = (await bench.store.listRuns(room, { limit: 1000 })).items.map((run) => run.n)
-    assert.deepEqual(order, Array.from({ length: 32 }, (_, index) => index + 1))
+    assert.deepEqual(
+      order,
+      Array.from({ length: 32 }, (_, index) => index + 1),
+    )
     assert.equal((await bench.session()).version, 33)
   })
 }

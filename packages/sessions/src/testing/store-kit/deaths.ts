@@ -130,7 +130,9 @@ export const deaths: Topic = ({ it }) => {
   })
 
   it('S39: a deleted child session leaves no data, not even its numbers', async (bench) => {
-    await bench.commit([ensure(child, { parent: room }), insertRun('child-1', { parent: parentOf('run-1') }), appendEvents(mark('a'))], { key: child })
+    await bench.commit([ensure(child, { parent: room }), insertRun('child-1', { parent: parentOf('run-1') }), appendEvents(mark('a'))], {
+      key: child,
+    })
     await bench.commit([deleteSession({ leavesNothing: true })], { key: child })
     assert.deepEqual(await bench.store.readSession(child), { status: 'missing' })
     assert.deepEqual(await bench.store.readEvents(child, 0, 10), { events: [], firstSeq: 1, lastSeq: 0 })

@@ -10,7 +10,9 @@ export const definitions: Topic = ({ it }) => {
     assert.equal(await bench.store.readDefinition('hash'), undefined)
     const put = { op: 'definition.put', hash: 'hash', body } as const
     await bench.commit([ensure(), insertRun('run-1'), put, patchRun('run-1', { definition: 'hash' })])
-    await bench.commit([ensure(other), insertRun('run-2'), { ...put, body: { other: true } }, patchRun('run-2', { definition: 'hash' })], { key: other })
+    await bench.commit([ensure(other), insertRun('run-2'), { ...put, body: { other: true } }, patchRun('run-2', { definition: 'hash' })], {
+      key: other,
+    })
     const again = await stores.reopen(bench)
     assert.deepEqual(await again.store.readDefinition('hash'), body)
     assert.deepEqual([(await again.run('run-1')).definition, (await again.run('run-2')).definition], ['hash', 'hash'])
@@ -25,7 +27,12 @@ export const definitions: Topic = ({ it }) => {
   })
 
   it('S6: a definition belongs to its namespace', async (bench, stores) => {
-    await bench.commit([ensure(), insertRun('run-1'), { op: 'definition.put', hash: 'hash', body }, patchRun('run-1', { definition: 'hash' })])
+    await bench.commit([
+      ensure(),
+      insertRun('run-1'),
+      { op: 'definition.put', hash: 'hash', body },
+      patchRun('run-1', { definition: 'hash' }),
+    ])
     const elsewhere = await stores.reopen(bench, { namespace: 'other' })
     assert.equal(await elsewhere.store.readDefinition('hash'), undefined)
   })

@@ -26,7 +26,14 @@ export const deliveries: Topic = ({ it }) => {
     const { version, nextSeq, activeAt } = await bench.session(other)
     assert.deepEqual([version, nextSeq, activeAt], [3, 4, startMs + 60_000])
     const { events } = await bench.store.readEvents(other, 0, 10)
-    assert.deepEqual(events.map((event) => [event.seq, 'sessionKey' in event && event.sessionKey]), [[1, 'a'], [2, 'b'], [3, 'c']])
+    assert.deepEqual(
+      events.map((event) => [event.seq, 'sessionKey' in event && event.sessionKey]),
+      [
+        [1, 'a'],
+        [2, 'b'],
+        [3, 'c'],
+      ],
+    )
     assert.deepEqual(await inboxOf(bench, other), ['answer'])
   })
 
@@ -106,13 +113,19 @@ export const deliveries: Topic = ({ it }) => {
     const { version, nextSeq, nextRun, status, parent } = await bench.session(key)
     assert.deepEqual([version, nextSeq, nextRun, status, parent], [1, 3, 2, 'queued', room])
     const { events } = await bench.store.readEvents(key, 0, 10)
-    assert.deepEqual(events.map((event) => event.seq), [1, 2])
+    assert.deepEqual(
+      events.map((event) => event.seq),
+      [1, 2],
+    )
     assert.deepEqual(events[1], { type: 'run-queued', at: startMs, runId: 'child-1', input: (await bench.run('child-1')).input, seq: 2 })
     const before = await bench.everything(key)
     // Delivers the same run, and another run for the same input.
     await bench.commit([], { deliver: [deliver(key, spawn('child-1')), deliver(key, spawn('child-2'))] })
     assert.deepEqual(await bench.everything(key), before)
-    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['child-1'])
+    assert.deepEqual(
+      (await bench.claim()).map((claim) => claim.run.id),
+      ['child-1'],
+    )
   })
 
   it('S135: the end of a child, its result in the ledger of the parent and the parent’s wake are one commit', async (bench) => {
@@ -130,7 +143,10 @@ export const deliveries: Topic = ({ it }) => {
     await bench.commit([patchRun('child-1', { status: 'completed' })], end)
     assert.deepEqual([(await bench.run('run-1')).status, (await bench.session()).status], ['queued', 'queued'])
     assert.deepEqual((await bench.session()).childUsage, { inputTokens: 5 })
-    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-1'])
+    assert.deepEqual(
+      (await bench.claim()).map((claim) => claim.run.id),
+      ['run-1'],
+    )
   })
 
   it('S36: a refused batch delivers nothing', async (bench) => {
@@ -139,7 +155,10 @@ export const deliveries: Topic = ({ it }) => {
     await bench.clock.advance(10_000)
     await bench.claim({ owner: 'owner-b' })
     const before = await bench.everything(other)
-    const brought = [deliver(other, [putAnswers('a'), appendEvents(mark('a'))]), deliver('room:new', [ensure('room:new'), insertRun('run-2')])]
+    const brought = [
+      deliver(other, [putAnswers('a'), appendEvents(mark('a'))]),
+      deliver('room:new', [ensure('room:new'), insertRun('run-2')]),
+    ]
     await bench.refused('fenced', [], { expect: [fence(lost)], deliver: brought })
     await bench.refused('conflict', [appendEntries(userEntry('orphan', 'nowhere'))], { deliver: brought })
     await bench.refused('missing', [], { key: 'room:unknown', deliver: brought })
@@ -171,10 +190,15 @@ export const deliveries: Topic = ({ it }) => {
   it('S38: deliveries from many sessions at once leave numbers without gaps', async (bench) => {
     await bench.commit([ensure(other)], { key: other })
     const keys = Array.from({ length: 16 }, (_, index) => `room:from-${index}`)
-    await Promise.all(keys.map((key) => bench.commit([ensure(key)], { key, deliver: [deliver(other, [appendEvents(mark(key), mark(key))])] })))
+    await Promise.all(
+      keys.map((key) => bench.commit([ensure(key)], { key, deliver: [deliver(other, [appendEvents(mark(key), mark(key))])] })),
+    )
     const { events, lastSeq } = await bench.store.readEvents(other, 0, 100)
     assert.equal(lastSeq, 32)
-    assert.deepEqual(events.map((event) => event.seq), Array.from({ length: 32 }, (_, index) => index + 1))
+    assert.deepEqual(
+      events.map((event) => event.seq),
+      Array.from({ length: 32 }, (_, index) => index + 1),
+    )
     assert.equal((await bench.session(other)).version, 17)
   })
 }

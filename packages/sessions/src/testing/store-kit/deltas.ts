@@ -12,7 +12,16 @@ function deltasOf({ store }: Bench): DeltaStore {
 
 /** Returns deltas of a claimed run, one for each text. The first is the `n`-th after `base`. */
 function batchOf({ run }: Claim, { base, n }: DeltaPlace, ...texts: readonly string[]): DeltaBatch {
-  const events = texts.map((delta): DeltaEvent => ({ type: 'text-delta', at: 1, runId: run.id, turn: 1, step: 1, messageId: 'm', index: 0, delta }))
+  const events = texts.map((delta): DeltaEvent => ({
+    type: 'text-delta',
+    at: 1,
+    runId: run.id,
+    turn: 1,
+    step: 1,
+    messageId: 'm',
+    index: 0,
+    delta,
+  }))
   return { key: run.session, runId: run.id, epoch: run.epoch, base, n, events }
 }
 
@@ -25,7 +34,11 @@ async function textsAfter(bench: Bench, base: number, n: number, key = room): Pr
 export const deltas: Topic = ({ it, options }) => {
   it('S188: deltas are read in order, from a place on', async (bench) => {
     const claim = await bench.running('run-1')
-    const [first, second, later] = [batchOf(claim, { base: 3, n: 1 }, 'a', 'b'), batchOf(claim, { base: 3, n: 3 }, 'c'), batchOf(claim, { base: 5, n: 1 }, 'd')]
+    const [first, second, later] = [
+      batchOf(claim, { base: 3, n: 1 }, 'a', 'b'),
+      batchOf(claim, { base: 3, n: 3 }, 'c'),
+      batchOf(claim, { base: 5, n: 1 }, 'd'),
+    ]
     for (const batch of [first, second, later]) await deltasOf(bench).push(batch)
     assert.deepEqual(await deltasOf(bench).read(room, { base: 0, n: 0 }), [first, second, later])
     assert.deepEqual(await textsAfter(bench, 3, 1), ['a', 'b', 'c', 'd'])

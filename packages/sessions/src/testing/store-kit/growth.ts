@@ -33,16 +33,12 @@ async function writeSteps(bench: Bench, from: number, count: number): Promise<vo
 
 /** Tests that the cost of a commit does not grow with the session. Only for stores that can report the bytes they write. */
 export const growth: Topic = ({ it, options }) => {
-  it(
-    'S54: the bytes of a commit after 1,000 others are those after 20',
-    async (bench) => {
-      await bench.running('run-1')
-      await writeSteps(bench, 1, 10)
-      const early = await options.bytesWritten?.(bench.store, () => writeSteps(bench, 11, sampleSteps))
-      await writeSteps(bench, 11 + sampleSteps, 500 - sampleSteps - 10)
-      const late = await options.bytesWritten?.(bench.store, () => writeSteps(bench, 501, sampleSteps))
-      assert.ok(early && late && late <= early * 1.1, `${late} bytes against ${early}`)
-    },
-    60_000,
-  )
+  it('S54: the bytes of a commit after 1,000 others are those after 20', async (bench) => {
+    await bench.running('run-1')
+    await writeSteps(bench, 1, 10)
+    const early = await options.bytesWritten?.(bench.store, () => writeSteps(bench, 11, sampleSteps))
+    await writeSteps(bench, 11 + sampleSteps, 500 - sampleSteps - 10)
+    const late = await options.bytesWritten?.(bench.store, () => writeSteps(bench, 501, sampleSteps))
+    assert.ok(early && late && late <= early * 1.1, `${late} bytes against ${early}`)
+  }, 60_000)
 }

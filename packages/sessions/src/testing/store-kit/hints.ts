@@ -46,7 +46,10 @@ export const hints: Topic = ({ it, options }) => {
     const keys = ['room:1', 'room:2', 'room:3']
     const told = keys.flatMap((key) => [hintOf(bench, key), hintOf(bench, key)])
     for (const key of keys) await bench.commit([ensure(key)], { key })
-    assert.deepEqual((await Promise.all(told)).map((hint) => hint.key), keys.flatMap((key) => [key, key]))
+    assert.deepEqual(
+      (await Promise.all(told)).map((hint) => hint.key),
+      keys.flatMap((key) => [key, key]),
+    )
   })
 
   const { second } = options

@@ -6,10 +6,20 @@ import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 export const rowsOfEachKind: readonly InboxRecord[] = [
-  { id: 'steer-1', kind: 'steer', at: startMs + 4, body: { inputId: 'input-1', input: { role: 'user', content: ['ü', null] }, runId: 'run-1' } },
+  {
+    id: 'steer-1',
+    kind: 'steer',
+    at: startMs + 4,
+    body: { inputId: 'input-1', input: { role: 'user', content: ['ü', null] }, runId: 'run-1' },
+  },
   { id: 'taken-1', kind: 'taken', at: startMs + 5, body: { inputId: 'input-3', hash: 'hash', runId: 'run-1' } },
   { id: 'overlay-1', kind: 'overlay', at: startMs + 3, body: { inputId: 'input-2', input: 'be brief', turns: 2 } },
-  { id: 'child-settled-1', kind: 'child-settled', at: startMs + 2, body: { taskId: 'bg_1', runId: 'child-1', group: 'run-1', agent: 'researcher', status: 'completed' } },
+  {
+    id: 'child-settled-1',
+    kind: 'child-settled',
+    at: startMs + 2,
+    body: { taskId: 'bg_1', runId: 'child-1', group: 'run-1', agent: 'researcher', status: 'completed' },
+  },
   { id: 'answer-1', kind: 'answer', at: startMs + 1, body: { toolCallId: 'call-1', hash: 'hash', answer: { result: 1 } } },
   { id: 'decision-1', kind: 'decision', at: startMs, body: { approvalId: 'approval-1', decision: 'approve', input: null, by: 'ann' } },
 ]
@@ -51,7 +61,12 @@ export const inbox: Topic = ({ it }) => {
 
   it('S22: what waits in another session is no hindrance', async (bench) => {
     await bench.commit([ensure(other), put(...rowsOfEachKind)], { key: other })
-    await bench.commit([ensure()], { expect: [{ that: 'inbox-empty', kinds: inboxKinds }, { that: 'inbox-below', kind: 'steer', max: 1 }] })
+    await bench.commit([ensure()], {
+      expect: [
+        { that: 'inbox-empty', kinds: inboxKinds },
+        { that: 'inbox-below', kind: 'steer', max: 1 },
+      ],
+    })
   })
 
   it('S32: inbox-below counts the rows of its kind', async (bench) => {
@@ -68,7 +83,10 @@ export const inbox: Topic = ({ it }) => {
     await bench.commit([ensure(), put(overlay('a', 3, 10), overlay('b', 3, 20), overlay('c', 3, 30))])
     await bench.commit([{ op: 'inbox.patch', rows: [overlay('b', 2, 99), overlay('gone', 1), overlay('a', 1, 99)] }])
     assert.deepEqual(await bench.store.readInbox(room, ['overlay']), [overlay('a', 1, 10), overlay('b', 2, 20), overlay('c', 3, 30)])
-    await bench.commit([{ op: 'inbox.take', ids: ['a'] }, { op: 'inbox.patch', rows: [overlay('a', 7)] }])
+    await bench.commit([
+      { op: 'inbox.take', ids: ['a'] },
+      { op: 'inbox.patch', rows: [overlay('a', 7)] },
+    ])
     assert.deepEqual(await idsOf(bench, 'overlay'), ['b', 'c'])
     await bench.refused('missing', [{ op: 'inbox.patch', rows: [overlay('b', 1)] }], { key: other })
   })

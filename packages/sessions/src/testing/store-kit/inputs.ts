@@ -38,7 +38,14 @@ export const inputs: Topic = ({ it }) => {
     await bench.commit([steering('a', 'hash'), steering('b', 'hash'), steering('c', 'hash')])
     await bench.commit([taken('b', 'hash'), { op: 'inbox.patch', rows: [takenRow('gone', 'hash')] }])
     const rows = await bench.store.readInbox(room, ['steer', 'taken'])
-    assert.deepEqual(rows.map(({ id, kind }) => [id, kind]), [['steer:a', 'steer'], ['steer:b', 'taken'], ['steer:c', 'steer']])
+    assert.deepEqual(
+      rows.map(({ id, kind }) => [id, kind]),
+      [
+        ['steer:a', 'steer'],
+        ['steer:b', 'taken'],
+        ['steer:c', 'steer'],
+      ],
+    )
     assert.deepEqual(rows[1], takenRow('b', 'hash'))
   })
 
@@ -60,7 +67,10 @@ export const inputs: Topic = ({ it }) => {
       if (begun) await bench.commit([patchRun(first, { turn: 1 })], { key })
       await bench.commit([insertRun(second, { lane: 'interrupt' })], { key })
       await bench.commit([patchRun(first, { status: 'queued', reason: 'yielded' })], { key, expect: [fence(claim)] })
-      assert.deepEqual((await bench.claim()).map(({ run }) => run.id), [begun ? first : second])
+      assert.deepEqual(
+        (await bench.claim()).map(({ run }) => run.id),
+        [begun ? first : second],
+      )
     }
   })
 }

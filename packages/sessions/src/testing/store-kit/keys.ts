@@ -12,7 +12,10 @@ export const keys: Topic = ({ it, options }) => {
     for (const key of all) {
       assert.equal((await bench.session(key)).id, `session-of-${key}`)
       const { events } = await bench.store.readEvents(key, 0, 10)
-      assert.deepEqual(events.map((event) => 'sessionKey' in event && event.sessionKey), [key])
+      assert.deepEqual(
+        events.map((event) => 'sessionKey' in event && event.sessionKey),
+        [key],
+      )
       assert.equal((await bench.run(`run of ${key}`)).session, key)
     }
     const listed = (await bench.store.listSessions({ limit: 1000 })).items.map((session) => session.key)

@@ -20,7 +20,10 @@ export const lanes: Topic = ({ it }) => {
     await bench.commit([insertRun('follow-up-1', { kind: 'follow-up' }), insertRun('notification-1', { kind: 'notification' })])
     await bench.commit([insertRun('interrupt-1', { lane: 'interrupt' }), insertRun('interrupt-2', { lane: 'interrupt' })])
     await bench.commit([insertRun('follow-up-2', { kind: 'follow-up' }), insertRun('compaction-1', { kind: 'compaction' })])
-    await bench.commit([insertRun('interrupt-3', { kind: 'follow-up', lane: 'interrupt' }), insertRun('compaction-2', { kind: 'compaction' })])
+    await bench.commit([
+      insertRun('interrupt-3', { kind: 'follow-up', lane: 'interrupt' }),
+      insertRun('compaction-2', { kind: 'compaction' }),
+    ])
     await bench.commit([insertRun('child-1', { kind: 'child' }), insertRun('last', { kind: 'compaction', lane: 'queue' })])
     assert.deepEqual(await orderOfRuns(bench), [
       ...['compaction-1', 'compaction-2'],
@@ -31,20 +34,41 @@ export const lanes: Topic = ({ it }) => {
   })
 
   it('S17: runs are listed in the order of acceptance, whatever their lane', async (bench) => {
-    await bench.commit([ensure(), insertRun('user'), insertRun('interrupt', { lane: 'interrupt' }), insertRun('compaction', { kind: 'compaction' })])
-    assert.deepEqual((await bench.store.listRuns(room)).items.map((run) => [run.id, run.n]), [['user', 1], ['interrupt', 2], ['compaction', 3]])
+    await bench.commit([
+      ensure(),
+      insertRun('user'),
+      insertRun('interrupt', { lane: 'interrupt' }),
+      insertRun('compaction', { kind: 'compaction' }),
+    ])
+    assert.deepEqual(
+      (await bench.store.listRuns(room)).items.map((run) => [run.id, run.n]),
+      [
+        ['user', 1],
+        ['interrupt', 2],
+        ['compaction', 3],
+      ],
+    )
   })
 
   it('S19: a compaction is claimed before inputs that were there first', async (bench) => {
     await bench.commit([ensure(), insertRun('run-1')])
     await bench.commit([insertRun('compaction', { kind: 'compaction' })])
     assert.deepEqual(await bench.claim({ runId: 'run-1' }), [])
-    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['compaction'])
+    assert.deepEqual(
+      (await bench.claim()).map((claim) => claim.run.id),
+      ['compaction'],
+    )
     assert.deepEqual(await bench.claim(), [])
   })
 
   it('S25: no lane goes before the run that holds the session, nor before one that has begun and was given back', async (bench) => {
-    const given = { tools: 'awaiting-tools', approval: 'awaiting-approval', subagent: 'awaiting-subagent', recovery: 'needs-recovery', yield: 'running' } as const
+    const given = {
+      tools: 'awaiting-tools',
+      approval: 'awaiting-approval',
+      subagent: 'awaiting-subagent',
+      recovery: 'needs-recovery',
+      yield: 'running',
+    } as const
     for (const [name, holding] of Object.entries(given)) {
       const key = `room:${name}`
       const claim = await bench.running(name, key)
@@ -53,9 +77,15 @@ export const lanes: Topic = ({ it }) => {
       assert.deepEqual(await bench.claim(), [])
       await bench.commit([patchRun(name, { status: 'queued' })], { key })
       assert.deepEqual(await bench.claim({ runId: `compaction of ${name}` }), [])
-      assert.deepEqual((await bench.claim()).map((next) => next.run.id), [name])
+      assert.deepEqual(
+        (await bench.claim()).map((next) => next.run.id),
+        [name],
+      )
       await bench.commit([patchRun(name, { status: 'completed' })], { key })
-      assert.deepEqual((await bench.claim()).map((next) => next.run.id), [`compaction of ${name}`])
+      assert.deepEqual(
+        (await bench.claim()).map((next) => next.run.id),
+        [`compaction of ${name}`],
+      )
     }
   })
 
@@ -66,7 +96,10 @@ export const lanes: Topic = ({ it }) => {
     await bench.clock.advance(10_000)
     const again = await stores.reopen(bench, { owner: 'owner-b' })
     assert.deepEqual(await again.claim({ owner: 'owner-b', runId: 'interrupt behind it' }), [])
-    assert.deepEqual((await again.claim({ owner: 'owner-b' })).map(({ run, previous }) => [run.id, previous]), [['lost', 'running']])
+    assert.deepEqual(
+      (await again.claim({ owner: 'owner-b' })).map(({ run, previous }) => [run.id, previous]),
+      [['lost', 'running']],
+    )
     assert.deepEqual(await again.claim({ owner: 'owner-b' }), [])
   })
 
@@ -80,7 +113,10 @@ export const lanes: Topic = ({ it }) => {
     const { nextAt } = await bench.store.due(1)
     assert.equal(nextAt, bench.clock.now() + 999)
     await bench.clock.advance(999)
-    assert.deepEqual((await bench.claim({ owner: 'owner-c' })).map(({ run }) => run.id), ['lost'])
+    assert.deepEqual(
+      (await bench.claim({ owner: 'owner-c' })).map(({ run }) => run.id),
+      ['lost'],
+    )
   })
 
   it('S60, S63: a clock that was set back keeps no lost run waiting for as long as it went back', async (bench) => {
@@ -91,7 +127,10 @@ export const lanes: Topic = ({ it }) => {
     const atOnce = await bench.claim({ owner: 'owner-c', leaseMs: 1 })
     await bench.clock.advance(1_000)
     const later = await bench.claim({ owner: 'owner-c', leaseMs: 1 })
-    assert.deepEqual([...atOnce, ...later].map(({ run }) => run.attempts), [2])
+    assert.deepEqual(
+      [...atOnce, ...later].map(({ run }) => run.attempts),
+      [2],
+    )
     const { nextAt } = await bench.store.due(1)
     assert.ok(nextAt !== null && nextAt <= bench.clock.now() + 2_000)
   })
@@ -147,7 +186,10 @@ export const lanes: Topic = ({ it }) => {
     await bench.commit([ensure(), insertRun('run-1')])
     await bench.commit([ensure('room:2'), insertRun('run-2', { at: startMs + 1 })], { key: 'room:2' })
     let owners = 0
-    const take = async (runId?: string) => (await bench.claim({ owner: `owner-${owners++}`, leaseMs: 0, max: 1, ...(runId !== undefined && { runId }) })).map(({ run }) => run.id)
+    const take = async (runId?: string) =>
+      (await bench.claim({ owner: `owner-${owners++}`, leaseMs: 0, max: 1, ...(runId !== undefined && { runId }) })).map(
+        ({ run }) => run.id,
+      )
     const nextAfterMs = async () => ((await bench.store.due(1)).nextAt ?? startMs) - startMs
     for (const runId of ['run-1', 'run-1', 'run-2']) assert.deepEqual(await take(runId), [runId])
     assert.deepEqual([await take(), await take(), await nextAfterMs()], [['run-2'], [], 1000])

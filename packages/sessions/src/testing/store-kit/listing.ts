@@ -14,7 +14,12 @@ export const listing: Topic = ({ it }) => {
   it('S131: child sessions are found by the key of their parent, and no deeper ones', async (bench) => {
     const [first, second, deep] = [`${room}~a~1`, `${room}~b~1`, `${room}~a~1~c~1`]
     await bench.commit([ensure()])
-    for (const [key, parent] of [[first, room], [second, room], [deep, first], [`${other}~a~1`, other]] as const) {
+    for (const [key, parent] of [
+      [first, room],
+      [second, room],
+      [deep, first],
+      [`${other}~a~1`, other],
+    ] as const) {
       await bench.commit([ensure(key, { parent })], { key })
     }
     assert.equal((await bench.session(first)).parent, room)
@@ -62,11 +67,15 @@ export const listing: Topic = ({ it }) => {
     }
     const query = { parent: room, activeSince: startMs + 1 }
     let more = 0
-    const found = await readAll((page) => bench.store.listSessions({ ...query, ...page }), 2, async () => {
-      await bench.clock.advance(1)
-      more += 1
-      await bench.commit([ensure(`late:${more}`, { parent: room })], { key: `late:${more}` })
-    })
+    const found = await readAll(
+      (page) => bench.store.listSessions({ ...query, ...page }),
+      2,
+      async () => {
+        await bench.clock.advance(1)
+        more += 1
+        await bench.commit([ensure(`late:${more}`, { parent: room })], { key: `late:${more}` })
+      },
+    )
     const numbers = [1, 3, 5, 7, 9, 11].map((index) => `${room}~a~${index + 10}`)
     assert.deepEqual(found.map((session) => session.key).sort(), numbers)
   })
@@ -74,14 +83,22 @@ export const listing: Topic = ({ it }) => {
   it('S163: expired sessions are listed in one order, marked or not, on each page and with each filter', async (bench) => {
     for (let index = 0; index < 8; index++) {
       const key = `tenant:acme:s:${index}`
-      const fields = { ...(index !== 3 && { ttl: { idleMs: 100 } }), ...(index % 4 === 1 && { parent: room }), agent: index > 5 ? 'other' : 'assistant' }
+      const fields = {
+        ...(index !== 3 && { ttl: { idleMs: 100 } }),
+        ...(index % 4 === 1 && { parent: room }),
+        agent: index > 5 ? 'other' : 'assistant',
+      }
       await bench.commit([ensure(key, fields), insertRun(`run-${index}`)], { key })
       await bench.clock.advance(1)
     }
     await bench.clock.advance(200)
     for (const index of [0, 1, 6]) await bench.commit([{ op: 'session.expire' }], { key: `tenant:acme:s:${index}` })
     const numbers = async (query: SessionQuery) => {
-      const found = await readAll((page) => bench.store.listSessions({ ...query, ...page }), 2, async () => undefined)
+      const found = await readAll(
+        (page) => bench.store.listSessions({ ...query, ...page }),
+        2,
+        async () => undefined,
+      )
       return found.map(({ key, expiredAt }) => Number(key.at(-1)) * (expiredAt === undefined ? -1 : 1))
     }
     const keyPrefix = 'tenant:acme:s:'

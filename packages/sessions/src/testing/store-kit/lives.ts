@@ -105,7 +105,10 @@ export const lives: Topic = ({ it }) => {
     assert.ok(read.status === 'expired')
     assert.deepEqual([read.at, read.value.expiredAt, read.value.status, read.value.version], [startMs + 1000, startMs + 1000, 'stopped', 5])
     assert.equal((await again.store.readEvents(room, 0, 10)).lastSeq, 3)
-    assert.deepEqual((await again.store.readPath(room)).items.map((entry) => entry.id), ['a'])
+    assert.deepEqual(
+      (await again.store.readPath(room)).items.map((entry) => entry.id),
+      ['a'],
+    )
     assert.equal((await again.run('run-1')).status, 'aborted')
   })
 
@@ -126,7 +129,10 @@ export const lives: Topic = ({ it }) => {
     await bench.commit([ensure(room, { ttl }), insertRun('run-1')])
     await bench.commit([ensure(other), insertRun('run-2')], { key: other })
     await bench.clock.advance(1000)
-    assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['run-2'])
+    assert.deepEqual(
+      (await bench.claim()).map((claim) => claim.run.id),
+      ['run-2'],
+    )
     await bench.commit([{ op: 'session.expire' }])
     assert.deepEqual(await bench.claim(), [])
   })
@@ -153,7 +159,8 @@ export const lives: Topic = ({ it }) => {
   it('S163: lists tell of an expired session what reading it tells', async (bench) => {
     await bench.commit([ensure(room, { ttl: { maxAgeMs: 10 } }), insertRun('run-1'), patchRun('run-1', { status: 'aborted' })])
     await bench.commit([ensure(other)], { key: other })
-    const keysWith = async (expired: boolean) => (await bench.store.listSessions({ expired, status: ['stopped'] })).items.map(({ key }) => key)
+    const keysWith = async (expired: boolean) =>
+      (await bench.store.listSessions({ expired, status: ['stopped'] })).items.map(({ key }) => key)
     assert.deepEqual([await keysWith(false), await keysWith(true)], [[room], []])
     await bench.clock.advance(10)
     assert.deepEqual([await keysWith(false), await keysWith(true)], [[], [room]])

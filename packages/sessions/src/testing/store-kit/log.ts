@@ -17,12 +17,15 @@ export const log: Topic = ({ it }) => {
     const second = await bench.commit([appendEvents(mark('d'))])
     assert.deepEqual([second.firstSeq, second.lastSeq], [4, 4])
     const page = await bench.store.readEvents(room, 0, 100)
-    assert.deepEqual(page.events.map((event) => [event.seq, 'sessionKey' in event && event.sessionKey]), [
-      [1, 'a'],
-      [2, 'b'],
-      [3, 'c'],
-      [4, 'd'],
-    ])
+    assert.deepEqual(
+      page.events.map((event) => [event.seq, 'sessionKey' in event && event.sessionKey]),
+      [
+        [1, 'a'],
+        [2, 'b'],
+        [3, 'c'],
+        [4, 'd'],
+      ],
+    )
     assert.deepEqual([page.firstSeq, page.lastSeq], [1, 4])
   })
 

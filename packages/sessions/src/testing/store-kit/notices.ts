@@ -18,8 +18,20 @@ async function queued(bench: Bench, runId: string, key = room, fields: Partial<N
   await bench.commit([ensure(key), insertRun(runId, fields)], { key })
 }
 
-async function patch(bench: Bench, runId: string, change: RunPatch, key = room, notify: readonly NoticeHook[] = [toDefault]): Promise<boolean | undefined> {
-  const result = await bench.store.commit({ id: `${runId} ${JSON.stringify(change)}`, key, expect: [], writes: [patchRun(runId, change)], notify })
+async function patch(
+  bench: Bench,
+  runId: string,
+  change: RunPatch,
+  key = room,
+  notify: readonly NoticeHook[] = [toDefault],
+): Promise<boolean | undefined> {
+  const result = await bench.store.commit({
+    id: `${runId} ${JSON.stringify(change)}`,
+    key,
+    expect: [],
+    writes: [patchRun(runId, change)],
+    notify,
+  })
   assert.ok(result.ok)
   return result.notices
 }
@@ -62,7 +74,19 @@ export const notices: Topic = ({ it, options }) => {
     await bench.store.commit(batch)
     const { id } = await bench.session()
     const body = { session: room, agent: 'assistant', runId: 'run-1', status: 'stopped', outcome: 'aborted', reason: 'abort', cost }
-    const notice = { id: `${id}.1`, session: room, n: 1, hook: 'default', type: 'settled', at: startMs, body, state: 'pending', attempts: 0, queuedAt: startMs, dueAt: startMs }
+    const notice = {
+      id: `${id}.1`,
+      session: room,
+      n: 1,
+      hook: 'default',
+      type: 'settled',
+      at: startMs,
+      body,
+      state: 'pending',
+      attempts: 0,
+      queuedAt: startMs,
+      dueAt: startMs,
+    }
     assert.deepEqual(await listed(bench), [notice])
     assert.deepEqual(await listed(await stores.reopen(bench)), [notice])
   })
@@ -70,7 +94,10 @@ export const notices: Topic = ({ it, options }) => {
   it('S212: a commit of which no webhook is told puts nothing', async (bench) => {
     await ended(bench, 'run-1', room, [])
     await ended(bench, 'run-2', room, [{ name: 'default', events: ['expired', 'budget'] }])
-    assert.deepEqual([await listed(bench), (await bench.session()).notices, (await bench.store.due(10)).noticesAt], [[], undefined, undefined])
+    assert.deepEqual(
+      [await listed(bench), (await bench.session()).notices, (await bench.store.due(10)).noticesAt],
+      [[], undefined, undefined],
+    )
   })
 
   it('S212: each status in which a run waits for somebody, or ends, has its notice', async (bench) => {
@@ -105,30 +132,65 @@ export const notices: Topic = ({ it, options }) => {
     const base = { at: startMs, runId: 'task', turn: 1, step: 1, background: ['launch'], agent: ['researcher'] }
     const events = [
       { event: { ...base, type: 'awaiting-tools', pendingToolCalls: [call] } },
-      { event: { ...base, type: 'approval-requested', toolCallId: 'call-1', approvalId: 'approval-1', toolName: 'pay', input: {}, inputHash: 'h', path: [] } },
-      { event: { at: startMs, type: 'error', runId: 'task', turn: 1, agent: ['researcher'], path: [], source: 'definition', message: 'changed', fatal: false } },
+      {
+        event: {
+          ...base,
+          type: 'approval-requested',
+          toolCallId: 'call-1',
+          approvalId: 'approval-1',
+          toolName: 'pay',
+          input: {},
+          inputHash: 'h',
+          path: [],
+        },
+      },
+      {
+        event: {
+          at: startMs,
+          type: 'error',
+          runId: 'task',
+          turn: 1,
+          agent: ['researcher'],
+          path: [],
+          source: 'definition',
+          message: 'changed',
+          fatal: false,
+        },
+      },
     ] as const
     const delivery = { ...deliver(room, [appendEvents(...events)]), notify: [toDefault] }
     const result = await bench.store.commit({ id: 'asks', key: other, expect: [], writes: [ensure(other)], deliver: [delivery] })
     assert.equal(result.ok && result.notices, true)
     const [asks, held] = await listed(bench)
     assert.ok(asks && held)
-    assert.deepEqual([asks.type, asks.body['runId'], (asks.body['pendingApprovals'] as readonly unknown[]).length, held.type, held.body['reason']], ['awaiting-answer', 'task', 1, 'needs-recovery', 'definition-changed'])
+    assert.deepEqual(
+      [asks.type, asks.body['runId'], (asks.body['pendingApprovals'] as readonly unknown[]).length, held.type, held.body['reason']],
+      ['awaiting-answer', 'task', 1, 'needs-recovery', 'definition-changed'],
+    )
   })
 
   it('S212: the end of the life of a session is told once', async (bench) => {
     await bench.commit([ensure(room, { ttl: { maxAgeMs: 1000 } })])
     await bench.clock.advance(1000)
-    for (const id of ['first', 'second']) await bench.store.commit({ id, key: room, expect: [], writes: [{ op: 'session.expire' }], notify: [toDefault] })
+    for (const id of ['first', 'second'])
+      await bench.store.commit({ id, key: room, expect: [], writes: [{ op: 'session.expire' }], notify: [toDefault] })
     assert.deepEqual(await typesOf(bench), ['expired'])
     assert.equal((await claim(bench)).notices.length, 1)
   })
 
   it('S212: the webhook of a session is told beside those of the commit, each in its own line', async (bench) => {
     const notify = { url: 'https://example.com/', events: ['settled'], secret: 'a secret of a session' } as const
-    await bench.commit([{ op: 'session.ensure', session: { id: 'with-hook', agent: 'assistant', metadata: {}, at: startMs, settings: { notify } } }])
+    await bench.commit([
+      { op: 'session.ensure', session: { id: 'with-hook', agent: 'assistant', metadata: {}, at: startMs, settings: { notify } } },
+    ])
     await ended(bench, 'run-1')
-    assert.deepEqual((await listed(bench)).map(({ hook, id }) => [hook, id]), [['default', 'with-hook.1'], ['session', 'with-hook.2']])
+    assert.deepEqual(
+      (await listed(bench)).map(({ hook, id }) => [hook, id]),
+      [
+        ['default', 'with-hook.1'],
+        ['session', 'with-hook.2'],
+      ],
+    )
     assert.deepEqual([await claimed(bench, ['session']), await claimed(bench, ['default'])], [['run-1'], ['run-1']])
   })
 
@@ -150,12 +212,18 @@ export const notices: Topic = ({ it, options }) => {
     assert.deepEqual([retried.body['runId'], retried.attempts, retried.error], ['run-2', 2, 'HTTP 500'])
     assert.equal(await again.store.settleNotice(retried, { state: 'failed', error: 'HTTP 500' }), true)
     assert.deepEqual(await claimed(again), ['run-3'])
-    assert.deepEqual((await listed(again)).map(({ state }) => state), ['delivered', 'failed', 'pending'])
+    assert.deepEqual(
+      (await listed(again)).map(({ state }) => state),
+      ['delivered', 'failed', 'pending'],
+    )
   })
 
   it('S212: a notice is claimed again after its lease, and what came of the first claim is refused', async (bench) => {
     await ended(bench, 'run-1')
-    const { notices: [first], nextAt } = await claim(bench)
+    const {
+      notices: [first],
+      nextAt,
+    } = await claim(bench)
     assert.ok(first)
     assert.deepEqual([first.attempts, nextAt], [1, startMs + leaseMs])
     await bench.clock.advance(leaseMs)
@@ -164,13 +232,16 @@ export const notices: Topic = ({ it, options }) => {
     assert.equal(await bench.store.settleNotice(first, { state: 'failed', error: 'late' }), false)
     assert.equal(await bench.store.settleNotice(second, { state: 'delivered' }), true)
     assert.equal(await bench.store.settleNotice(second, { state: 'delivered' }), false)
-    assert.deepEqual((await listed(bench)).map(({ state, settledAt }) => [state, settledAt]), [['delivered', startMs + leaseMs]])
+    assert.deepEqual(
+      (await listed(bench)).map(({ state, settledAt }) => [state, settledAt]),
+      [['delivered', startMs + leaseMs]],
+    )
   })
 
   it('S212: those of other hooks are left, and the next time is that of the hooks that are asked for', async (bench) => {
     await ended(bench, 'run-1', room, [{ name: 'audit', events: ['settled'] }])
     assert.deepEqual(await claim(bench), { notices: [], nextAt: null })
-    assert.deepEqual((await claim(bench, ['default', 'audit'], 0)), { notices: [], nextAt: startMs })
+    assert.deepEqual(await claim(bench, ['default', 'audit'], 0), { notices: [], nextAt: startMs })
     assert.equal((await bench.store.due(0)).noticesAt, startMs)
     assert.deepEqual(await claimed(bench, ['default', 'audit']), ['run-1'])
   })
@@ -179,7 +250,10 @@ export const notices: Topic = ({ it, options }) => {
     const keys = ['one', 'two', 'three'].map((name) => [`room:${name}`, `https://${name}.example`] as const)
     for (const [key, origin] of keys) {
       const settings = { notify: { url: `${origin}/hooks/${key}`, events: ['settled'], secret: 'a secret of a session' } } as const
-      await bench.commit([{ op: 'session.ensure', session: { id: key, agent: 'assistant', metadata: {}, at: bench.clock.now(), settings } }], { key })
+      await bench.commit(
+        [{ op: 'session.ensure', session: { id: key, agent: 'assistant', metadata: {}, at: bench.clock.now(), settings } }],
+        { key },
+      )
       await ended(bench, key, key, key === 'room:one' ? [toDefault] : [])
       await bench.clock.advance(1)
     }
@@ -212,7 +286,12 @@ export const notices: Topic = ({ it, options }) => {
     await bench.store.settleNotice(first, { state: 'failed', error: 'HTTP 500' })
     await bench.clock.advance(7)
     const found = await bench.store.resendNotice(room, first.id)
-    assert.deepEqual(found.status === 'found' && [found.value.state, found.value.queuedAt, found.value.at, found.value.error], ['pending', startMs + 7, startMs, undefined])
+    assert.deepEqual(found.status === 'found' && [found.value.state, found.value.queuedAt, found.value.at, found.value.error], [
+      'pending',
+      startMs + 7,
+      startMs,
+      undefined,
+    ])
     assert.deepEqual((await claimed(bench)).toSorted(), ['run-1', 'run-2'])
     const [one, two] = await listed(bench)
     assert.ok(one && two)
@@ -229,12 +308,25 @@ export const notices: Topic = ({ it, options }) => {
       await ended(bench, `run-${place}`, key)
       if (place % 2 === 0) await bench.clock.advance(1)
     }
-    const all = await readAll((page) => bench.store.listNotices(page), 2, async () => undefined)
-    assert.deepEqual(all.map(({ at }) => at - startMs), [2, 2, 1, 1, 0])
-    assert.deepEqual(all.map(({ id }) => id).toSorted(), [...(await listed(bench)), ...(await listed(bench, other))].map(({ id }) => id).toSorted())
+    const all = await readAll(
+      (page) => bench.store.listNotices(page),
+      2,
+      async () => undefined,
+    )
+    assert.deepEqual(
+      all.map(({ at }) => at - startMs),
+      [2, 2, 1, 1, 0],
+    )
+    assert.deepEqual(
+      all.map(({ id }) => id).toSorted(),
+      [...(await listed(bench)), ...(await listed(bench, other))].map(({ id }) => id).toSorted(),
+    )
     const notice = await claimOne(bench)
     await bench.store.settleNotice(notice, { state: 'delivered' })
-    assert.deepEqual((await bench.store.listNotices({ state: 'delivered' })).items.map(({ id }) => id), [notice.id])
+    assert.deepEqual(
+      (await bench.store.listNotices({ state: 'delivered' })).items.map(({ id }) => id),
+      [notice.id],
+    )
     assert.deepEqual((await bench.store.listNotices({ hook: 'audit' })).items, [])
     await assert.rejects(bench.store.listNotices({ page: 'made up' }), { code: 'invalid-cursor' })
   })
@@ -243,10 +335,16 @@ export const notices: Topic = ({ it, options }) => {
     await ended(bench, 'run-1')
     const notice = await claimOne(bench)
     await bench.commit([deleteSession()])
-    assert.deepEqual([await listed(bench), await bench.store.settleNotice(notice, { state: 'delivered' }), (await bench.store.due(10)).noticesAt], [[], false, undefined])
+    assert.deepEqual(
+      [await listed(bench), await bench.store.settleNotice(notice, { state: 'delivered' }), (await bench.store.due(10)).noticesAt],
+      [[], false, undefined],
+    )
     await bench.commit([ensure(room, { id: 'another' }), insertRun('run-2')])
     await patch(bench, 'run-2', { status: 'aborted' })
-    assert.deepEqual((await listed(bench)).map(({ id }) => id), ['another.1'])
+    assert.deepEqual(
+      (await listed(bench)).map(({ id }) => id),
+      ['another.1'],
+    )
   })
 
   it('S164: settled ones go as runs do, and pending ones that no process sends after their own time', async (bench, stores) => {
@@ -258,7 +356,10 @@ export const notices: Topic = ({ it, options }) => {
     assert.equal((await listed(bench)).length, 2)
     await bench.store.prune({ ...rules, runsEndedBefore: startMs + 1 }, 100)
     const again = await stores.reopen(bench)
-    assert.deepEqual((await listed(again)).map(({ body }) => body['runId']), ['run-2'])
+    assert.deepEqual(
+      (await listed(again)).map(({ body }) => body['runId']),
+      ['run-2'],
+    )
     await again.store.prune({ ...rules, noticesQueuedBefore: startMs + 1 }, 100)
     assert.deepEqual(await listed(again), [])
   })
@@ -267,7 +368,7 @@ export const notices: Topic = ({ it, options }) => {
     it('S212: of two processes that claim at once each gets others, and none is left', async (bench, stores) => {
       const keys = Array.from({ length: 40 }, (_, place) => `room:${place + 10}`)
       for (const [place, key] of keys.entries()) await ended(bench, `run-${place}`, key)
-      const second = await stores.open(await options.second?.(bench.store) as never, { owner: 'owner-b', clock: bench.clock })
+      const second = await stores.open((await options.second?.(bench.store)) as never, { owner: 'owner-b', clock: bench.clock })
       const parts = await Promise.all([bench, second, bench, second].map((each) => claimed(each, ['default'], 15)))
       const rest = await claimed(bench)
       const ids = [...parts.flat(), ...rest]

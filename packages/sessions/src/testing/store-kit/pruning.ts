@@ -28,7 +28,10 @@ export const pruning: Topic = ({ it }) => {
     const { firstSeq: _, ...before } = await bench.session()
     assert.deepEqual(await pruneRuns(bench), { runs: 2, events: 4, more: false })
     const again = await stores.reopen(bench)
-    assert.deepEqual((await again.store.listRuns(room)).items.map((run) => run.id), ['run-3'])
+    assert.deepEqual(
+      (await again.store.listRuns(room)).items.map((run) => run.id),
+      ['run-3'],
+    )
     for (const id of ['run-1', 'run-2']) assert.deepEqual(await again.store.readRun(id), { status: 'missing' })
     const page = await again.store.readEvents(room, 0, 10)
     assert.deepEqual([page.events.map((event) => event.seq), page.firstSeq, page.lastSeq], [[5, 6], 5, 6])
@@ -57,9 +60,15 @@ export const pruning: Topic = ({ it }) => {
     await endedRun(bench, 'run-2', old - 1)
     const kept = await bench.run('run-2')
     assert.deepEqual(await pruneRuns(bench), { runs: 1, events: 2, more: false })
-    assert.deepEqual((await bench.store.listRuns(room)).items.map((run) => run.id), ['open', 'run-2'])
+    assert.deepEqual(
+      (await bench.store.listRuns(room)).items.map((run) => run.id),
+      ['open', 'run-2'],
+    )
     assert.deepEqual(await bench.run('run-2'), kept)
-    assert.deepEqual((await bench.store.readEvents(room, 0, 10)).events.map((event) => event.seq), [3, 4, 5])
+    assert.deepEqual(
+      (await bench.store.readEvents(room, 0, 10)).events.map((event) => event.seq),
+      [3, 4, 5],
+    )
     for (const status of ['running', 'awaiting-approval', 'needs-recovery', 'queued'] as const) {
       await bench.claim({ runId: 'open' })
       await bench.commit([patchRun('open', { status })])

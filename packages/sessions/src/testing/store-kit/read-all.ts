@@ -1,7 +1,11 @@
 import type { Page, PageRequest } from '../../contract/paging.ts'
 
 /** Reads all pages. Calls `between` between two pages. */
-export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>, limit: number, between: () => Promise<unknown>): Promise<T[]> {
+export async function readAll<T>(
+  read: (request: PageRequest) => Promise<Page<T>>,
+  limit: number,
+  between: () => Promise<unknown>,
+): Promise<T[]> {
   const items: T[] = []
   let page: string | undefined
   do {

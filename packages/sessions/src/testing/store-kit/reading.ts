@@ -17,8 +17,7 @@ export const reading: Topic = ({ it, options }) => {
 
   it('S40: a store that is not open is unavailable, and nothing is missing or made', async (bench, stores) => {
     await bench.store.close()
-    const unavailable = (error: unknown): boolean =>
-      SessionError.isInstance(error) && error.code === 'store-unavailable' && error.retryable
+    const unavailable = (error: unknown): boolean => SessionError.isInstance(error) && error.code === 'store-unavailable' && error.retryable
     await assert.rejects(bench.store.readSession(room), unavailable)
     await assert.rejects(bench.store.readRun('run-1'), unavailable)
     await assert.rejects(bench.claim(), unavailable)
@@ -46,16 +45,15 @@ export const reading: Topic = ({ it, options }) => {
       createdAt: startMs,
       activeAt: startMs,
     })
-    const results = [
-      await bench.commit([ensure(room, { id: 'second' })]),
-      await bench.commit([]),
-      await bench.commit([insertRun('run-1')]),
-    ]
-    assert.deepEqual(results.map(({ version, sessionId }) => [version, sessionId]), [
-      [2, 'first'],
-      [3, 'first'],
-      [4, 'first'],
-    ])
+    const results = [await bench.commit([ensure(room, { id: 'second' })]), await bench.commit([]), await bench.commit([insertRun('run-1')])]
+    assert.deepEqual(
+      results.map(({ version, sessionId }) => [version, sessionId]),
+      [
+        [2, 'first'],
+        [3, 'first'],
+        [4, 'first'],
+      ],
+    )
     await bench.claim()
     assert.equal((await bench.session()).version, 5)
   })
@@ -94,7 +92,14 @@ export const reading: Topic = ({ it, options }) => {
       })
     }
     assert.equal((await bench.session()).version, 1)
-    const odd = { none: undefined, proto: JSON.parse('{"__proto__": {"a": 1}}') as unknown, text: '\u0000 \ud83d\ude00 \u2028', 'half \ud83d': '\udc00', big: 2 ** 53, tiny: -1e-7 }
+    const odd = {
+      none: undefined,
+      proto: JSON.parse('{"__proto__": {"a": 1}}') as unknown,
+      text: '\u0000 \ud83d\ude00 \u2028',
+      'half \ud83d': '\udc00',
+      big: 2 ** 53,
+      tiny: -1e-7,
+    }
     await bench.commit([insertRun('run-1', { input: odd as never })])
     const { none: _, ...kept } = odd
     assert.deepEqual((await bench.run('run-1')).input, kept)
@@ -103,7 +108,10 @@ export const reading: Topic = ({ it, options }) => {
   it('S7, S44: ids of any characters are read back unchanged, and stay distinct', async (bench) => {
     const ids = ['a\0b', 'a\u0001b', 'a\ud800', 'a\ud801', 'ab']
     await bench.commit([ensure(), appendEntries(...ids.map((id, index) => userEntry(id, ids[index - 1] ?? null, id)))])
-    assert.deepEqual((await bench.store.readPath(room)).items.map(({ id }) => id), ids.toReversed())
+    assert.deepEqual(
+      (await bench.store.readPath(room)).items.map(({ id }) => id),
+      ids.toReversed(),
+    )
     for (const id of ids) await bench.commit([insertRun(id, { inputId: id })])
     assert.deepEqual(await Promise.all(ids.map(async (id) => (await bench.run(id)).inputId)), ids)
   })
@@ -124,28 +132,50 @@ export const reading: Topic = ({ it, options }) => {
   it('S47: a path in pages has no entry twice and none left out while the tree grows', async (bench) => {
     await bench.commit([ensure(), appendEntries(...chain(0, 25, null))])
     let last = 24
-    const read = ({ limit = 7, page }: PageRequest) => bench.store.readPath(room, { limit, ...(page === undefined ? {} : { before: page }) })
+    const read = ({ limit = 7, page }: PageRequest) =>
+      bench.store.readPath(room, { limit, ...(page === undefined ? {} : { before: page }) })
     const entries = await readAll(read, 7, async () => {
       await bench.commit([appendEntries(...chain(last + 1, 3, `entry-${last}`))])
       last += 3
     })
-    assert.deepEqual(entries.map((entry) => entry.id), chain(0, 25, null).map((entry) => entry.id).reverse())
+    assert.deepEqual(
+      entries.map((entry) => entry.id),
+      chain(0, 25, null)
+        .map((entry) => entry.id)
+        .reverse(),
+    )
   })
 
   it('S47: runs in pages come once each, in the order of acceptance, while others are added', async (bench) => {
     await bench.commit([ensure(), ...Array.from({ length: 25 }, (_, index) => insertRun(`run-${index}`))])
     let more = 25
-    const runs = await readAll((page) => bench.store.listRuns(room, page), 7, () => bench.commit([insertRun(`run-${more++}`)]))
-    assert.deepEqual(runs.map((run) => run.id), Array.from({ length: more }, (_, index) => `run-${index}`))
+    const runs = await readAll(
+      (page) => bench.store.listRuns(room, page),
+      7,
+      () => bench.commit([insertRun(`run-${more++}`)]),
+    )
+    assert.deepEqual(
+      runs.map((run) => run.id),
+      Array.from({ length: more }, (_, index) => `run-${index}`),
+    )
     const some = await bench.store.listRuns(room, { status: ['running', 'aborted'] })
     assert.deepEqual(some, { items: [] })
     await bench.commit([patchRun('run-3', { status: 'aborted' })])
     const aborted = await bench.store.listRuns(room, { status: ['running', 'aborted'] })
-    assert.deepEqual(aborted.items.map((run) => run.id), ['run-3'])
+    assert.deepEqual(
+      aborted.items.map((run) => run.id),
+      ['run-3'],
+    )
     const newest = await bench.store.listRuns(room, { newestFirst: true, limit: 2 })
-    assert.deepEqual(newest.items.map((run) => run.id), [`run-${more - 1}`, `run-${more - 2}`])
+    assert.deepEqual(
+      newest.items.map((run) => run.id),
+      [`run-${more - 1}`, `run-${more - 2}`],
+    )
     const older = await bench.store.listRuns(room, { newestFirst: true, limit: 1, page: newest.next ?? '' })
-    assert.deepEqual(older.items.map((run) => run.id), [`run-${more - 3}`])
+    assert.deepEqual(
+      older.items.map((run) => run.id),
+      [`run-${more - 3}`],
+    )
   })
 
   it('S47: sessions in pages come once each, newest activity first, while others are made', async (bench) => {
@@ -156,13 +186,17 @@ export const reading: Topic = ({ it, options }) => {
       await bench.commit([ensure(key, { agent: index % 2 ? 'odd' : 'even' })], { key })
     }
     let more = 100
-    const sessions = await readAll((page) => bench.store.listSessions(page), 7, async () => {
-      await bench.clock.advance(1)
-      // A session that was listed moves to the front and must not be listed again.
-      await bench.commit([], { key: 'room:24' })
-      await bench.commit([ensure(`room:${more}`)], { key: `room:${more}` })
-      more += 1
-    })
+    const sessions = await readAll(
+      (page) => bench.store.listSessions(page),
+      7,
+      async () => {
+        await bench.clock.advance(1)
+        // A session that was listed moves to the front and must not be listed again.
+        await bench.commit([], { key: 'room:24' })
+        await bench.commit([ensure(`room:${more}`)], { key: `room:${more}` })
+        more += 1
+      },
+    )
     assert.deepEqual(sessions.map((session) => session.key).sort(), Array.from({ length: 25 }, (_, index) => `room:${index}`).sort())
     const times = sessions.slice(1).map((session, index) => session.activeAt <= sessions[index]!.activeAt)
     assert.ok(times.every(Boolean))

@@ -47,7 +47,8 @@ export const reopening: Topic = ({ it }) => {
     const of = async (opened: Bench) => [await opened.everything(), await opened.everything(child), await opened.everything(other)]
     const before = await of(bench)
     const text = JSON.stringify(before)
-    for (const part of ['"steer-1"', '"due"', '"child-1"', '"leaf":"c"', '"large"', '"idleMs":5000', '"over":true']) assert.ok(text.includes(part), part)
+    for (const part of ['"steer-1"', '"due"', '"child-1"', '"leaf":"c"', '"large"', '"idleMs":5000', '"over":true'])
+      assert.ok(text.includes(part), part)
     assert.deepEqual(await of(await stores.reopen(bench)), before)
   })
 
@@ -65,7 +66,10 @@ export const reopening: Topic = ({ it }) => {
     const result = await again.commit([appendEvents(mark('b')), insertRun('run-2'), appendEntries(userEntry('b', 'a'))])
     assert.deepEqual([result.firstSeq, result.version], [2, 2])
     assert.equal((await again.run('run-2')).n, 2)
-    assert.deepEqual((await again.store.readPath(room)).items.map((entry) => entry.n), [2, 1])
+    assert.deepEqual(
+      (await again.store.readPath(room)).items.map((entry) => entry.n),
+      [2, 1],
+    )
   })
 
   it('S35: a repeat after reopening is known', async (bench, stores) => {

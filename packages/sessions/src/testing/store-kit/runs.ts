@@ -53,7 +53,8 @@ export const runs: Topic = ({ it }) => {
       // A refused move leaves the run as it was, so that all of them are tried on one run.
       const kept = `kept-${from}`
       await runIn(bench, from, kept)
-      for (const to of statuses.filter((each) => !runMoves[from].includes(each))) await bench.refused('conflict', [patchRun(kept, { status: to })], { key: `room:${kept}` })
+      for (const to of statuses.filter((each) => !runMoves[from].includes(each)))
+        await bench.refused('conflict', [patchRun(kept, { status: to })], { key: `room:${kept}` })
       assert.equal((await bench.run(kept)).status, from)
       for (const to of runMoves[from]) {
         const id = `${from}-${to}`
@@ -99,10 +100,24 @@ export const runs: Topic = ({ it }) => {
 
   it('S114: what a turn keeps, and how its run is to rest, is set, kept and removed', async (bench) => {
     const claim = await bench.running('run-1')
-    const approval = { approvalId: 'approval-1', toolCallId: 'call-1', toolName: 'pay', input: { sum: 1 }, inputHash: 'hash', path: [], agent: [] }
+    const approval = {
+      approvalId: 'approval-1',
+      toolCallId: 'call-1',
+      toolName: 'pay',
+      input: { sum: 1 },
+      inputHash: 'hash',
+      path: [],
+      agent: [],
+    }
     const kept = {
       pendingApprovals: [approval],
-      turnState: { attempt: 2, notBefore: 9, elapsedMs: 5, retry: { count: 1, model: 0, open: true as const }, extensionState: { notes: ['a', null] } },
+      turnState: {
+        attempt: 2,
+        notBefore: 9,
+        elapsedMs: 5,
+        retry: { count: 1, model: 0, open: true as const },
+        extensionState: { notes: ['a', null] },
+      },
       rest: { status: 'awaiting-approval' as const, reason: 'pending' as const },
     }
     await bench.commit([patchRun('run-1', kept)])
@@ -150,7 +165,12 @@ export const runs: Topic = ({ it }) => {
     assert.equal(await status(), 'waiting-for-retry')
     await bench.commit([patchRun('run-1', { openMessageId: 'message-1' })])
     assert.equal(await status(), 'running')
-    const words = { 'awaiting-tools': 'waiting-for-user', 'awaiting-approval': 'waiting-for-user', 'awaiting-subagent': 'waiting-for-subagent', 'needs-recovery': 'needs-recovery' } as const
+    const words = {
+      'awaiting-tools': 'waiting-for-user',
+      'awaiting-approval': 'waiting-for-user',
+      'awaiting-subagent': 'waiting-for-subagent',
+      'needs-recovery': 'needs-recovery',
+    } as const
     for (const waiting of waitingStatuses) {
       await bench.commit([patchRun('run-1', { status: waiting, turnState: null, openMessageId: null })])
       assert.equal(await status(), words[waiting])
@@ -182,7 +202,15 @@ export const runs: Topic = ({ it }) => {
 
   it('S215: a run whose last question below is answered waits for its subagent', async (bench) => {
     const call = { toolCallId: 'call-1', toolName: 'pay', input: {}, path: ['d'], agent: ['scout'] }
-    const approval = { approvalId: 'approval-1', toolCallId: 'call-2', toolName: 'pay', input: {}, inputHash: 'hash', path: ['d'], agent: ['scout'] }
+    const approval = {
+      approvalId: 'approval-1',
+      toolCallId: 'call-2',
+      toolName: 'pay',
+      input: {},
+      inputHash: 'hash',
+      path: ['d'],
+      agent: ['scout'],
+    }
     await bench.running('run-1')
     await bench.commit([patchRun('run-1', { status: 'awaiting-tools', pendingToolCalls: [call], pendingApprovals: [approval] })])
     await bench.commit([patchRun('run-1', { answered: ['d/call-1'] })])
@@ -193,12 +221,28 @@ export const runs: Topic = ({ it }) => {
     const rest = { reason: 'pending', error: { kind: 'network', message: 'gone', retryable: true, phase: 'before-output' } } as const
     await bench.commit([patchRun('run-2', { pendingToolCalls: [call], rest: { status: 'awaiting-tools', ...rest } })], { key: 'room:2' })
     await bench.commit([patchRun('run-2', { answered: ['d/call-1'] })], { key: 'room:2' })
-    assert.deepEqual([(await bench.run('run-2')).status, (await bench.run('run-2')).rest], ['running', { status: 'awaiting-subagent', ...rest }])
+    assert.deepEqual(
+      [(await bench.run('run-2')).status, (await bench.run('run-2')).rest],
+      ['running', { status: 'awaiting-subagent', ...rest }],
+    )
   })
 
   it('S215: so does one that waits for approvals below; what does not wait for answers stays as it is', async (bench) => {
-    const approval = { approvalId: 'approval-1', toolCallId: 'call-2', toolName: 'pay', input: {}, inputHash: 'hash', path: ['d'], agent: ['scout'] }
-    const after = { 'awaiting-approval': 'awaiting-subagent', 'awaiting-subagent': 'awaiting-subagent', 'needs-recovery': 'needs-recovery', running: 'running' } as const
+    const approval = {
+      approvalId: 'approval-1',
+      toolCallId: 'call-2',
+      toolName: 'pay',
+      input: {},
+      inputHash: 'hash',
+      path: ['d'],
+      agent: ['scout'],
+    }
+    const after = {
+      'awaiting-approval': 'awaiting-subagent',
+      'awaiting-subagent': 'awaiting-subagent',
+      'needs-recovery': 'needs-recovery',
+      running: 'running',
+    } as const
     for (const [before, expected] of Object.entries(after)) {
       const key = `room:${before}`
       await bench.running(before, key)
@@ -215,12 +259,17 @@ export const runs: Topic = ({ it }) => {
   it('S94: that calls below were answered is known until the run waits anew', async (bench) => {
     const call = (toolCallId: string, path: readonly string[]) => ({ toolCallId, toolName: 'pay', input: {}, path, agent: ['scout'] })
     await bench.running('run-1')
-    await bench.commit([patchRun('run-1', { status: 'awaiting-tools', pendingToolCalls: [call('b', ['d']), call('b', []), call('d/b', [])] })])
+    await bench.commit([
+      patchRun('run-1', { status: 'awaiting-tools', pendingToolCalls: [call('b', ['d']), call('b', []), call('d/b', [])] }),
+    ])
     await bench.commit([patchRun('run-1', { answered: ['e/b'] })])
     assert.equal((await bench.run('run-1')).answeredBelow, undefined)
     await bench.commit([patchRun('run-1', { answered: ['b'] })])
     const run = await bench.run('run-1')
-    assert.deepEqual([run.pendingToolCalls.map(({ toolCallId }) => toolCallId), run.answeredBelow, run.status], [['b', 'd/b'], true, 'awaiting-tools'])
+    assert.deepEqual(
+      [run.pendingToolCalls.map(({ toolCallId }) => toolCallId), run.answeredBelow, run.status],
+      [['b', 'd/b'], true, 'awaiting-tools'],
+    )
     await bench.commit([patchRun('run-1', { step: 3 })])
     assert.equal((await bench.run('run-1')).answeredBelow, true)
     await bench.commit([patchRun('run-1', { pendingToolCalls: [call('c', ['d'])] })])

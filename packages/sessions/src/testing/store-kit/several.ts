@@ -21,9 +21,14 @@ export const several: Topic = ({ it, options }) => {
   })
 
   pair('S3: two stores that create one session at once create one', async (one, two) => {
-    const made = await both(one, two, (bench, index) => bench.commit([ensure(room, { id: `session-${index}` }), appendEvents(mark(String(index)))]))
+    const made = await both(one, two, (bench, index) =>
+      bench.commit([ensure(room, { id: `session-${index}` }), appendEvents(mark(String(index)))]),
+    )
     assert.equal(new Set(made.map(({ sessionId }) => sessionId)).size, 1)
-    assert.deepEqual(made.map(({ firstSeq }) => firstSeq).sort((a, b) => a - b), Array.from({ length: writers }, (_, index) => index + 1))
+    assert.deepEqual(
+      made.map(({ firstSeq }) => firstSeq).sort((a, b) => a - b),
+      Array.from({ length: writers }, (_, index) => index + 1),
+    )
   })
 
   pair('S38: commits of two stores at once get numbers without gaps, and each its own version', async (one, two) => {
@@ -31,18 +36,24 @@ export const several: Topic = ({ it, options }) => {
     const made = await both(one, two, (bench, index) => bench.commit([appendEvents(mark(`${index}a`), mark(`${index}b`))]))
     assert.equal(new Set(made.map(({ version }) => version)).size, writers)
     const { events } = await two.store.readEvents(room, 0, 1000)
-    assert.deepEqual(events.map(({ seq }) => seq), Array.from({ length: 2 * writers }, (_, index) => index + 1))
+    assert.deepEqual(
+      events.map(({ seq }) => seq),
+      Array.from({ length: 2 * writers }, (_, index) => index + 1),
+    )
   })
 
   pair('S15: one input that is sent by two stores at once becomes one run', async (one, two) => {
-    const made = await both(one, two, (bench, index) => bench.commit([ensure(), insertRun(`run-${index}`, { inputId: 'input', inputHash: 'same' })]))
+    const made = await both(one, two, (bench, index) =>
+      bench.commit([ensure(), insertRun(`run-${index}`, { inputId: 'input', inputHash: 'same' })]),
+    )
     const { items } = await one.store.listRuns(room)
     assert.equal(items.length, 1)
     assert.deepEqual(new Set(made.flatMap(({ existing }) => existing?.runId ?? [])), new Set([items[0]?.id]))
   })
 
   pair('S55: of two stores that claim at once one gets each run', async (one, two) => {
-    for (let index = 0; index < writers; index++) await one.commit([ensure(`room:${index}`), insertRun(`run-${index}`)], { key: `room:${index}` })
+    for (let index = 0; index < writers; index++)
+      await one.commit([ensure(`room:${index}`), insertRun(`run-${index}`)], { key: `room:${index}` })
     const ids: string[] = []
     // A claim skips runs that another owner holds.
     while (ids.length < writers) {
@@ -101,7 +112,9 @@ export const several: Topic = ({ it, options }) => {
     for (let round = 0; round < 4; round++) {
       const hashes = Array.from({ length: writers }, (_, index) => `hash-${round}-${index}`)
       await one.commit([ensure(), ...hashes.map(put)])
-      const uses = hashes.map((hash) => two.commit([ensure(hash), insertRun(hash), put(hash), patchRun(hash, { definition: hash })], { key: hash }))
+      const uses = hashes.map((hash) =>
+        two.commit([ensure(hash), insertRun(hash), put(hash), patchRun(hash, { definition: hash })], { key: hash }),
+      )
       await Promise.all([...uses, one.store.prune({ runsEndedBefore: 0 }, 10), two.store.prune({ runsEndedBefore: 0 }, 10)])
       for (const hash of hashes) assert.deepEqual(await one.store.readDefinition(hash), { model: hash })
     }

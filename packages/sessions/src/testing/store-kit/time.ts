@@ -46,7 +46,10 @@ export const time: Topic = ({ it }) => {
     await bench.commit([{ op: 'timer.drop', ids: ['timer-2', 'never was'] }])
     assert.equal(await nextAt(bench), startMs + 900)
     await bench.clock.advance(900)
-    assert.deepEqual((await bench.store.due(10)).timers.map(({ id, body }) => [id, body]), [['timer-1', { moved: true }]])
+    assert.deepEqual(
+      (await bench.store.due(10)).timers.map(({ id, body }) => [id, body]),
+      [['timer-1', { moved: true }]],
+    )
     await bench.refused('missing', [putTimers(timer('timer-3', startMs))], { key: other })
     await bench.refused('missing', [{ op: 'timer.drop', ids: ['timer-1'] }], { key: other })
   })
@@ -62,7 +65,12 @@ export const time: Topic = ({ it }) => {
 
   it('S210: a timer that is expected at a time must be due then', async (bench) => {
     await bench.commit([ensure(), putTimers(timer('timer-1', startMs + 900), timer('resting', null))])
-    await bench.commit([], { expect: [{ that: 'timer', id: 'timer-1', dueAt: startMs + 900 }, { that: 'timer', id: 'resting', dueAt: null }] })
+    await bench.commit([], {
+      expect: [
+        { that: 'timer', id: 'timer-1', dueAt: startMs + 900 },
+        { that: 'timer', id: 'resting', dueAt: null },
+      ],
+    })
     await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'timer-1', dueAt: startMs + 901 }] })
     await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'timer-1', dueAt: null }] })
     await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'resting', dueAt: startMs }] })
@@ -75,7 +83,10 @@ export const time: Topic = ({ it }) => {
     const again = await stores.reopen(bench)
     await again.clock.advance(86_400_000)
     assert.deepEqual(await again.store.due(10), { timers: [], expired: [], unread: [], nextAt: null })
-    assert.deepEqual((await again.store.listTimers({ kind: 'deadline' })).items.map(({ id, dueAt }) => [id, dueAt]), [['resting', null]])
+    assert.deepEqual(
+      (await again.store.listTimers({ kind: 'deadline' })).items.map(({ id, dueAt }) => [id, dueAt]),
+      [['resting', null]],
+    )
     await again.commit([putTimers(timer('resting', startMs + 60))])
     assert.deepEqual(await dueIds(again), ['resting'])
   })
@@ -87,7 +98,16 @@ export const time: Topic = ({ it }) => {
     const places = (timers: readonly TimerRecord[]): readonly string[] => timers.map(({ session, id }) => `${session} ${id}`)
     const inOrder = [room, other].sort().flatMap((key) => (key === room ? [`${room} a`, `${room} b`] : [`${other} a`, `${other} d`]))
     assert.deepEqual(places((await bench.store.listTimers({ kind: 'schedule' })).items), inOrder)
-    assert.deepEqual(places(await readAll((page) => bench.store.listTimers({ kind: 'schedule', ...page }), 1, async () => undefined)), inOrder)
+    assert.deepEqual(
+      places(
+        await readAll(
+          (page) => bench.store.listTimers({ kind: 'schedule', ...page }),
+          1,
+          async () => undefined,
+        ),
+      ),
+      inOrder,
+    )
     const { items, next } = await bench.store.listTimers({ kind: 'schedule', key: room })
     assert.deepEqual(items, [
       { id: 'a', session: room, kind: 'schedule', dueAt: null, body: { name: 'a' } },
@@ -104,15 +124,23 @@ export const time: Topic = ({ it }) => {
     await bench.commit([ensure(), putTimers(timer('timer', startMs + 1))])
     await bench.commit([ensure(other), putTimers(timer('timer', startMs + 2))], { key: other })
     await bench.clock.advance(2)
-    assert.deepEqual((await bench.store.due(10)).timers.map((each) => each.session), [room, other])
+    assert.deepEqual(
+      (await bench.store.due(10)).timers.map((each) => each.session),
+      [room, other],
+    )
     await bench.commit([{ op: 'timer.drop', ids: ['timer'] }], { key: other })
-    assert.deepEqual((await bench.store.due(10)).timers.map((each) => each.session), [room])
+    assert.deepEqual(
+      (await bench.store.due(10)).timers.map((each) => each.session),
+      [room],
+    )
   })
 
   it('S160: timers come by time, then by id, at most so many', async (bench) => {
     const late = [timer('d', startMs + 3), timer('b', startMs + 2), timer('later', startMs + 50)]
     await bench.commit([ensure(), putTimers(...late)])
-    await bench.commit([ensure(other), putTimers(timer('c', startMs + 2), timer('a', startMs + 3), timer('z', startMs + 1))], { key: other })
+    await bench.commit([ensure(other), putTimers(timer('c', startMs + 2), timer('a', startMs + 3), timer('z', startMs + 1))], {
+      key: other,
+    })
     await bench.clock.advance(3)
     assert.deepEqual(await dueIds(bench), ['z', 'b', 'c', 'a', 'd'])
     assert.deepEqual(await dueIds(bench, 2), ['z', 'b'])

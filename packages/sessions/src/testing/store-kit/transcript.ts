@@ -6,8 +6,15 @@ import type { Topic } from './kit.ts'
 
 function compactionEntry(id: string, parentId: string, firstKeptMessageId: string): NewEntry {
   const compaction = {
-    ...{ compactionId: id, summary: `summary of ${id}`, firstKeptMessageId, tokensBefore: 90, tokensAfter: 10 },
-    ...{ facts: [], source: 'default', lastMessageId: parentId, usage: {} },
+    compactionId: id,
+    summary: `summary of ${id}`,
+    firstKeptMessageId,
+    tokensBefore: 90,
+    tokensAfter: 10,
+    facts: [],
+    source: 'default',
+    lastMessageId: parentId,
+    usage: {},
   }
   return { id, parentId, type: 'compaction', at: startMs, compaction }
 }
@@ -84,8 +91,14 @@ export const transcript: Topic = ({ it }) => {
 
   it('S43: a compaction is an entry of the path', async (bench) => {
     const compaction = {
-      ...{ compactionId: 'b', summary: 'what was said', firstKeptMessageId: 'a', tokensBefore: 90, tokensAfter: 10 },
-      ...{ facts: [{ kind: 'file-read', value: 'a.txt' }], source: 'default', usage: { inputTokens: 5 } },
+      compactionId: 'b',
+      summary: 'what was said',
+      firstKeptMessageId: 'a',
+      tokensBefore: 90,
+      tokensAfter: 10,
+      facts: [{ kind: 'file-read', value: 'a.txt' }],
+      source: 'default',
+      usage: { inputTokens: 5 },
     }
     const entry = { id: 'b', parentId: 'a', type: 'compaction', at: startMs, runId: 'run-1', compaction } as const
     await bench.commit([ensure(), appendEntries(userEntry('a', null), entry, userEntry('c', 'b'))])
@@ -131,6 +144,9 @@ export const transcript: Topic = ({ it }) => {
     await bench.commit([ensure(), appendEntries(...entries)])
     const again = await stores.reopen(bench)
     const read = (await again.store.readPath(room)).items
-    assert.deepEqual([...read].reverse(), entries.map((entry, index) => ({ ...entry, n: index + 1 })))
+    assert.deepEqual(
+      [...read].reverse(),
+      entries.map((entry, index) => ({ ...entry, n: index + 1 })),
+    )
   })
 }

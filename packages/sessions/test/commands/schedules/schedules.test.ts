@@ -43,9 +43,15 @@ describe('schedules', () => {
     const { runtime, model, clock, session, faults } = await started()
     const schedule = await session.schedule({ id: 'tick', every: hourMs, input: 'report' })
     expect(schedule).toEqual({
-      ...{ id: 'tick', session: 'room:1', every: hourMs, status: 'active', onMissed: 'once', onBusy: 'queue' },
+      id: 'tick',
+      session: 'room:1',
+      every: hourMs,
+      status: 'active',
+      onMissed: 'once',
+      onBusy: 'queue',
       input: { role: 'user', content: 'report' },
-      ...{ nextAt: noon + hourMs, createdAt: noon },
+      nextAt: noon + hourMs,
+      createdAt: noon,
     })
     await clock.advance(hourMs - 1)
     expect(model.calls).toHaveLength(0)
@@ -74,9 +80,14 @@ describe('schedules', () => {
     const { runtime } = setup({ steps: answers(5), clock })
     await runtime.start()
     const session = runtime.session('room:1')
-    expect(await session.schedule({ id: 'daily', cron: '30 2 * * *', timeZone: 'Europe/Berlin', input: 'hello' })).toMatchObject({ cron: '30 2 * * *', timeZone: 'Europe/Berlin' })
+    expect(await session.schedule({ id: 'daily', cron: '30 2 * * *', timeZone: 'Europe/Berlin', input: 'hello' })).toMatchObject({
+      cron: '30 2 * * *',
+      timeZone: 'Europe/Berlin',
+    })
     for (let hour = 0; hour < 72; hour++) await clock.advance(hourMs)
-    expect(await inputs(session)).toEqual(['2026-10-25T00:30', '2026-10-26T01:30', '2026-10-27T01:30'].map((time) => `schedule:daily:${time}:00.000Z`))
+    expect(await inputs(session)).toEqual(
+      ['2026-10-25T00:30', '2026-10-26T01:30', '2026-10-27T01:30'].map((time) => `schedule:daily:${time}:00.000Z`),
+    )
     await runtime.stop()
   })
 
@@ -123,20 +134,23 @@ describe('schedules', () => {
     }
   })
 
-  it.each(['paused', 'deleted', 'sent'] as const)('S210: a process that saw the time before the schedule was %s sends nothing', async (how) => {
-    const { runtime, clock, session } = await started()
-    await session.schedule({ id: 's', every: hourMs, input: 'hello' })
-    const [seen] = (await runtime.store.listTimers({ kind: 'schedule' })).items
-    if (how === 'paused') await session.schedules.pause('s')
-    if (how === 'deleted') await session.schedules.delete('s')
-    await clock.advance(hourMs)
-    await runtime.sweep()
-    const before = [await inputs(session), await session.schedules.list()]
-    const context = { store: runtime.store, clock, ids: fakeIds(), live: new LiveLog(), wake: () => undefined }
-    expect(await fireSchedule(context, seen ?? expect.unreachable())).toBe('kept')
-    expect([await inputs(session), await session.schedules.list()]).toEqual(before)
-    await runtime.stop()
-  })
+  it.each(['paused', 'deleted', 'sent'] as const)(
+    'S210: a process that saw the time before the schedule was %s sends nothing',
+    async (how) => {
+      const { runtime, clock, session } = await started()
+      await session.schedule({ id: 's', every: hourMs, input: 'hello' })
+      const [seen] = (await runtime.store.listTimers({ kind: 'schedule' })).items
+      if (how === 'paused') await session.schedules.pause('s')
+      if (how === 'deleted') await session.schedules.delete('s')
+      await clock.advance(hourMs)
+      await runtime.sweep()
+      const before = [await inputs(session), await session.schedules.list()]
+      const context = { store: runtime.store, clock, ids: fakeIds(), live: new LiveLog(), wake: () => undefined }
+      expect(await fireSchedule(context, seen ?? expect.unreachable())).toBe('kept')
+      expect([await inputs(session), await session.schedules.list()]).toEqual(before)
+      await runtime.stop()
+    },
+  )
 
   it('S210: a clock that is set back or forward sends no time twice', async () => {
     const { clock, advance, setBack } = settableClock(noon)
@@ -201,7 +215,8 @@ describe('schedules', () => {
     expect(await session.schedules.delete('s')).toBe(false)
     await clock.advance(3 * hourMs)
     expect(await inputs(session)).toHaveLength(1)
-    for (const act of ['pause', 'resume'] as const) await expect(session.schedules[act]('s')).rejects.toMatchObject({ code: 'unknown-schedule' })
+    for (const act of ['pause', 'resume'] as const)
+      await expect(session.schedules[act]('s')).rejects.toMatchObject({ code: 'unknown-schedule' })
     await runtime.stop()
   })
 
@@ -254,7 +269,11 @@ describe('schedules', () => {
   ])('S210: with skip an input %s', async (_what, text, sent) => {
     const hook = gate()
     let hooked = 0
-    const slow = defineExtension({ name: 'slow', timeoutMs: 60_000, hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) } })
+    const slow = defineExtension({
+      name: 'slow',
+      timeoutMs: 60_000,
+      hooks: { onSettled: () => (hooked++ === 0 ? hook.passed : undefined) },
+    })
     const { runtime, clock, session } = await started({ steps: answers(3), agent: { extensions: [slow] } })
     const first = await session.send('first')
     for await (const event of session.events()) if (event.type === 'settled') break
@@ -264,7 +283,9 @@ describe('schedules', () => {
     await runtime.sweep()
     hook.open()
     await Promise.all([first.result(), other?.result()])
-    expect((await inputs(session)).filter((id) => id?.startsWith('schedule:'))).toEqual(sent.map((second) => `schedule:s:2026-11-26T12:00:${second}.000Z`))
+    expect((await inputs(session)).filter((id) => id?.startsWith('schedule:'))).toEqual(
+      sent.map((second) => `schedule:s:2026-11-26T12:00:${second}.000Z`),
+    )
     await runtime.stop()
   })
 
@@ -309,7 +330,10 @@ describe('schedules', () => {
   it('S210: a session has at most 100 schedules', async () => {
     const { runtime, session } = await started()
     for (let place = 0; place < 100; place++) await session.schedule({ every: hourMs, input: 'hello' })
-    await expect(session.schedule({ every: hourMs, input: 'hello' })).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('100 schedules') as string })
+    await expect(session.schedule({ every: hourMs, input: 'hello' })).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('100 schedules') as string,
+    })
     expect(await session.schedules.list()).toHaveLength(100)
     await runtime.stop()
   })
@@ -326,12 +350,19 @@ describe('schedules', () => {
     ['a fraction of a second', { every: 999, input: 'x' }, 'every must be a whole number from 1000'],
     ['no input', { every: 1000 }, 'input must be an input'],
     ['answers as input', { every: 1000, input: { toolResults: [{ toolCallId: 'a', output: 'b' }] } }, 'Answers are no input'],
-    ['an unknown option', { every: 1000, input: 'x', timezone: 'UTC' }, 'schedule.options has no option "timezone"; did you mean timeZone?'],
+    [
+      'an unknown option',
+      { every: 1000, input: 'x', timezone: 'UTC' },
+      'schedule.options has no option "timezone"; did you mean timeZone?',
+    ],
     ['a long id', { every: 1000, input: 'x', id: 'x'.repeat(151) }, 'id must be a text of 1 to 150 bytes'],
     ['a policy that there is not', { every: 1000, input: 'x', onMissed: 'never' }, 'onMissed must be one of once, skip, all'],
   ])('S210, S211: %s is refused by name, and nothing is written', async (_name, options, message) => {
     const { runtime, session } = await started()
-    await expect(session.schedule(options as ScheduleOptions)).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining(message) as string })
+    await expect(session.schedule(options as ScheduleOptions)).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining(message) as string,
+    })
     expect(await session.info()).toBeNull()
     await runtime.stop()
   })

@@ -27,7 +27,12 @@ describe('a manual compaction', () => {
     expect(prompt).toContain('SUMMARY')
     expect(prompt).not.toContain('FIRST')
     expect((await texts())[0]).toContain('FIRST')
-    expect((await session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'user completed', 'compaction completed', 'user completed'])
+    expect((await session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      'user completed',
+      'user completed',
+      'compaction completed',
+      'user completed',
+    ])
     await checkLog(session)
   })
 
@@ -39,7 +44,10 @@ describe('a manual compaction', () => {
       onSettled: ({ turn }: { readonly turn: number }) => void told.push(`settled ${turn}`),
     }
     const { options } = smallWindow([{ text: long }, { text: long }, { text: 'SUMMARY' }])
-    const { session, say, runtime } = await talk({ ...options, agent: { ...options.agent, extensions: [defineExtension({ name: 'mine', hooks })] } })
+    const { session, say, runtime } = await talk({
+      ...options,
+      agent: { ...options.agent, extensions: [defineExtension({ name: 'mine', hooks })] },
+    })
     await say(long, long)
     expect((await session.compact()).outcome).toBe('done')
     await checkLog(session)
@@ -48,9 +56,19 @@ describe('a manual compaction', () => {
   })
 
   it('S156: never parts a call from its result', async () => {
-    const steps: Step[] = [{ text: long }, { text: long, toolCalls: [{ id: 'a', name: 'look', input: {} }] }, { text: 'ok' }, { text: 'SUMMARY' }, { text: 'on' }]
+    const steps: Step[] = [
+      { text: long },
+      { text: long, toolCalls: [{ id: 'a', name: 'look', input: {} }] },
+      { text: 'ok' },
+      { text: 'SUMMARY' },
+      { text: 'on' },
+    ]
     const { options } = smallWindow(steps)
-    const { session, say, ids } = await talk({ ...options, tools: [look], agent: { ...options.agent, compaction: { reserveTokens: 1_000, keepRecentTokens: 3 } } })
+    const { session, say, ids } = await talk({
+      ...options,
+      tools: [look],
+      agent: { ...options.agent, compaction: { reserveTokens: 1_000, keepRecentTokens: 3 } },
+    })
     await say(long, 'look')
     const { compaction } = await session.compact()
     const all = await ids()
@@ -120,7 +138,11 @@ describe('a manual compaction', () => {
     const store = memoryStore()
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
-    const first = await talk({ ...smallWindow([{ text: long }, { text: long }, { hang: 'middle', text: 'half' }]).options, store, clock: manualClock() })
+    const first = await talk({
+      ...smallWindow([{ text: long }, { text: long }, { hang: 'middle', text: 'half' }]).options,
+      store,
+      clock: manualClock(),
+    })
     await first.say(long, long)
     void first.session.compact().catch(() => undefined)
     for await (const event of first.session.events()) if (event.type === 'compaction-start') break
@@ -137,7 +159,11 @@ describe('a manual compaction', () => {
     const store = memoryStore()
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
-    const first = await talk({ ...smallWindow([{ text: long }, { text: long }, { hang: 'middle', text: 'half' }]).options, store, clock: manualClock() })
+    const first = await talk({
+      ...smallWindow([{ text: long }, { text: long }, { hang: 'middle', text: 'half' }]).options,
+      store,
+      clock: manualClock(),
+    })
     await first.say(long, long)
     void first.session.compact().catch(() => undefined)
     for await (const event of first.session.events()) if (event.type === 'compaction-start') break
@@ -152,7 +178,10 @@ describe('a manual compaction', () => {
 
 describe('a compaction that is due after a turn', () => {
   it('S104: a kill ends it, and the log says so', async () => {
-    const { options } = smallWindow([{ text: long, usage: used(9_100) }, { hang: 'middle', text: 'half' }])
+    const { options } = smallWindow([
+      { text: long, usage: used(9_100) },
+      { hang: 'middle', text: 'half' },
+    ])
     const { session, say, runtime } = await talk(options)
     await say(long)
     for await (const event of session.events()) if (event.type === 'compaction-start') break
@@ -164,12 +193,18 @@ describe('a compaction that is due after a turn', () => {
   it('S132: the subagent makes its own compaction, and its parent is told nothing', async () => {
     const { model, options } = smallWindow([{ text: long, usage: used(9_100) }, { text: 'SUMMARY' }])
     const helper = defineAgent({ name: 'helper', description: 'Helps.', ...options.agent })
-    const steps: Step[] = [{ toolCalls: [{ id: 'a', name: 'delegate_to_helper', input: { prompt: long, description: 'help' } }] }, { text: 'done' }]
+    const steps: Step[] = [
+      { toolCalls: [{ id: 'a', name: 'delegate_to_helper', input: { prompt: long, description: 'help' } }] },
+      { text: 'done' },
+    ]
     const { session, say, runtime, store, faults } = await talk({ steps, agent: { subagents: [helper] } })
     await say('go')
     const child = (await runtime.sessions({ parent: 'room:1' })).items[0]?.key ?? ''
     await quiet(store, child)
-    expect((await store.listRuns(child)).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['child completed', 'compaction completed'])
+    expect((await store.listRuns(child)).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      'child completed',
+      'compaction completed',
+    ])
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain('summary')
     expect(await session.info()).toMatchObject({ status: 'completed' })
     expect(faults).toEqual([])
@@ -213,14 +248,25 @@ describe('a compaction that is due after a turn', () => {
 
   it('S9: a runtime that stops gives it back, and the next runtime makes it', async () => {
     const store = memoryStore()
-    const first = await talk({ ...smallWindow([{ text: long, usage: used(9_100) }, { hang: 'middle', text: 'half' }]).options, store })
+    const first = await talk({
+      ...smallWindow([
+        { text: long, usage: used(9_100) },
+        { hang: 'middle', text: 'half' },
+      ]).options,
+      store,
+    })
     await first.say(long)
     for await (const event of first.session.events()) if (event.type === 'compaction-start') break
     await first.runtime.stop()
     const second = await talk({ ...smallWindow([{ text: 'SUMMARY' }]).options, store })
     for await (const event of second.session.events()) if (event.type === 'settled') break
     const log = await checkLog(second.session)
-    expect(types(log).filter((type) => type.startsWith('compaction'))).toEqual(['compaction-start', 'compaction-end', 'compaction-start', 'compaction-end'])
+    expect(types(log).filter((type) => type.startsWith('compaction'))).toEqual([
+      'compaction-start',
+      'compaction-end',
+      'compaction-start',
+      'compaction-end',
+    ])
     expect((await second.session.runs()).items.at(-1)).toMatchObject({ kind: 'compaction', status: 'completed', attempts: 0 })
   })
 
@@ -234,11 +280,18 @@ describe('a compaction that is due after a turn', () => {
     const run = await first.session.send(long)
     dead = true
     await run.result()
-    expect((await first.session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'compaction queued'])
+    expect((await first.session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      'user completed',
+      'compaction queued',
+    ])
     expect(await first.session.stop({ waitMs: 0 })).toMatchObject({ state: 'pending' })
     const second = await talk({ ...smallWindow([{ text: 'on' }]).options, store })
     await second.say('more')
-    expect((await second.session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'compaction stopped', 'user completed'])
+    expect((await second.session.runs()).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      'user completed',
+      'compaction stopped',
+      'user completed',
+    ])
     await checkLog(second.session)
   })
 

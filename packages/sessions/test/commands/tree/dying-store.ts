@@ -4,7 +4,10 @@ import { faultyStore } from '@bowline/sessions/testing'
 export class ProcessDied extends Error {}
 
 /** Wraps a store for a process that dies before or after one of its commits, counted from 1. */
-export function dyingStore(inner: SessionStore, { commit, at }: { readonly commit: number; readonly at: 'before' | 'after' }): SessionStore {
+export function dyingStore(
+  inner: SessionStore,
+  { commit, at }: { readonly commit: number; readonly at: 'before' | 'after' },
+): SessionStore {
   let commits = 0
   let dead = false
   const die = async (): Promise<never> => {

@@ -17,7 +17,13 @@ describe('fork', () => {
     const fork = await session.fork({ entryId: second, key: 'room:2', metadata: { copy: true } })
     expect(await textsOf(fork)).toEqual(['one', 're: one', 'two', 're: two'])
     const info = await fork.info()
-    expect(info).toMatchObject({ key: 'room:2', agent: 'assistant', leaf: second, metadata: { copy: true }, forkedFrom: { key: 'room:1', entryId: second } })
+    expect(info).toMatchObject({
+      key: 'room:2',
+      agent: 'assistant',
+      leaf: second,
+      metadata: { copy: true },
+      forkedFrom: { key: 'room:1', entryId: second },
+    })
     expect(info).not.toHaveProperty('parent')
     expect(info?.usage).toEqual({})
     expect((await fork.branches()).items).toMatchObject([{ leaf: second, entries: 4, active: true }])
@@ -59,7 +65,7 @@ describe('fork', () => {
     const read = await store.readSession('room:1')
     const leaf = 'value' in read ? read.value.leaf : null
     const entries = Array.from({ length: 2_000 }, (_, n) => ({
-      ...{ id: `n${n}`, parentId: n === 0 ? leaf : `n${n - 1}`, at: 1, type: 'note', text: `${n}` } as const,
+      ...({ id: `n${n}`, parentId: n === 0 ? leaf : `n${n - 1}`, at: 1, type: 'note', text: `${n}` } as const),
     }))
     await store.commit({ id: 'fill', key: 'room:1', expect: [], writes: [{ op: 'entry.append', entries }] })
     const calls = new Set<unknown>()
@@ -73,7 +79,9 @@ describe('fork', () => {
     const perTurn = new Map<unknown, number>()
     for (const name of ['readPath', 'commit'] as const) {
       const own = store[name].bind(store) as (...args: unknown[]) => Promise<never>
-      Object.assign(store, { [name]: (...args: unknown[]) => (calls.add(args), perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1), own(...args)) })
+      Object.assign(store, {
+        [name]: (...args: unknown[]) => (calls.add(args), perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1), own(...args)),
+      })
     }
     const fork = await session.fork()
     running = false
@@ -119,7 +127,9 @@ describe('fork', () => {
     const before = store.commits.length
     const fork = await session.fork({ key: 'room:2' })
     const commits = store.commits.slice(before).map(({ batch }) => batch)
-    expect(commits.map((batch) => batch.writes.flatMap((write) => (write.op === 'entry.append' ? write.entries : [])).length)).toEqual([200, 200, 50])
+    expect(commits.map((batch) => batch.writes.flatMap((write) => (write.op === 'entry.append' ? write.entries : [])).length)).toEqual([
+      200, 200, 50,
+    ])
     expect(commits.map(eventTypes)).toEqual([[], [], ['session-start']])
     expect(await fork.info()).toMatchObject({ leaf, metadata: {} })
     const all = await textsOf(fork)

@@ -42,8 +42,14 @@ describe('labels and branches', () => {
     expect(await session.labels()).toMatchObject([{ entryId: question, text: 'start' }])
     await session.label(answer, 'right')
     await session.label(question, 'beginning')
-    expect(await session.labels()).toMatchObject([{ entryId: answer, text: 'right' }, { entryId: question, text: 'beginning' }])
-    expect(await session.labels({ leaf: left })).toMatchObject([{ entryId: question, text: 'start' }, { entryId: answer, text: 'left' }])
+    expect(await session.labels()).toMatchObject([
+      { entryId: answer, text: 'right' },
+      { entryId: question, text: 'beginning' },
+    ])
+    expect(await session.labels({ leaf: left })).toMatchObject([
+      { entryId: question, text: 'start' },
+      { entryId: answer, text: 'left' },
+    ])
     await session.label(answer, null)
     expect(await session.labels()).toMatchObject([{ entryId: question }])
   })

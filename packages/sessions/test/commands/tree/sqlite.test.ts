@@ -10,7 +10,13 @@ const temporaryFolder = temporaryFolders()
 it('S149, S152, S155, S159: a tree on disk is switched, compacted, forked and read again', async () => {
   const store = sqliteStore({ file: join(temporaryFolder(), 'tree.db') })
   const long = 'x'.repeat(400)
-  const steps = [{ text: long, toolCalls: [{ id: 'a', name: 'look', input: {} }] }, { text: long }, { text: 'SUMMARY' }, { text: 'LEFT' }, { text: 'on' }]
+  const steps = [
+    { text: long, toolCalls: [{ id: 'a', name: 'look', input: {} }] },
+    { text: long },
+    { text: 'SUMMARY' },
+    { text: 'LEFT' },
+    { text: 'on' },
+  ]
   const { session, say, ids, runtime } = await talk({ ...smallWindow(steps).options, tools: [look], store })
   await say(`FIRST ${long}`)
   const [, , , answer = ''] = await ids()

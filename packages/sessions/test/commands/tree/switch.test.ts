@@ -48,14 +48,27 @@ describe('switchTo', () => {
     const { session, say } = await talk()
     await say('one')
     const before = await session.info()
-    for (const doing of [session.switchTo('nowhere'), session.fork({ entryId: 'nowhere' }), session.label('nowhere', 'x'), session.messages({ leaf: 'nowhere' })]) {
+    for (const doing of [
+      session.switchTo('nowhere'),
+      session.fork({ entryId: 'nowhere' }),
+      session.label('nowhere', 'x'),
+      session.messages({ leaf: 'nowhere' }),
+    ]) {
       await expect(doing).rejects.toMatchObject({ code: 'unknown-entry' })
     }
     expect(await session.info()).toEqual(before)
   })
 
   it('S150: an entry between a call and its results is refused', async () => {
-    const steps: Step[] = [{ toolCalls: [{ id: 'a', name: 'look', input: {} }, { id: 'b', name: 'look', input: {} }] }, { text: 'done' }]
+    const steps: Step[] = [
+      {
+        toolCalls: [
+          { id: 'a', name: 'look', input: {} },
+          { id: 'b', name: 'look', input: {} },
+        ],
+      },
+      { text: 'done' },
+    ]
     const { session, say, ids } = await talk({ steps, tools: [look] })
     await say('look twice')
     const [asked, called, firstResult, secondResult] = await ids()
@@ -81,7 +94,13 @@ describe('switchTo', () => {
     const [first = ''] = await ids()
     const lines = await linesOf(session.export())
     const { runId } = await session.send('two')
-    const doings = [session.switchTo(first), session.fork(), session.compact(), session.label(first, 'x'), runtime.importSession(fileOf(lines))]
+    const doings = [
+      session.switchTo(first),
+      session.fork(),
+      session.compact(),
+      session.label(first, 'x'),
+      runtime.importSession(fileOf(lines)),
+    ]
     for (const doing of doings) await expect(doing).rejects.toMatchObject({ code: 'busy', runId })
     go.open()
   })
@@ -106,7 +125,14 @@ describe('switchTo', () => {
 
 describe('switchTo with a summary', () => {
   it('S151: covers only the path from the old leaf to the common ancestor', async () => {
-    const steps: Step[] = [{ text: 'A1' }, { text: 'B1' }, { text: 'B2' }, { text: 'C1' }, { text: 'SUMMARY', usage: { input: 70, output: 7 } }, { text: 'D' }]
+    const steps: Step[] = [
+      { text: 'A1' },
+      { text: 'B1' },
+      { text: 'B2' },
+      { text: 'C1' },
+      { text: 'SUMMARY', usage: { input: 70, output: 7 } },
+      { text: 'D' },
+    ]
     const { session, say, ids, model } = await talk({ steps })
     await say('shared', 'left one', 'left two')
     const [, shared = '', , , , oldLeaf] = await ids()
@@ -139,7 +165,11 @@ describe('switchTo with a summary', () => {
     const [, ancestor = '', , oldLeaf] = await ids()
     await session.switchTo(ancestor, { summarize: true })
     const [entry] = (await store.readPath('room:1')).items
-    expect(entry).toMatchObject({ type: 'branch-summary', parentId: ancestor, summary: { text: 'SUMMARY', fromLeaf: oldLeaf, commonAncestor: ancestor } })
+    expect(entry).toMatchObject({
+      type: 'branch-summary',
+      parentId: ancestor,
+      summary: { text: 'SUMMARY', fromLeaf: oldLeaf, commonAncestor: ancestor },
+    })
   })
 
   it('S151: with nothing to cover it calls no model', async () => {
@@ -158,7 +188,10 @@ describe('switchTo with a summary', () => {
 
   it('S151: a failed or cut summary changes nothing', async () => {
     const agent = { retry: false } as const
-    const { session, say, ids } = await talk({ steps: [{ text: 'A' }, { text: 'B' }, { error: new Error('down') }, { text: 'SUMM', finish: 'length' }], agent })
+    const { session, say, ids } = await talk({
+      steps: [{ text: 'A' }, { text: 'B' }, { error: new Error('down') }, { text: 'SUMM', finish: 'length' }],
+      agent,
+    })
     await say('one', 'two')
     const [, first = ''] = await ids()
     const before = await session.info()

@@ -59,7 +59,10 @@ function lastUserText(prompt: readonly { readonly role: string; readonly content
 
 /** A tool that always returns `seen`. */
 export const look = defineTool({
-  ...{ name: 'look', description: 'Looks.', inputSchema: z.object({}), effect: 'pure' },
+  name: 'look',
+  description: 'Looks.',
+  inputSchema: z.object({}),
+  effect: 'pure',
   execute: () => 'seen',
 })
 
@@ -68,7 +71,10 @@ export function smallWindow(steps: Script) {
   const model = scriptedModel(steps)
   const models = createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:small': { contextWindow: 10_000 } } })
   const compaction = { reserveTokens: 1_000, keepRecentTokens: 50 }
-  return { model, options: { agent: { model: 'test:small', models, compaction, retry: false, runtimeParams: { maxTokens: 500 } } } } as const
+  return {
+    model,
+    options: { agent: { model: 'test:small', models, compaction, retry: false, runtimeParams: { maxTokens: 500 } } },
+  } as const
 }
 
 export async function linesOf(lines: AsyncIterable<string>): Promise<string[]> {

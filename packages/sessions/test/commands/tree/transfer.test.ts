@@ -13,7 +13,9 @@ const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.pa
 /** Adds the footer for these lines. */
 function closed(lines: readonly Line[]): string[] {
   const texts = lines.filter(({ type }) => type !== 'footer').map((line) => JSON.stringify(line))
-  const sha256 = createHash('sha256').update(texts.map((text) => `${text}\n`).join('')).digest('hex')
+  const sha256 = createHash('sha256')
+    .update(texts.map((text) => `${text}\n`).join(''))
+    .digest('hex')
   const count = (type: string): number => lines.filter((line) => line.type === type).length
   return [...texts, JSON.stringify({ type: 'footer', entries: count('entry'), events: count('event'), sha256 })]
 }
@@ -28,7 +30,8 @@ const user = (id: string, parentId: string | null): Line => ({
 async function grown(options: Parameters<typeof talk>[0] = {}): Promise<Talk> {
   const made = await talk({
     tools: [look],
-    steps: async (call, index) => (index === 0 ? { toolCalls: [{ id: 'a', name: 'look', input: {} }] } : typeof echo === 'function' ? echo(call, index) : { text: '' }),
+    steps: async (call, index) =>
+      index === 0 ? { toolCalls: [{ id: 'a', name: 'look', input: {} }] } : typeof echo === 'function' ? echo(call, index) : { text: '' },
     ...options,
   })
   const { session, say, ids } = made
@@ -46,7 +49,13 @@ async function grown(options: Parameters<typeof talk>[0] = {}): Promise<Talk> {
 /** Returns tree, labels, texts and leaf as a user can see them. */
 async function stateOf(session: Session) {
   const { items } = await session.branches()
-  const branches = await Promise.all(items.map(async (branch) => ({ ...branch, messages: (await session.messages({ leaf: branch.leaf, limit: 1000 })).items, labels: await session.labels({ leaf: branch.leaf }) })))
+  const branches = await Promise.all(
+    items.map(async (branch) => ({
+      ...branch,
+      messages: (await session.messages({ leaf: branch.leaf, limit: 1000 })).items,
+      labels: await session.labels({ leaf: branch.leaf }),
+    })),
+  )
   return { leaf: (await session.info())?.leaf, branches, messages: (await session.messages()).items, labels: await session.labels() }
 }
 
@@ -65,7 +74,8 @@ describe('an export', () => {
     const info = await session.info()
     expect(all[0]).toEqual({ ...header, key: 'room:1', leaf: info?.leaf })
     const entries = all.flatMap((line) => (line.type === 'entry' ? [line.entry as { id: string; parentId: string | null }] : []))
-    for (const [index, { parentId }] of entries.entries()) expect(parentId === null || entries.slice(0, index).some(({ id }) => id === parentId)).toBe(true)
+    for (const [index, { parentId }] of entries.entries())
+      expect(parentId === null || entries.slice(0, index).some(({ id }) => id === parentId)).toBe(true)
     const events = all.flatMap((line) => (line.type === 'event' ? [line.event] : []))
     expect(events).toEqual((await logOf(session)).map(({ cursor: _cursor, ...event }) => event))
     expect(all.at(-1)).toEqual(JSON.parse(closed(all).at(-1) ?? ''))
@@ -76,7 +86,9 @@ describe('an export', () => {
     const { session, store } = await grown()
     const lines = parsed(await linesOf(session.export()))
     const { items } = await store.readPath('room:1', { limit: 1000 })
-    expect(lines.flatMap((line) => (line.type === 'entry' ? [(line.entry as { id: string }).id] : []))).toEqual(items.map(({ id }) => id).reverse())
+    expect(lines.flatMap((line) => (line.type === 'entry' ? [(line.entry as { id: string }).id] : []))).toEqual(
+      items.map(({ id }) => id).reverse(),
+    )
     expect(JSON.stringify(lines)).not.toContain('end of the aside')
   })
 
@@ -114,7 +126,11 @@ describe('an import', () => {
     expect((await textsOf(copy)).slice(-2)).toEqual(['more', 're: more'])
     await checkLog(copy)
     // Again, under another key and with the line ends of other systems.
-    const again = await target.runtime.importSession(fileOf(lines.map((line) => `${line}\r\n`)), { key: 'room:2', owner: 'ann', metadata: { from: 'file' } })
+    const again = await target.runtime.importSession(fileOf(lines.map((line) => `${line}\r\n`)), {
+      key: 'room:2',
+      owner: 'ann',
+      metadata: { from: 'file' },
+    })
     expect(await again.info()).toMatchObject({ key: 'room:2', metadata: { from: 'file' } })
     expect((await stateOf(again)).messages).toEqual((await stateOf(source.session)).messages)
     expect(await target.runtime.session('room:2').info()).toBeNull()
@@ -169,20 +185,34 @@ describe('an import', () => {
     for (const [why, line, entries] of wrong) {
       await expect(runtime.importSession(fileOf(closed([header, ...entries]))), why).rejects.toMatchObject({ code: 'invalid-input', line })
     }
-    await expect(runtime.importSession(fileOf(closed([{ ...header, leaf: 'nowhere' }, user('a', null)])))).rejects.toMatchObject({ code: 'invalid-input' })
+    await expect(runtime.importSession(fileOf(closed([{ ...header, leaf: 'nowhere' }, user('a', null)])))).rejects.toMatchObject({
+      code: 'invalid-input',
+    })
     expect((await runtime.sessions()).items).toEqual([])
   })
 
   it('S158: invalid entries are refused with their line', async () => {
     const { runtime } = await talk()
     const entry = (body: object): Line => ({ type: 'entry', entry: { id: 'b', parentId: 'a', at: 1, ...body } })
-    const compaction = { compactionId: 'b', summary: 's', firstKeptMessageId: 'nowhere', tokensBefore: 2, tokensAfter: 1, facts: [], source: 'default', usage: {} }
+    const compaction = {
+      compactionId: 'b',
+      summary: 's',
+      firstKeptMessageId: 'nowhere',
+      tokensBefore: 2,
+      tokensAfter: 1,
+      facts: [],
+      source: 'default',
+      usage: {},
+    }
     const wrong = [
       { type: 'entry' },
       entry({ type: 'poem' }),
       entry({ type: 'message', message: { role: 'user', id: 'b' } }),
       entry({ type: 'message', message: { role: 'oracle', id: 'b', content: 'x' } }),
-      entry({ type: 'message', message: { role: 'tool-result', id: 'b', toolCallId: 'c', toolName: 'look', output: { type: 'text', value: 'x' } } }),
+      entry({
+        type: 'message',
+        message: { role: 'tool-result', id: 'b', toolCallId: 'c', toolName: 'look', output: { type: 'text', value: 'x' } },
+      }),
       entry({ type: 'note' }),
       entry({ id: 'b'.repeat(801), type: 'note', text: 'x' }),
       entry({ type: 'custom', data: 'x' }),
@@ -192,7 +222,10 @@ describe('an import', () => {
       entry({ type: 'compaction', compaction }),
     ]
     for (const line of wrong) {
-      await expect(runtime.importSession(fileOf(closed([header, user('a', null), line]))), JSON.stringify(line)).rejects.toMatchObject({ code: 'invalid-input', line: 3 })
+      await expect(runtime.importSession(fileOf(closed([header, user('a', null), line]))), JSON.stringify(line)).rejects.toMatchObject({
+        code: 'invalid-input',
+        line: 3,
+      })
     }
   })
 
@@ -202,11 +235,21 @@ describe('an import', () => {
     const isResult = (line: Line): boolean => JSON.stringify(line).includes('"role":"tool-result"')
     const result = all.findIndex(isResult)
     const { id: resultId, parentId: callId } = (all[result]?.entry ?? {}) as { id: string; parentId: string }
-    const without = all.toSpliced(result, 1).map((line) => JSON.parse(JSON.stringify(line).replace(`"parentId":"${resultId}"`, `"parentId":"${callId}"`)) as Line)
+    const without = all
+      .toSpliced(result, 1)
+      .map((line) => JSON.parse(JSON.stringify(line).replace(`"parentId":"${resultId}"`, `"parentId":"${callId}"`)) as Line)
     const { runtime, store } = await talk({ tools: [look] })
-    await expect(runtime.importSession(fileOf(closed(without)))).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('repair') })
+    await expect(runtime.importSession(fileOf(closed(without)))).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('repair'),
+    })
     const repaired = await runtime.importSession(fileOf(closed(without)), { repair: true })
-    expect((await repaired.messages()).items[2]).toMatchObject({ role: 'tool-result', toolCallId: 'a', toolName: 'look', status: 'unknown' })
+    expect((await repaired.messages()).items[2]).toMatchObject({
+      role: 'tool-result',
+      toolCallId: 'a',
+      toolName: 'look',
+      status: 'unknown',
+    })
     expect(await textsOf(repaired)).toHaveLength((await textsOf(source.session)).length)
     await (await repaired.send('more')).result()
     await checkLog(repaired)
@@ -245,7 +288,10 @@ describe('an import', () => {
 })
 
 function longFile(key: string, length = 450): string[] {
-  return closed([{ ...header, key, leaf: `m${length - 1}` }, ...Array.from({ length }, (_, index) => user(`m${index}`, index === 0 ? null : `m${index - 1}`))])
+  return closed([
+    { ...header, key, leaf: `m${length - 1}` },
+    ...Array.from({ length }, (_, index) => user(`m${index}`, index === 0 ? null : `m${index - 1}`)),
+  ])
 }
 
 describe('a process that dies in the middle of an import', () => {

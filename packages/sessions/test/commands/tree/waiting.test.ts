@@ -11,7 +11,11 @@ it('S148, S208: a change of the tree of a waiting session is refused with an err
   const session = runtime.session('room:1')
   const run = await session.send('where?')
   await run.result()
-  const waits = { code: 'busy', runId: run.runId, message: expect.stringContaining('is waiting-for-user: answer it, or stop it') as unknown }
+  const waits = {
+    code: 'busy',
+    runId: run.runId,
+    message: expect.stringContaining('is waiting-for-user: answer it, or stop it') as unknown,
+  }
   await expect(session.switchTo(null)).rejects.toMatchObject(waits)
   await expect(session.compact()).rejects.toMatchObject(waits)
   await expect(session.fork()).rejects.toMatchObject(waits)

@@ -35,7 +35,14 @@ export class Crew extends Workplace {
   /** Starts one more worker. */
   startWorker(options: Partial<CrewWorkerOptions> = {}): WorkerProcess {
     const history = this.#newHistory()
-    const given: CrewWorkerOptions = { name: `worker-${this.#histories}`, url: this.#url, world: this.#world.port, history, lease, ...options }
+    const given: CrewWorkerOptions = {
+      name: `worker-${this.#histories}`,
+      url: this.#url,
+      world: this.#world.port,
+      history,
+      lease,
+      ...options,
+    }
     return this.startProgram('crew-worker', [JSON.stringify(given)])
   }
 
@@ -86,7 +93,14 @@ export class Crew extends Workplace {
     await runtime.stop()
     this.#client = undefined
     // A worker that was killed while it started has no history.
-    accepted(readHistory(this.#historyFiles().filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8'))), { atRest: true })
+    accepted(
+      readHistory(
+        this.#historyFiles()
+          .filter((file) => existsSync(file))
+          .map((file) => readFileSync(file, 'utf8')),
+      ),
+      { atRest: true },
+    )
     expect(this.#inputs.length).toBe(this.#runs.length)
     const world = { effects: effects.filter(({ runId }) => runIds.has(runId)), notes: new Map() }
     return { sessions, world, acknowledged: { runs: this.#runs, answers: new Map(), inputs: this.#inputs }, staleWrites: [] }

@@ -15,10 +15,12 @@ vi.setConfig({ testTimeout: rounds({ short: 60_000, long: 3_600_000 }) })
 
 /** Commits of a run to stop at. Not its last ones, after which there is nothing to take over. */
 const commits = rounds({ short: 1, long: 8 })
-const moments = Array.from({ length: commits }, (_, index) => index + 3).flatMap((commit): readonly { commit: number; when: StopWhen }[] => [
-  { commit, when: 'behind' },
-  { commit, when: 'before' },
-])
+const moments = Array.from({ length: commits }, (_, index) => index + 3).flatMap(
+  (commit): readonly { commit: number; when: StopWhen }[] => [
+    { commit, when: 'behind' },
+    { commit, when: 'before' },
+  ],
+)
 const isMoment = (what: string) => (message: WorkerMessage) => message.type === 'moment' && message.what === what
 
 describe('a process over Postgres that is frozen by SIGSTOP while another one takes over', () => {
@@ -58,7 +60,10 @@ describe('a process over Postgres that is frozen by SIGSTOP while another one ta
     const rest = frozen.readToEnd()
     await answered(session, await crew.send(session, 'next'))
     expect((await checkLog(session)).slice(0, log.length)).toEqual(log)
-    const { sessions, world: { effects } } = await crew.end()
+    const {
+      sessions,
+      world: { effects },
+    } = await crew.end()
     await rest
     const calls = sessions.flatMap((each) => each.calls)
     expect(calls.map(({ name, status, attempt }) => ({ name, status, attempt }))).toMatchObject([
@@ -70,21 +75,24 @@ describe('a process over Postgres that is frozen by SIGSTOP while another one ta
     expect(effects.map(({ toolName }) => toolName)).toEqual(['charge', 'charge'])
   })
 
-  it.each(moments)('S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: its next write for the run is refused, unless it learns before that it has lost the run', async (stopAt) => {
-    const frozen = crew.startWorker({ stopAt })
-    const session = client.session('room:0')
-    const run = await crew.send(session, 'first')
-    await frozen.readUntil(isMoment('stopped'))
-    const other = crew.startWorker({ stopsAtClaim: true })
-    await other.readUntil(isMoment('stopped'))
-    // The run is claimed under another epoch, in which nothing was written yet.
-    frozen.goOn()
-    // The worker leaves the run after a refused write, at a heartbeat, or when its lease has ended by its own clock.
-    await frozen.readUntil(isMoment('left'))
-    const said = [frozen.readToEnd(), other.readToEnd()]
-    other.goOn()
-    await answered(session, run)
-    expectSound(await crew.end())
-    await Promise.all(said)
-  })
+  it.each(moments)(
+    'S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: its next write for the run is refused, unless it learns before that it has lost the run',
+    async (stopAt) => {
+      const frozen = crew.startWorker({ stopAt })
+      const session = client.session('room:0')
+      const run = await crew.send(session, 'first')
+      await frozen.readUntil(isMoment('stopped'))
+      const other = crew.startWorker({ stopsAtClaim: true })
+      await other.readUntil(isMoment('stopped'))
+      // The run is claimed under another epoch, in which nothing was written yet.
+      frozen.goOn()
+      // The worker leaves the run after a refused write, at a heartbeat, or when its lease has ended by its own clock.
+      await frozen.readUntil(isMoment('left'))
+      const said = [frozen.readToEnd(), other.readToEnd()]
+      other.goOn()
+      await answered(session, run)
+      expectSound(await crew.end())
+      await Promise.all(said)
+    },
+  )
 })

@@ -25,7 +25,9 @@ describe('inputs that are sent at the moment at which the run of their session e
     const store = await place.empty()
     await store.open({ namespace: 'default', owner: 'reader', clock: systemClock })
     try {
-      const said = await Promise.all(Array.from({ length: workers }, (_, index) => race({ url: place.url, seed: testSeed + index, sessions, inputs })))
+      const said = await Promise.all(
+        Array.from({ length: workers }, (_, index) => race({ url: place.url, seed: testSeed + index, sessions, inputs })),
+      )
       while (!(await isAtRest(store))) await setTimeout(20)
       const waits = await waitsOf(store)
       expect(waits).toHaveLength(workers * sessions * inputs)

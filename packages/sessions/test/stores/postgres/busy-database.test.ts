@@ -22,7 +22,10 @@ async function open(store: SessionStore): Promise<SessionStore> {
 
 let batches = 0
 const batch = (key: string, writes: readonly Write[]): Batch => ({ id: `batch-${(batches += 1)}`, key, expect: [], writes })
-const ensure = (key: string): Write => ({ op: 'session.ensure', session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 } })
+const ensure = (key: string): Write => ({
+  op: 'session.ensure',
+  session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 },
+})
 const event: Write = { op: 'event.append', events: [{ event: { type: 'run-queued', at: 1 } }] }
 
 async function another(): Promise<pg.Client> {
@@ -47,9 +50,17 @@ describe('an exhausted pool of connections to Postgres', () => {
     const begun = [1, 2].map(() => store.commit(batch('room:1', [event])))
     await untilBlocked(2)
     const before = performance.now()
-    const refused = await Promise.allSettled([store.commit(batch('room:2', [ensure('room:2')])), store.readSession('room:1'), store.state.get('space', 'id')])
+    const refused = await Promise.allSettled([
+      store.commit(batch('room:2', [ensure('room:2')])),
+      store.readSession('room:1'),
+      store.state.get('space', 'id'),
+    ])
     expect(performance.now() - before).toBeGreaterThan(9_900)
-    for (const each of refused) expect(each).toMatchObject({ status: 'rejected', reason: { code: 'store-unavailable', retryable: true, message: expect.stringContaining('Raise poolSize') as string } })
+    for (const each of refused)
+      expect(each).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'store-unavailable', retryable: true, message: expect.stringContaining('Raise poolSize') as string },
+      })
     await holder.query('rollback')
     expect(await Promise.all(begun)).toMatchObject([{ ok: true }, { ok: true }])
     expect(await store.readSession('room:1')).toMatchObject({ status: 'found', value: { nextSeq: 3 } })
@@ -86,7 +97,10 @@ describe('a snapshot held by another client of Postgres', () => {
     const faults: unknown[] = []
     const options = { steps, tools: [look], onError: (error: unknown) => faults.push(error) }
     const [one, two] = [recorded.start(await place.empty(), options), recorded.start(place.store({ migrate: false }), options)]
-    closing.push(() => one.stop(), () => two.stop())
+    closing.push(
+      () => one.stop(),
+      () => two.stop(),
+    )
     await one.start()
     await two.start()
     await holder.query('begin isolation level repeatable read')

@@ -21,8 +21,14 @@ async function openEmpty(options: PostgresStoreOptions = {}): Promise<PostgresSt
 
 let batches = 0
 const batch = (key: string, writes: readonly Write[]): Batch => ({ id: `batch-${++batches}`, key, expect: [], writes })
-const ensure = (key: string): Write => ({ op: 'session.ensure', session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 } })
-const insertRun = (id: string, at = Date.now()): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at } })
+const ensure = (key: string): Write => ({
+  op: 'session.ensure',
+  session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 },
+})
+const insertRun = (id: string, at = Date.now()): Write => ({
+  op: 'run.insert',
+  run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at },
+})
 const request = { owner: 'owner-a', max: 10, leaseMs: 10_000, agents: ['assistant'], holds: [] }
 
 describe('the check of a Postgres store', () => {
@@ -33,8 +39,16 @@ describe('the check of a Postgres store', () => {
 
   it('S192: a claimable run counts as waiting, and the runs after it in its session do not', async () => {
     const store = await openEmpty()
-    await store.commit(batch('room:1', [ensure('room:1'), insertRun('run-1', Date.now() - 120_000), insertRun('run-2', Date.now() - 200_000)]))
-    await store.commit(batch('room:2', [ensure('room:2'), insertRun('later'), { op: 'run.patch', runId: 'later', patch: { notBefore: Date.now() + 60_000 } }]))
+    await store.commit(
+      batch('room:1', [ensure('room:1'), insertRun('run-1', Date.now() - 120_000), insertRun('run-2', Date.now() - 200_000)]),
+    )
+    await store.commit(
+      batch('room:2', [
+        ensure('room:2'),
+        insertRun('later'),
+        { op: 'run.patch', runId: 'later', patch: { notBefore: Date.now() + 60_000 } },
+      ]),
+    )
     const report = await store.check()
     expect(report).toMatchObject({ waiting: 1, warnings: [{ code: 'work-waits' }] })
     expect(report.oldestWaitMs).toBeGreaterThanOrEqual(119_000)
@@ -79,11 +93,26 @@ describe('the check of a Postgres store', () => {
 describe('the metrics of a Postgres store', () => {
   it('S199: count claims, recovered claims, lost leases and its connections', async () => {
     const store = await openEmpty({ poolSize: 2 })
-    expect(store.metrics()).toMatchObject({ claims: 0, recovered: 0, direct: 'open', takeovers: 0, reconnects: 0, pool: { waits: 0, waiting: 0 } })
+    expect(store.metrics()).toMatchObject({
+      claims: 0,
+      recovered: 0,
+      direct: 'open',
+      takeovers: 0,
+      reconnects: 0,
+      pool: { waits: 0, waiting: 0 },
+    })
     await store.commit(batch('room:1', [ensure('room:1'), insertRun('run-1')]))
     expect(await store.claim(request)).toHaveLength(1)
     expect(await store.claim({ ...request, owner: 'owner-a' })).toHaveLength(1)
-    expect(await store.renew([{ runId: 'run-1', epoch: 1 }, { runId: 'run-1', epoch: 2 }], 10_000)).toMatchObject([{ held: false }, { held: true }])
+    expect(
+      await store.renew(
+        [
+          { runId: 'run-1', epoch: 1 },
+          { runId: 'run-1', epoch: 2 },
+        ],
+        10_000,
+      ),
+    ).toMatchObject([{ held: false }, { held: true }])
     expect(store.metrics()).toMatchObject({ claims: 2, recovered: 1, lostLeases: 1 })
   })
 
@@ -99,7 +128,10 @@ describe('the metrics of a Postgres store', () => {
   it('S199: count hints, and the delay of the last one', async () => {
     const store = await openEmpty()
     await store.commit(batch('room:1', [ensure('room:1')]))
-    await vi.waitFor(() => expect(store.metrics()).toMatchObject({ hintBatches: 1, hintsSent: 1, notifyLagMs: expect.any(Number) as number }), { timeout: 10_000 })
+    await vi.waitFor(
+      () => expect(store.metrics()).toMatchObject({ hintBatches: 1, hintsSent: 1, notifyLagMs: expect.any(Number) as number }),
+      { timeout: 10_000 },
+    )
   })
 
   it('S199: are refused if the store is not open', async () => {

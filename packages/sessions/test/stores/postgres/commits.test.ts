@@ -22,11 +22,23 @@ async function open(store: SessionStore, owner = 'owner-a'): Promise<SessionStor
 }
 
 let batches = 0
-const batch = (writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({ id: `batch-${(batches += 1)}`, key: 'room:1', expect: [], writes, ...fields })
-const ensure = (key = 'room:1'): Write => ({ op: 'session.ensure', session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 } })
+const batch = (writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({
+  id: `batch-${(batches += 1)}`,
+  key: 'room:1',
+  expect: [],
+  writes,
+  ...fields,
+})
+const ensure = (key = 'room:1'): Write => ({
+  op: 'session.ensure',
+  session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 },
+})
 const insertRun = (id: string): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } })
 const event = (): Write => ({ op: 'event.append', events: [{ event: { type: 'run-queued', at: 1 } }] })
-const entry = (id: string, parentId: string | null): Write => ({ op: 'entry.append', entries: [{ id, parentId, type: 'note', text: 'x', at: 1 }] })
+const entry = (id: string, parentId: string | null): Write => ({
+  op: 'entry.append',
+  entries: [{ id, parentId, type: 'note', text: 'x', at: 1 }],
+})
 const request = { owner: 'owner-a', max: 10, leaseMs: 10_000, agents: ['assistant'], holds: [] }
 
 function watched(watch: Watch): PostgresPool {
@@ -85,10 +97,20 @@ describe('commits to Postgres', () => {
     expect(await tripsOf(() => store.claim({ ...request }))).toBe(3)
     const fence = { that: 'fence', runId: 'run-1', epoch: 1 } as const
     const child = { id: 'd', to: 'room:2', writes: [ensure('room:2'), insertRun('child'), event()] }
-    const writes = [entry('a', null), entry('b', 'a'), event(), { op: 'definition.put', hash: 'h', body: {} }, { op: 'run.patch', runId: 'run-1', patch: { definition: 'h' } }] as const
+    const writes = [
+      entry('a', null),
+      entry('b', 'a'),
+      event(),
+      { op: 'definition.put', hash: 'h', body: {} },
+      { op: 'run.patch', runId: 'run-1', patch: { definition: 'h' } },
+    ] as const
     expect(await commit(writes, { expect: [fence], deliver: [child] })).toBe(2)
     const end = { op: 'run.patch', runId: 'run-1', patch: { status: 'completed' } } as const
-    expect(await commit([end, event()], { expect: [fence, { that: 'inbox-empty', kinds: ['steer'] }, { that: 'none-queued', except: 'run-1' }] })).toBe(2)
+    expect(
+      await commit([end, event()], {
+        expect: [fence, { that: 'inbox-empty', kinds: ['steer'] }, { that: 'none-queued', except: 'run-1' }],
+      }),
+    ).toBe(2)
     expect(await tripsOf(() => store.readSession('room:1'))).toBe(1)
     expect(await tripsOf(() => store.readEvents('room:1', 0, 100))).toBeLessThanOrEqual(2)
     expect(await tripsOf(() => store.due(10))).toBe(1)
@@ -101,7 +123,8 @@ describe('commits to Postgres', () => {
     const pool = new pg.Pool({ connectionString: place.url, max: 1 })
     closing.push(() => pool.end())
     pool.on('connect', (client) => {
-      const { stream } = (client as unknown as { connection: { stream: Record<'_write' | '_writev', (...given: unknown[]) => void> } }).connection
+      const { stream } = (client as unknown as { connection: { stream: Record<'_write' | '_writev', (...given: unknown[]) => void> } })
+        .connection
       for (const name of ['_write', '_writev'] as const) {
         const send = stream[name].bind(stream)
         stream[name] = (...given) => ((packets += 1), send(...given))
@@ -164,8 +187,16 @@ describe('commits to Postgres', () => {
     // The timer is written after the definition, so the commit waits for the timer.
     await place.query('begin')
     await place.query('select 1 from bowline.timer for update')
-    const waiting = store.commit(batch([insertRun('run-1'), put, { op: 'run.patch', runId: 'run-1', patch: { definition: 'hash' } }, timer]))
-    await vi.waitFor(async () => expect(await place.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")).toHaveLength(1), { timeout: 10_000 })
+    const waiting = store.commit(
+      batch([insertRun('run-1'), put, { op: 'run.patch', runId: 'run-1', patch: { definition: 'hash' } }, timer]),
+    )
+    await vi.waitFor(
+      async () =>
+        expect(
+          await place.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"),
+        ).toHaveLength(1),
+      { timeout: 10_000 },
+    )
     await store.prune({ runsEndedBefore: 0 }, 10)
     await place.query('rollback')
     expect(await waiting).toMatchObject({ ok: true })
@@ -217,7 +248,9 @@ describe('commits to Postgres', () => {
     const store = await open(await place.empty({ listen: false }))
     for (const key of ['room:1', 'room:2']) await store.commit(batch([ensure(key), insertRun(key)], { key }))
     await store.claim({ ...request, keys: ['room:1'] })
-    await place.query("insert into bowline.delta (session, run, epoch, base, n, events, body) select session, row, 1, 0, 0, 1, '[]' from bowline.run")
+    await place.query(
+      "insert into bowline.delta (session, run, epoch, base, n, events, body) select session, row, 1, 0, 0, 1, '[]' from bowline.run",
+    )
     await place.query("insert into bowline.delta (session, run, epoch, base, n, events, body) values (-1, -1, 1, 0, 0, 1, '[]')")
     await store.prune({ runsEndedBefore: 1 }, 10)
     expect(await place.query('select run.id from bowline.delta join bowline.run on run.row = delta.run')).toEqual([{ id: 'room:1' }])

@@ -27,7 +27,11 @@ describe('the write volume of the postgres store', () => {
   const growth = /^S54: the bytes of a commit/
   const create = async () => postgresStore({ connectionString: server?.url ?? '' })
   testSessionStore({
-    ...{ name: 'postgres', create, reopen: create, limitsRecords: true, loss: 'lease' },
+    name: 'postgres',
+    create,
+    reopen: create,
+    limitsRecords: true,
+    loss: 'lease',
     async bytesWritten(_store, work) {
       const before = await endOfLog()
       await work()

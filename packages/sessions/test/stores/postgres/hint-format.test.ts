@@ -34,19 +34,28 @@ describe('payloads of hints', () => {
   })
 
   it('S187: hold key, number and flags only', () => {
-    const hints = [{ key: 'room:1', seq: 7, wake: true, deltas: true }, { key: 'room:2', seq: undefined, wake: false, deltas: false }]
+    const hints = [
+      { key: 'room:1', seq: 7, wake: true, deltas: true },
+      { key: 'room:2', seq: undefined, wake: false, deltas: false },
+    ]
     expect(encodeHints({ sender: 'a', batch: 3, hints })).toEqual(['1 a 3\nroom:1 7 wd\nroom:2 - '])
     expect(encodeHints({ sender: 'a', batch: 4, hints: undefined })).toEqual(['1 a 4\n*'])
     expect(encodeHints({ sender: 'a', batch: 5, hints: [] })).toEqual([])
   })
 
-  it.each(['', '2 a 1\nroom:1 7 w', 'room:1', '1 a\nroom:1 7 w', '1 a b\nroom:1 7 w'])('S187: of another version (%j) are not read', (payload) => {
-    expect(decodeHints(payload)).toBeUndefined()
-  })
+  it.each(['', '2 a 1\nroom:1 7 w', 'room:1', '1 a\nroom:1 7 w', '1 a b\nroom:1 7 w'])(
+    'S187: of another version (%j) are not read',
+    (payload) => {
+      expect(decodeHints(payload)).toBeUndefined()
+    },
+  )
 
-  it.each(['1 a 1', '1 a 1\n*', '1 a 1\nroom:1', '1 a 1\nroom:1 x w', '1 a 1\nroom:1 7 w\nroom 2 7 w', '1 a 1\nro$m 7 w'])('S187: with an unreadable line (%j) ask for a read of everything', (payload) => {
-    expect(decodeHints(payload)).toEqual({ sender: 'a', batch: 1, hints: undefined })
-  })
+  it.each(['1 a 1', '1 a 1\n*', '1 a 1\nroom:1', '1 a 1\nroom:1 x w', '1 a 1\nroom:1 7 w\nroom 2 7 w', '1 a 1\nro$m 7 w'])(
+    'S187: with an unreadable line (%j) ask for a read of everything',
+    (payload) => {
+      expect(decodeHints(payload)).toEqual({ sender: 'a', batch: 1, hints: undefined })
+    },
+  )
 
   it('S187: with a flag of a later version are read without it', () => {
     expect(decodeHints('1 a 1\nroom:1 7 zwq')?.hints).toEqual([{ key: 'room:1', seq: 7, wake: true, deltas: false }])

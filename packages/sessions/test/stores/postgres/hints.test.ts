@@ -91,7 +91,11 @@ describe('sending hints', () => {
     for (let batch = 1; batch <= 200; batch++) {
       sender.tell(hintOf('a'))
       await clock.advance(10)
-      expect([sender.ageOf(batch) === undefined, sender.ageOf(batch - 63) === undefined, sender.ageOf(batch - 64)]).toEqual([false, batch < 64, undefined])
+      expect([sender.ageOf(batch) === undefined, sender.ageOf(batch - 63) === undefined, sender.ageOf(batch - 64)]).toEqual([
+        false,
+        batch < 64,
+        undefined,
+      ])
     }
   })
 
@@ -146,30 +150,46 @@ async function listen(namespace: string, sender: string) {
   const own: number[] = []
   const errors: unknown[] = []
   const listener = new HintListener({
-    ...{ channel, sender, onHint: (hint) => void hints.push(hint), onGap: () => void happened.push('gap') },
+    channel,
+    sender,
+    onHint: (hint) => void hints.push(hint),
+    onGap: () => void happened.push('gap'),
     onOwn: (batch) => void own.push(batch),
     onError: (error) => void errors.push(error),
   })
   const connection = new SessionConnection({
-    ...{ newClient: clientsFor(place), clock: systemClock, random: () => 0, users: [listener] },
-    ...{ onError: () => undefined, onPooler: () => undefined },
+    newClient: clientsFor(place),
+    clock: systemClock,
+    random: () => 0,
+    users: [listener],
+    onError: () => undefined,
+    onPooler: () => undefined,
   })
   opened.push(connection)
   await connection.open()
-  const out = new HintSender({ channel, sender, clock: systemClock, queries: queriesOf(place), onError: (error) => void errors.push(error) })
+  const out = new HintSender({
+    channel,
+    sender,
+    clock: systemClock,
+    queries: queriesOf(place),
+    onError: (error) => void errors.push(error),
+  })
   return { connection, listener, sender: out, channel, hints, happened, own, errors }
 }
 
 describe('hints on a server', () => {
   it('S173, S187: reach the other processes of the namespace, and the sender gets them as its own', async () => {
     const [a, b, other] = [await listen('default', 'a'), await listen('default', 'b'), await listen('other', 'c')]
-    const keys = ['room:1', "Room:1/user@x.y+z=~agent~sub_-1", 'k'.repeat(700)]
+    const keys = ['room:1', 'Room:1/user@x.y+z=~agent~sub_-1', 'k'.repeat(700)]
     for (const key of keys) a.sender.tell(hintOf(key, { seq: 2 ** 53 - 1, wake: true, deltas: true }))
     await expect.poll(() => b.hints).toHaveLength(3)
     expect(b.hints).toEqual(keys.map((key) => ({ key, seq: 2 ** 53 - 1, wake: true, deltas: true })))
     await expect.poll(() => a.own).toEqual([1])
     expect([a.hints, other.hints, b.own]).toEqual([[], [], []])
-    expect([b.listener.counts, other.listener.counts]).toEqual([{ received: 3, gaps: 1 }, { received: 0, gaps: 1 }])
+    expect([b.listener.counts, other.listener.counts]).toEqual([
+      { received: 3, gaps: 1 },
+      { received: 0, gaps: 1 },
+    ])
   })
 
   it('S187: of many keys come in several notifications, and none is lost', async () => {
@@ -205,7 +225,11 @@ describe('hints on a server', () => {
   })
 
   it('S187: the channel name fits, and differs by schema and namespace', () => {
-    const scopes = [['a', 'bc'], ['ab', 'c'], ['s'.repeat(63), 'n'.repeat(63)]].map(([schema = '', namespace = '']) => channelOf({ schema, namespace }))
+    const scopes = [
+      ['a', 'bc'],
+      ['ab', 'c'],
+      ['s'.repeat(63), 'n'.repeat(63)],
+    ].map(([schema = '', namespace = '']) => channelOf({ schema, namespace }))
     expect(new Set(scopes).size).toBe(3)
     for (const channel of scopes) expect(channel).toMatch(/^[a-z_0-9]{1,62}$/)
   })

@@ -62,9 +62,13 @@ export function liveProcesses(): (options: LiveProcessOptions) => Promise<LivePr
 }
 
 function start(options: LiveProcessOptions): LiveProcess {
-  const child = spawn(process.execPath, [...nodeFlags, program('sessions/test/stores/postgres/fixtures/live-process'), JSON.stringify(options)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    process.execPath,
+    [...nodeFlags, program('sessions/test/stores/postgres/fixtures/live-process'), JSON.stringify(options)],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
   const said: Said[] = []
   let isRunning = true
   const exit = once(child, 'exit').then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }))
@@ -83,11 +87,14 @@ function start(options: LiveProcessOptions): LiveProcess {
       return said.flatMap(({ lost }) => lost ?? [])
     },
     until: (fits) =>
-      vi.waitUntil(() => {
-        const found = said.find(fits)
-        if (found === undefined && !isRunning) throw new Error(`The process has ended. It said ${JSON.stringify(said)}.`)
-        return found
-      }, { timeout: 20_000, interval: 5 }),
+      vi.waitUntil(
+        () => {
+          const found = said.find(fits)
+          if (found === undefined && !isRunning) throw new Error(`The process has ended. It said ${JSON.stringify(said)}.`)
+          return found
+        },
+        { timeout: 20_000, interval: 5 },
+      ),
     order(text) {
       const before = said.length
       child.stdin.write(`${text}\n`)

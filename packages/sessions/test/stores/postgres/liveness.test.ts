@@ -45,8 +45,14 @@ async function join(namespace: string, owner: string, options: Partial<LiveConne
   const [lost, happened, errors]: [string[], string[], unknown[]] = [[], [], []]
   let ids = 0
   const live = new LiveConnection({
-    ...{ newClient: clientsFor(placeOf(database.url)), pool: queriesOf(placeOf(database.url)), schema, namespace, owner, clock: systemClock },
-    ...{ random: () => 0.5, newId: () => `id${++ids}` },
+    newClient: clientsFor(placeOf(database.url)),
+    pool: queriesOf(placeOf(database.url)),
+    schema,
+    namespace,
+    owner,
+    clock: systemClock,
+    random: () => 0.5,
+    newId: () => `id${++ids}`,
     events: {
       onHint: ({ key }) => void happened.push(`hint ${key}`),
       onGap: () => undefined,
@@ -63,7 +69,11 @@ async function join(namespace: string, owner: string, options: Partial<LiveConne
   return { live, lost, happened, errors }
 }
 
-function processIn(namespace: string, owner: string, options: { readonly place?: Place; readonly checkMs?: number; readonly answerMs?: number; readonly isIdle?: boolean } = {}): Promise<LiveProcess> {
+function processIn(
+  namespace: string,
+  owner: string,
+  options: { readonly place?: Place; readonly checkMs?: number; readonly answerMs?: number; readonly isIdle?: boolean } = {},
+): Promise<LiveProcess> {
   return startProcess({ place: placeOf(database.url), schema, namespace, owner, ...options })
 }
 
@@ -86,7 +96,10 @@ join pg_locks on locktype = 'advisory' and objsubid = 1 and (classid::bigint << 
 
 /** Resolves with the server process that waits for the lock of this owner. */
 async function untilWatched(namespace: string, owner: string): Promise<LockRow> {
-  return vi.waitUntil(async () => (await locksOf(namespace)).find((lock) => lock.owner === owner && !lock.isHeld), { timeout: 10_000, interval: 10 })
+  return vi.waitUntil(async () => (await locksOf(namespace)).find((lock) => lock.owner === owner && !lock.isHeld), {
+    timeout: 10_000,
+    interval: 10,
+  })
 }
 
 async function holderOf(namespace: string, owner: string): Promise<number> {
@@ -98,7 +111,9 @@ async function terminate(pid: number): Promise<void> {
 }
 
 async function untilGone(pid: number): Promise<void> {
-  await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]), {
+    timeout: 10_000,
+  })
 }
 
 /** Returns the longest wait for a trivial statement until `end`. It is due to the machine, and not to the product. */
@@ -116,12 +131,20 @@ async function longestAnswerUntil(end: Promise<unknown>): Promise<number> {
 }
 
 async function ownersIn(namespace: string): Promise<readonly string[]> {
-  const rows = await ask<{ owner: string }>(placeOf(database.url), `select name as owner from ${schema}.process where namespace = $1 order by name`, [namespace])
+  const rows = await ask<{ owner: string }>(
+    placeOf(database.url),
+    `select name as owner from ${schema}.process where namespace = $1 order by name`,
+    [namespace],
+  )
   return rows.map(({ owner }) => owner)
 }
 
 async function keysIn(namespace: string): Promise<readonly string[]> {
-  const rows = await ask<{ key: string }>(placeOf(database.url), `select lock_key::text as key from ${schema}.process where namespace = $1`, [namespace])
+  const rows = await ask<{ key: string }>(
+    placeOf(database.url),
+    `select lock_key::text as key from ${schema}.process where namespace = $1`,
+    [namespace],
+  )
   return rows.map(({ key }) => key)
 }
 
@@ -134,7 +157,9 @@ describe('the death of a process', () => {
       await untilWatched('kills', victim.owner)
       const before = performance.now()
       victim.signal('SIGKILL')
-      const reported = vi.waitUntil(() => watchers.some(({ lost }) => lost.includes(victim.owner)), { timeout: 10_000, interval: 2 }).then(() => performance.now())
+      const reported = vi
+        .waitUntil(() => watchers.some(({ lost }) => lost.includes(victim.owner)), { timeout: 10_000, interval: 2 })
+        .then(() => performance.now())
       const machineMs = await longestAnswerUntil(reported)
       expect((await reported) - before).toBeLessThan(withinMs + 2 * machineMs)
       killed.push(victim.owner)
@@ -169,12 +194,16 @@ describe('the death of a process', () => {
     const begun = new Set([(await untilWatched('slow', owner)).began])
     slow.signal('SIGSTOP')
     // Each wait takes a second, so the process is stopped for longer than its own check allows.
-    await vi.waitFor(async () => {
-      begun.add((await untilWatched('slow', owner)).began)
-      expect(begun.size).toBeGreaterThanOrEqual(4)
-    }, { timeout: 20_000 })
+    await vi.waitFor(
+      async () => {
+        begun.add((await untilWatched('slow', owner)).began)
+        expect(begun.size).toBeGreaterThanOrEqual(4)
+      },
+      { timeout: 20_000 },
+    )
     slow.signal('SIGCONT')
-    for (let n = 0; n < 3; n++) expect(await slow.order(`tell room:${n}`)).toMatchObject({ mayClaim: true, metrics: { reconnects: 0, fences: 0 } })
+    for (let n = 0; n < 3; n++)
+      expect(await slow.order(`tell room:${n}`)).toMatchObject({ mayClaim: true, metrics: { reconnects: 0, fences: 0 } })
     expect([watcher.lost, slow.said.filter(({ fenced, error }) => fenced ?? error)]).toEqual([[], []])
   })
 
@@ -261,9 +290,16 @@ describe('the loss of a connection', () => {
     try {
       const place = placeOf(server.url)
       await createTables(server.url)
-      const all = [await processIn('restart', 'a', { place }), await processIn('restart', 'b', { place }), await processIn('restart', 'c', { place })]
+      const all = [
+        await processIn('restart', 'a', { place }),
+        await processIn('restart', 'b', { place }),
+        await processIn('restart', 'c', { place }),
+      ]
       await server.restart()
-      for (const each of all) await vi.waitFor(() => expect(each.said.filter(({ registered }) => registered !== undefined).length).toBeGreaterThan(1), { timeout: 20_000 })
+      for (const each of all)
+        await vi.waitFor(() => expect(each.said.filter(({ registered }) => registered !== undefined).length).toBeGreaterThan(1), {
+          timeout: 20_000,
+        })
       expect(all.map(({ isRunning }) => isRunning)).toEqual([true, true, true])
       const [victim, ...others] = all
       victim?.signal('SIGKILL')
@@ -288,13 +324,25 @@ describe('a registration', () => {
 
   it('S184: takes another key if a dead process had its key', async () => {
     const scope = { schema, namespace: 'taken' }
-    await ask(placeOf(database.url), `insert into ${schema}.process values ('elsewhere', 'x', 'x', $1::bigint, 0)`, [lockKeyOf(scope, 'a#id2', 0)])
+    await ask(placeOf(database.url), `insert into ${schema}.process values ('elsewhere', 'x', 'x', $1::bigint, 0)`, [
+      lockKeyOf(scope, 'a#id2', 0),
+    ])
     await join('taken', 'a')
     expect(await keysIn('taken')).toEqual([lockKeyOf(scope, 'a#id2', 1)])
   })
 
   it('S184: has a different key for each schema, namespace, owner and attempt', () => {
-    const scopes = [['s', 'n', 'o', 0], ['s', 'n', 'o', 1], ['s', 'n', 'p', 0], ['s', 'm', 'o', 0], ['t', 'n', 'o', 0], ['sn', '', 'o', 0], ['s', 'no', '', 0]] as const
-    expect(new Set(scopes.map(([name, namespace, owner, attempt]) => lockKeyOf({ schema: name, namespace }, owner, attempt))).size).toBe(scopes.length)
+    const scopes = [
+      ['s', 'n', 'o', 0],
+      ['s', 'n', 'o', 1],
+      ['s', 'n', 'p', 0],
+      ['s', 'm', 'o', 0],
+      ['t', 'n', 'o', 0],
+      ['sn', '', 'o', 0],
+      ['s', 'no', '', 0],
+    ] as const
+    expect(new Set(scopes.map(([name, namespace, owner, attempt]) => lockKeyOf({ schema: name, namespace }, owner, attempt))).size).toBe(
+      scopes.length,
+    )
   })
 })

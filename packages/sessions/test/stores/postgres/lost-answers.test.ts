@@ -26,16 +26,27 @@ async function open(store: SessionStore): Promise<SessionStore> {
 
 let names = 0
 const newName = (): string => `n${(names += 1)}`
-const ensure = (key: string): Write => ({ op: 'session.ensure', session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 } })
+const ensure = (key: string): Write => ({
+  op: 'session.ensure',
+  session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 },
+})
 const event: Write = { op: 'event.append', events: [{ event: { type: 'run-queued', at: 1 } }] }
 const insertRun = (id: string): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } })
-const batchOf = (key: string, writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({ id: newName(), key, expect: [], writes, ...fields })
+const batchOf = (key: string, writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({
+  id: newName(),
+  key,
+  expect: [],
+  writes,
+  ...fields,
+})
 
 /** A writing operation. Its names are new each time. */
 interface Operation {
   readonly name: string
   /** Prepares the operation through an undisturbed store. Returns how to execute it and how to check it. */
-  prepare(calm: SessionStore): Promise<{ act(store: SessionStore): Promise<unknown>; look(answer: unknown, isLost: boolean): Promise<void> }>
+  prepare(
+    calm: SessionStore,
+  ): Promise<{ act(store: SessionStore): Promise<unknown>; look(answer: unknown, isLost: boolean): Promise<void> }>
 }
 
 async function runIn(calm: SessionStore): Promise<{ readonly key: string; readonly runId: string }> {
@@ -47,7 +58,8 @@ async function runIn(calm: SessionStore): Promise<{ readonly key: string; readon
 const claimOf = (runId: string) => ({ owner: 'owner-a', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [], runId })
 
 const storedEpoch = 'select epoch::int from bowline.run_state join bowline.run on run.row = run_state.run where id = $1'
-const isRenewed = 'select lease_until > (extract(epoch from now()) + 3000) * 1000 as renewed from bowline.run_state join bowline.run on run.row = run_state.run where id = $1'
+const isRenewed =
+  'select lease_until > (extract(epoch from now()) + 3000) * 1000 as renewed from bowline.run_state join bowline.run on run.row = run_state.run where id = $1'
 
 const operations: readonly Operation[] = [
   {
@@ -55,7 +67,9 @@ const operations: readonly Operation[] = [
     async prepare(calm) {
       const [from, to] = [newName(), newName()]
       await calm.commit(batchOf(from, [ensure(from)], { deliver: [{ id: newName(), to, writes: [ensure(to)] }] }))
-      const batch = batchOf(from, [event, insertRun(`run-${from}`)], { deliver: [{ id: newName(), to, writes: [event, insertRun(`run-${to}`)] }] })
+      const batch = batchOf(from, [event, insertRun(`run-${from}`)], {
+        deliver: [{ id: newName(), to, writes: [event, insertRun(`run-${to}`)] }],
+      })
       return {
         act: (store) => store.commit(batch),
         async look(answer) {
@@ -76,7 +90,8 @@ const operations: readonly Operation[] = [
       return {
         act: (store) => store.claim(claimOf(runId)),
         async look(answer, isLost) {
-          const epochs = (claims: unknown): readonly number[] => (claims as Awaited<ReturnType<SessionStore['claim']>>).map(({ run }) => run.epoch)
+          const epochs = (claims: unknown): readonly number[] =>
+            (claims as Awaited<ReturnType<SessionStore['claim']>>).map(({ run }) => run.epoch)
           const given = isUnknown(answer) ? [] : epochs(answer)
           const [stored] = await place.query(storedEpoch, [runId])
           // 0 also while the server has not yet finished the commit of a lost connection.
@@ -146,7 +161,8 @@ const operations: readonly Operation[] = [
         async look(answer) {
           if (!isUnknown(answer)) expect(answer).toEqual({ ok: true, version: 1 })
           const read = await state.get('space', id)
-          if (!isUnknown(answer) || read.status !== 'missing') expect(read).toMatchObject({ status: 'found', value: { version: 1, value: 'new' } })
+          if (!isUnknown(answer) || read.status !== 'missing')
+            expect(read).toMatchObject({ status: 'found', value: { version: 1, value: 'new' } })
         },
       }
     },
@@ -217,7 +233,13 @@ describe('each operation that writes to Postgres', () => {
       const store = await open(place.store({ connectionString: proxy.url, migrate: false, listen: false }))
       let left = Infinity
       proxy.cut = () => ((left -= 1) === 0 ? how : undefined)
-      const strike = { at: (number: number) => void (left = number), get isLeft() { return left > 0 }, isLost: true }
+      const strike = {
+        at: (number: number) => void (left = number),
+        get isLeft() {
+          return left > 0
+        },
+        isLost: true,
+      }
       expect(await atEach(operation, calm, store, strike)).toBeGreaterThan(0)
     },
   )
@@ -231,7 +253,13 @@ describe('each operation that writes to Postgres', () => {
       const { pool, end } = watchedPool(place.url, watch)
       closing.push(end)
       const store = await open(place.store({ pool, migrate: false, listen: false }))
-      const strike = { at: (number: number) => void (left = number), get isLeft() { return left > 0 }, isLost: code === '57P01' }
+      const strike = {
+        at: (number: number) => void (left = number),
+        get isLeft() {
+          return left > 0
+        },
+        isLost: code === '57P01',
+      }
       expect(await atEach(operation, calm, store, strike)).toBeGreaterThan(0)
     },
   )
@@ -267,28 +295,33 @@ describe('each operation that writes to Postgres', () => {
       const store = place.store({ migrate: false })
       await openStore(store)
       await Promise.all([store.readSession('room:1'), store.readSession('room:2'), store.readSession('room:3')])
-      const ending = place.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+      const ending = place.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      )
       await store.close()
       await ending
     }
   })
 
-  it.each(['before', 'behind', 'terminate'] as const)('S195: opening a store, with a connection that is lost at any statement (%s): it opens, or reports a failure and opens the next time', async (how) => {
-    const proxy = await startProxy(place.url)
-    let left = 0
-    proxy.cut = () => ((left -= 1) === 0 ? how : undefined)
-    let number = 0
-    do {
-      left = number += 1
-      const store = place.store({ connectionString: proxy.url, listen: false })
-      const failure: unknown = await openStore(store).catch((error: unknown) => error)
-      if (failure !== undefined) {
-        isUnknown(failure)
-        await openStore(store)
-      }
-      expect(await store.readSession('none')).toEqual({ status: 'missing' })
-      await store.close()
-    } while (left <= 0)
-    expect(number).toBeGreaterThan(2)
-  })
+  it.each(['before', 'behind', 'terminate'] as const)(
+    'S195: opening a store, with a connection that is lost at any statement (%s): it opens, or reports a failure and opens the next time',
+    async (how) => {
+      const proxy = await startProxy(place.url)
+      let left = 0
+      proxy.cut = () => ((left -= 1) === 0 ? how : undefined)
+      let number = 0
+      do {
+        left = number += 1
+        const store = place.store({ connectionString: proxy.url, listen: false })
+        const failure: unknown = await openStore(store).catch((error: unknown) => error)
+        if (failure !== undefined) {
+          isUnknown(failure)
+          await openStore(store)
+        }
+        expect(await store.readSession('none')).toEqual({ status: 'missing' })
+        await store.close()
+      } while (left <= 0)
+      expect(number).toBeGreaterThan(2)
+    },
+  )
 })

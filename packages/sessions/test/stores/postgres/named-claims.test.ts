@@ -33,13 +33,22 @@ describe('claims on Postgres while other processes write', () => {
   })
 
   async function claimed(fields: Partial<ClaimRequest>): Promise<readonly string[]> {
-    const claims = await store.claim({ owner: 'claimer', max: 10, leaseMs: 60_000, agents: ['assistant'], holds: ['run of room:2', 'run of room:3'], ...fields })
+    const claims = await store.claim({
+      owner: 'claimer',
+      max: 10,
+      leaseMs: 60_000,
+      agents: ['assistant'],
+      holds: ['run of room:2', 'run of room:3'],
+      ...fields,
+    })
     return claims.map(({ session }) => session.key)
   }
 
   /** Locks the first session, as a write does. */
   function beginWrite(): Promise<unknown> {
-    return writer.query(`begin; select 1 from bowline.session_state where session = (select "row" from bowline.session where key = 'room:1') for no key update`)
+    return writer.query(
+      `begin; select 1 from bowline.session_state where session = (select "row" from bowline.session where key = 'room:1') for no key update`,
+    )
   }
 
   /** Commits 100 ms from now. */

@@ -15,7 +15,8 @@ afterEach(async () => {
 })
 
 async function isPooled(url: string): Promise<boolean> {
-  const newSession = (): PgSession => new PgSession({ newClient: clientsFor(placeOf(url)), clock: systemClock, answerMs: 5000, checkMs: 5000 })
+  const newSession = (): PgSession =>
+    new PgSession({ newClient: clientsFor(placeOf(url)), clock: systemClock, answerMs: 5000, checkMs: 5000 })
   const session = newSession()
   await session.connect()
   opened.push(session)
@@ -65,7 +66,9 @@ describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer'), () => {
     const url = await startPooler(database.url, 'transaction', { default_pool_size: '1' })
     const happened: string[] = []
     const connection = new SessionConnection({
-      ...{ newClient: clientsFor(placeOf(url)), clock: systemClock, random: () => 0.5 },
+      newClient: clientsFor(placeOf(url)),
+      clock: systemClock,
+      random: () => 0.5,
       users: [{ opened: () => Promise.resolve(void happened.push('opened')) }],
       onError: (error) => void happened.push(error.message),
       onPooler: () => void happened.push('pooler'),
@@ -73,7 +76,12 @@ describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer'), () => {
     expect(await connection.open()).toBe('pooled')
     expect([happened, connection.state]).toEqual([['pooler'], 'pooled'])
     await expect(connection.query('select 1')).rejects.toMatchObject({ code: 'store-unavailable' })
-    expect(await ask(placeOf(url), "select current_setting('synchronous_commit') as kept, count(*) filter (where locktype = 'advisory')::int as locks from pg_locks where database = (select oid from pg_database where datname = current_database())")).toEqual([{ kept: 'on', locks: 0 }])
+    expect(
+      await ask(
+        placeOf(url),
+        "select current_setting('synchronous_commit') as kept, count(*) filter (where locktype = 'advisory')::int as locks from pg_locks where database = (select oid from pg_database where datname = current_database())",
+      ),
+    ).toEqual([{ kept: 'on', locks: 0 }])
     await connection.close()
     expect(connection.state).toBe('closed')
   })

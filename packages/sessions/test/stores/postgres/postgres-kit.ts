@@ -11,7 +11,8 @@ export function testPostgresKit(place: PostgresPlace): void {
     return clocked
   }
   const clockOf = (store: SessionStore): ServerClock => clocks.get(store) ?? new ServerClock()
-  const another = async (store: SessionStore): Promise<SessionStore> => under(clockOf(store), place.store({ ...place.shared(), clock: clockOf(store) }))
+  const another = async (store: SessionStore): Promise<SessionStore> =>
+    under(clockOf(store), place.store({ ...place.shared(), clock: clockOf(store) }))
   testWholeKit({
     name: 'postgres',
     async create() {

@@ -33,7 +33,9 @@ async function slowUrl(): Promise<string> {
   const { user = '', password, database: name = '', host, port } = placeOf(database.url)
   const open = new Set<Socket>()
   const server = createServer((client) => {
-    const upstream = connect(host?.startsWith('/') === true ? { path: `${host}/.s.PGSQL.${port}` } : { host: host ?? 'localhost', port: port ?? 5432 })
+    const upstream = connect(
+      host?.startsWith('/') === true ? { path: `${host}/.s.PGSQL.${port}` } : { host: host ?? 'localhost', port: port ?? 5432 },
+    )
     for (const socket of [client, upstream]) open.add(socket.on('error', () => undefined))
     client.pipe(upstream)
     upstream.on('data', (part) => setTimeout(() => client.write(part), 50)).on('end', () => setTimeout(() => client.end(), 50))
@@ -49,6 +51,9 @@ async function slowUrl(): Promise<string> {
 
 it('S194: a process that waits for the stop of its runtime does not exit earlier, even while a hint is being sent', async () => {
   const flags = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
-  const ended = promisify(execFile)(process.execPath, flags, { cwd: join(import.meta.dirname, '../../..'), env: { ...process.env, DATABASE_URL: database.url, SLOW_URL: await slowUrl() } })
+  const ended = promisify(execFile)(process.execPath, flags, {
+    cwd: join(import.meta.dirname, '../../..'),
+    env: { ...process.env, DATABASE_URL: database.url, SLOW_URL: await slowUrl() },
+  })
   expect(await ended).toEqual({ stdout: 'stopped\n', stderr: '' })
 })

@@ -19,8 +19,14 @@ export function proxies(): (target: Place) => Promise<Proxy> {
   return async (target) => {
     const open = new Set<Socket>()
     const server = createServer((client) => {
-      const upstream = target.host?.startsWith('/') === true ? connect(`${target.host}/.s.PGSQL.${target.port}`) : connect(target.port ?? 5432, target.host)
-      for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+      const upstream =
+        target.host?.startsWith('/') === true
+          ? connect(`${target.host}/.s.PGSQL.${target.port}`)
+          : connect(target.port ?? 5432, target.host)
+      for (const [socket, other] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
         open.add(socket)
         socket.setNoDelay(true)
         socket.on('error', () => undefined)

@@ -36,7 +36,10 @@ function connectTo(place: Place, options: Partial<SessionConnectionOptions> = {}
     closing: async () => void happened.push(`${name} closing`),
   })
   const connection = new SessionConnection({
-    ...{ newClient: clientsFor(place), clock: systemClock, random: () => 0.5, users: [user('a'), user('b')] },
+    newClient: clientsFor(place),
+    clock: systemClock,
+    random: () => 0.5,
+    users: [user('a'), user('b')],
     onError: (error) => void errors.push(error),
     onPooler: () => void happened.push('pooler'),
     ...options,
@@ -87,7 +90,10 @@ describe('the direct connection of a process', () => {
   it('S173: a server that is unreachable at first is tried again, each time after a longer wait, with jitter', async () => {
     const clock = manualClock()
     const waits: number[] = []
-    const spied = { now: () => clock.now(), setTimer: (atMs: number, run: () => void) => (waits.push(atMs - clock.now()), clock.setTimer(atMs, run)) }
+    const spied = {
+      now: () => clock.now(),
+      setTimer: (atMs: number, run: () => void) => (waits.push(atMs - clock.now()), clock.setTimer(atMs, run)),
+    }
     const { connection, errors } = connectTo({ ...placeOf(database.url), host: '127.0.0.1', port: 1 }, { clock: spied, random: () => 0 })
     expect(await connection.open()).toBe('down')
     for (let tries = 2; tries <= 6; tries++) {
@@ -95,7 +101,9 @@ describe('the direct connection of a process', () => {
       await expect.poll(() => waits).toHaveLength(tries)
     }
     expect(waits).toEqual([50, 100, 200, 400, 500, 500])
-    expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again (ECONNREFUSED).'])
+    expect(errors.map(({ message }) => message)).toEqual([
+      'The direct connection to Postgres cannot be opened; it is tried again (ECONNREFUSED).',
+    ])
     await expect(connection.query('select 1')).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
@@ -130,7 +138,9 @@ describe('the direct connection of a process', () => {
   it('S173: its errors name neither the user nor the server', async () => {
     const { connection, errors } = connectTo({ ...placeOf(database.url), database: 'secret_name' })
     expect(await connection.open()).toBe('down')
-    expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again: The database does not exist: create it, or name another one.'])
+    expect(errors.map(({ message }) => message)).toEqual([
+      'The direct connection to Postgres cannot be opened; it is tried again: The database does not exist: create it, or name another one.',
+    ])
     expect(JSON.stringify(errors[0]?.cause, Object.getOwnPropertyNames(errors[0]?.cause))).not.toContain('secret_name')
   })
 
@@ -146,7 +156,9 @@ describe('the direct connection of a process', () => {
 
   it('S193: is closed in time even while it cannot be opened', async () => {
     const proxy = await startProxy(placeOf(database.url))
-    const noted = connectTo(proxy.place, { users: [{ opened: () => Promise.resolve(proxy.silence()) }, { opened: async (session) => void (await session.query('select 1')) }] })
+    const noted = connectTo(proxy.place, {
+      users: [{ opened: () => Promise.resolve(proxy.silence()) }, { opened: async (session) => void (await session.query('select 1')) }],
+    })
     const opening = noted.connection.open()
     await expect.poll(() => noted.connection.state).toBe('opening')
     await noted.connection.close()
@@ -156,7 +168,9 @@ describe('the direct connection of a process', () => {
 
   it('S173: if a user rejects it, the connection is closed and opened again', async () => {
     let tries = 0
-    const user: SessionUser = { opened: () => (++tries === 1 ? Promise.reject(new SessionError('store-unavailable', 'not yet')) : Promise.resolve()) }
+    const user: SessionUser = {
+      opened: () => (++tries === 1 ? Promise.reject(new SessionError('store-unavailable', 'not yet')) : Promise.resolve()),
+    }
     const { connection, errors } = connectTo(placeOf(database.url), { users: [user] })
     expect(await connection.open()).toBe('down')
     await vi.waitFor(() => expect(connection.state).toBe('open'), { timeout: 5000 })
@@ -168,8 +182,15 @@ describe('the direct connection of a process', () => {
     await ask(placeOf(database.url), `alter database ${name} set statement_timeout = '1s'`)
     const { connection } = connectTo(placeOf(database.url))
     await connection.open()
-    const shown = ['statement_timeout', 'lock_timeout', 'idle_session_timeout', 'synchronous_commit'].map(async (setting) => (await connection.query(`show ${setting}`))[0])
-    expect(await Promise.all(shown)).toEqual([{ statement_timeout: '0' }, { lock_timeout: '0' }, { idle_session_timeout: '0' }, { synchronous_commit: 'off' }])
+    const shown = ['statement_timeout', 'lock_timeout', 'idle_session_timeout', 'synchronous_commit'].map(
+      async (setting) => (await connection.query(`show ${setting}`))[0],
+    )
+    expect(await Promise.all(shown)).toEqual([
+      { statement_timeout: '0' },
+      { lock_timeout: '0' },
+      { idle_session_timeout: '0' },
+      { synchronous_commit: 'off' },
+    ])
     await ask(placeOf(database.url), `alter database ${name} reset statement_timeout`)
   })
 })

@@ -38,7 +38,13 @@ function runtimeOver(options: PostgresStoreOptions, more: Partial<Parameters<typ
 let batches = 0
 const ensure: Write = { op: 'session.ensure', session: { id: 'session', agent: 'assistant', metadata: {}, at: 1 } }
 const insertRun = (id: string): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } })
-const batch = (writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({ id: `batch-${++batches}`, key: 'room:1', expect: [], writes, ...fields })
+const batch = (writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({
+  id: `batch-${++batches}`,
+  key: 'room:1',
+  expect: [],
+  writes,
+  ...fields,
+})
 const requestOf = (owner: string) => ({ owner, max: 10, leaseMs: 60_000, agents: ['assistant'], holds: [] })
 
 const processesOf = (owner: string) => place.query('select name, lock_key::text as key from bowline.process where owner = $1', [owner])
@@ -68,10 +74,16 @@ async function keep(text: string): Promise<{ letGo(): Promise<void> }> {
 
 /** Resolves when a statement that matches `like` waits for a lock. */
 async function untilWaiting(like: string): Promise<void> {
-  await vi.waitFor(async () => {
-    const rows = await place.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like $1 and datname = current_database()", [like])
-    expect(rows).toHaveLength(1)
-  }, { timeout: 10_000 })
+  await vi.waitFor(
+    async () => {
+      const rows = await place.query(
+        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like $1 and datname = current_database()",
+        [like],
+      )
+      expect(rows).toHaveLength(1)
+    },
+    { timeout: 10_000 },
+  )
 }
 
 /** Opens two processes on empty tables. `die` ends the direct connections of one of them for good: it cannot register again. */
@@ -151,7 +163,9 @@ describe('several processes on one Postgres', () => {
     await slow.claim(requestOf('slow'))
     // A row with an old name of the process, and one of a process without leases. No process holds their locks.
     await place.query("insert into bowline.process values ('default', 'slow#former', 'slow', 1, 0), ('default', 'idle#1', 'idle', 2, 0)")
-    await vi.waitFor(async () => expect(await place.query("select name from bowline.process where lock_key in (1, 2)")).toEqual([]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await place.query('select name from bowline.process where lock_key in (1, 2)')).toEqual([]), {
+      timeout: 10_000,
+    })
     expect(await living.claim(requestOf('living'))).toEqual([])
   })
 
@@ -171,18 +185,23 @@ describe('several processes on one Postgres', () => {
   it('S173: after a lost connection the process looks for what was stored in the meantime', async () => {
     await (await place.empty({ onWarning })).close()
     const [began, aborted] = [gate(), gate()]
-    const working = runtimeOver({}, {
-      lease: { ttlMs: 600_000, heartbeatMs: 300_000 },
-      steps: async ({ abortSignal }) => {
-        began.open()
-        await new Promise((_resolve, reject) => abortSignal?.addEventListener('abort', () => (aborted.open(), reject(new Error('aborted')))))
-        return { text: 'never' }
+    const working = runtimeOver(
+      {},
+      {
+        lease: { ttlMs: 600_000, heartbeatMs: 300_000 },
+        steps: async ({ abortSignal }) => {
+          began.open()
+          await new Promise((_resolve, reject) =>
+            abortSignal?.addEventListener('abort', () => (aborted.open(), reject(new Error('aborted')))),
+          )
+          return { text: 'never' }
+        },
       },
-    })
+    )
     await working.start()
     await working.session('room:1').send('go')
     await began.passed
-    await place.query("update bowline.run_state set stop = $1", [JSON.stringify({ at: Date.now() })])
+    await place.query('update bowline.run_state set stop = $1', [JSON.stringify({ at: Date.now() })])
     const [row] = await place.query('select owner from bowline.process')
     await place.query('select pg_terminate_backend($1)', [await directOf(String(row?.['owner']))])
     await aborted.passed
@@ -234,7 +253,12 @@ describe('several processes on one Postgres', () => {
     await store.claim(requestOf('deleting'))
     await store.deltas?.push({ key: 'room:1', runId: 'run-1', epoch: 1, base: 1, n: 1, events: [] })
     expect(await place.query('select n::int from bowline.delta')).toEqual([{ n: 1 }])
-    await store.commit(batch([{ op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } }, { op: 'session.delete', at: 1 }]))
+    await store.commit(
+      batch([
+        { op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } },
+        { op: 'session.delete', at: 1 },
+      ]),
+    )
     expect(await place.query('select n::int from bowline.delta')).toEqual([])
   })
 
@@ -245,7 +269,11 @@ describe('several processes on one Postgres', () => {
     expect(await processesOf('closing')).toEqual([])
     const left = `select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`
     await vi.waitFor(async () => expect(await place.query(left)).toEqual([]), { timeout: 10_000 })
-    expect(await place.query(`select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)).toEqual([])
+    expect(
+      await place.query(
+        `select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+      ),
+    ).toEqual([])
   })
 
   it('S193: a serverless host does its work in drain, and leaves no connection, no lock and no lease', async () => {
@@ -262,13 +290,27 @@ describe('several processes on one Postgres', () => {
     await working.stop()
     expect(await place.query('select 1 from bowline.run_state where owner is not null or lease_until is not null')).toEqual([])
     expect(await place.query('select 1 from bowline.process')).toEqual([])
-    await vi.waitFor(async () => expect(await place.query(`select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`)).toEqual([]), { timeout: 10_000 })
+    await vi.waitFor(
+      async () =>
+        expect(
+          await place.query(`select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`),
+        ).toEqual([]),
+      { timeout: 10_000 },
+    )
   })
 
   it('S194: when a process stops, another one resumes its runs at once', async () => {
     await (await place.empty({ onWarning })).close()
     const began = gate()
-    const leaving = runtimeOver({}, { steps: async (call) => (began.open(), await new Promise((_resolve, reject) => call.abortSignal?.addEventListener('abort', () => reject(new Error('stopped'))))) })
+    const leaving = runtimeOver(
+      {},
+      {
+        steps: async (call) => (
+          began.open(),
+          await new Promise((_resolve, reject) => call.abortSignal?.addEventListener('abort', () => reject(new Error('stopped'))))
+        ),
+      },
+    )
     await leaving.start()
     const session = leaving.session('room:1')
     await session.send('go')
@@ -284,10 +326,13 @@ describe('several processes on one Postgres', () => {
   it('S190: a process has at most two connections besides its pool', async () => {
     const store = await open(await place.empty({ onWarning, poolSize: 3 }), 'counted')
     await Promise.all(Array.from({ length: 20 }, () => store.readSession('room:1')))
-    await vi.waitFor(async () => {
-      const rows = await place.query(`select 1 from pg_stat_activity where application_name = 'bowline' and datname = current_database()`)
-      expect(rows.length).toBe(5)
-    }, { timeout: 10_000 })
+    await vi.waitFor(
+      async () => {
+        const rows = await place.query(`select 1 from pg_stat_activity where application_name = 'bowline' and datname = current_database()`)
+        expect(rows.length).toBe(5)
+      },
+      { timeout: 10_000 },
+    )
   })
 })
 
@@ -305,14 +350,23 @@ describe('the direct connection', () => {
 
   it('S194: a direct connection that cannot be opened ends the start with an error that names no server', async () => {
     await (await place.empty({ onWarning })).close()
-    const store = postgresStore({ connectionString: place.url, directConnectionString: place.url.replace(/\/test_\d+_\d+/, '/missing_database'), onWarning })
-    await expect(store.open({ namespace: 'default', owner: 'a', clock: systemClock })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('The database does not exist') as string })
+    const store = postgresStore({
+      connectionString: place.url,
+      directConnectionString: place.url.replace(/\/test_\d+_\d+/, '/missing_database'),
+      onWarning,
+    })
+    await expect(store.open({ namespace: 'default', owner: 'a', clock: systemClock })).rejects.toMatchObject({
+      code: 'invalid-config',
+      message: expect.stringContaining('The database does not exist') as string,
+    })
     const left = `select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`
     await vi.waitFor(async () => expect(await place.query(left)).toEqual([]), { timeout: 10_000 })
   })
 
   it('an unused directConnectionString is refused', () => {
-    expect(() => postgresStore({ connectionString: 'postgres://localhost/x', directConnectionString: 'postgres://localhost/x', listen: false })).toThrow(/leave one of them out/)
+    expect(() =>
+      postgresStore({ connectionString: 'postgres://localhost/x', directConnectionString: 'postgres://localhost/x', listen: false }),
+    ).toThrow(/leave one of them out/)
   })
 })
 

@@ -43,7 +43,9 @@ describe('a server that stops answering without closing its connections', () => 
         async connect() {
           const client = await source.connect()
           return {
-            ...{ on: client.on.bind(client), removeListener: client.removeListener.bind(client), release: client.release.bind(client) },
+            on: client.on.bind(client),
+            removeListener: client.removeListener.bind(client),
+            release: client.release.bind(client),
             set pipeline(isOn: boolean) {
               Object.assign(client, { pipeline: isOn })
             },

@@ -17,7 +17,9 @@ export function watchedPool(connectionString: string, watch: Watch, { tellsPid =
       const client = await pool.connect()
       return {
         ...(tellsPid && { processID: Reflect.get(client, 'processID') as unknown }),
-        ...{ on: client.on.bind(client), removeListener: client.removeListener.bind(client), release: (destroy?: boolean) => client.release(destroy) },
+        on: client.on.bind(client),
+        removeListener: client.removeListener.bind(client),
+        release: (destroy?: boolean) => client.release(destroy),
         set pipeline(isOn: boolean) {
           Object.assign(client, { pipeline: isOn })
         },

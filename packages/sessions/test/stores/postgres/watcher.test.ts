@@ -66,10 +66,17 @@ interface Watching {
 }
 
 /** Creates a watcher before the victim in the ring. While processes join, several may be there for a moment. */
-async function watch(onTakenOver: (owner: string) => void = () => undefined, options: Partial<WatcherOptions> = {}, asks: Asks = () => Promise.resolve()): Promise<Watching> {
+async function watch(
+  onTakenOver: (owner: string) => void = () => undefined,
+  options: Partial<WatcherOptions> = {},
+  asks: Asks = () => Promise.resolve(),
+): Promise<Watching> {
   const errors: unknown[] = []
   const watcher = new Watcher({
-    ...{ ...scope, clock: systemClock, onTakenOver, onMissing: () => undefined },
+    ...scope,
+    clock: systemClock,
+    onTakenOver,
+    onMissing: () => undefined,
     place: () => ({ name: 'somewhere#1', lockKey: '999' }),
     cancel: (backend) => ask(placeOf(database.url), 'select pg_cancel_backend($1)', [backend]),
     onError: (error) => void errors.push(error),
@@ -81,8 +88,12 @@ async function watch(onTakenOver: (owner: string) => void = () => undefined, opt
     closing: () => watcher.closing(),
   }
   const connection = new SessionConnection({
-    ...{ newClient: clientsFor(placeOf(database.url)), clock: systemClock, random: () => 0, users: [user] },
-    ...{ onError: () => undefined, onPooler: () => undefined },
+    newClient: clientsFor(placeOf(database.url)),
+    clock: systemClock,
+    random: () => 0,
+    users: [user],
+    onError: () => undefined,
+    onPooler: () => undefined,
   })
   opened.push(connection)
   await connection.open()
@@ -95,18 +106,26 @@ interface Waiting {
 }
 
 function waiting(): Promise<readonly Waiting[]> {
-  return ask<Waiting>(placeOf(database.url), `select pid, query_start::text as began from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' and not granted and datname = current_database()`)
+  return ask<Waiting>(
+    placeOf(database.url),
+    `select pid, query_start::text as began from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' and not granted and datname = current_database()`,
+  )
 }
 
 async function untilWaiting(count: number): Promise<readonly Waiting[]> {
-  return vi.waitUntil(async () => {
-    const found = await waiting()
-    return found.length === count && found
-  }, { timeout: 10_000, interval: 10 })
+  return vi.waitUntil(
+    async () => {
+      const found = await waiting()
+      return found.length === count && found
+    },
+    { timeout: 10_000, interval: 10 },
+  )
 }
 
 async function untilNoRows(): Promise<void> {
-  await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select name from watched.process')).toEqual([]), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select name from watched.process')).toEqual([]), {
+    timeout: 10_000,
+  })
 }
 
 describe('watchers of one process', () => {
@@ -165,10 +184,13 @@ describe('watchers of one process', () => {
   it('S192: a wait keeps no snapshot for longer than a second', async () => {
     await watch()
     const began = new Set<string>()
-    await vi.waitFor(async () => {
-      for (const row of await waiting()) began.add(row.began)
-      expect(began.size).toBeGreaterThanOrEqual(3)
-    }, { timeout: 10_000, interval: 20 })
+    await vi.waitFor(
+      async () => {
+        for (const row of await waiting()) began.add(row.began)
+        expect(began.size).toBeGreaterThanOrEqual(3)
+      },
+      { timeout: 10_000, interval: 20 },
+    )
     const moments = [...began].map((text) => Date.parse(text))
     // Each wait has its own start, on a slow machine a later one: none keeps the snapshot of an earlier wait.
     expect(new Set(moments).size).toBe(began.size)
@@ -178,7 +200,10 @@ describe('watchers of one process', () => {
     const { connection } = await watch()
     const [{ pid = 0 } = {}] = await untilWaiting(1)
     connection.drop()
-    await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]), { timeout: 10_000 })
+    await vi.waitFor(
+      async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]),
+      { timeout: 10_000 },
+    )
   })
 
   it('S193: a watcher is closed without the rest of its wait, and the server logs no error', async () => {
@@ -188,24 +213,30 @@ describe('watchers of one process', () => {
     expect([errors, await waiting()]).toEqual([[], []])
   })
 
-  it.each([['a process', 1], ['nobody', 0]] as const)('S193: a watcher that is closed while it looks for its neighbour, and finds %s, waits for nothing', async (_name, neighbours) => {
-    if (neighbours === 0) await ask(placeOf(database.url), 'truncate watched.process')
-    const looking = Promise.withResolvers<void>()
-    const goOn = Promise.withResolvers<void>()
-    const statements: string[] = []
-    const neverDue: Clock = { ...systemClock, setTimer: () => () => undefined }
-    const { watcher } = await watch(undefined, { clock: neverDue }, async (text) => {
-      statements.push(text)
-      if (!text.includes('as "isMember"')) return
-      looking.resolve()
-      await goOn.promise
-    })
-    await looking.promise
-    const closing = watcher.closing()
-    goOn.resolve()
-    await closing
-    expect(statements.filter((text) => text.includes('wait_for_process_lock'))).toEqual([])
-  })
+  it.each([
+    ['a process', 1],
+    ['nobody', 0],
+  ] as const)(
+    'S193: a watcher that is closed while it looks for its neighbour, and finds %s, waits for nothing',
+    async (_name, neighbours) => {
+      if (neighbours === 0) await ask(placeOf(database.url), 'truncate watched.process')
+      const looking = Promise.withResolvers<void>()
+      const goOn = Promise.withResolvers<void>()
+      const statements: string[] = []
+      const neverDue: Clock = { ...systemClock, setTimer: () => () => undefined }
+      const { watcher } = await watch(undefined, { clock: neverDue }, async (text) => {
+        statements.push(text)
+        if (!text.includes('as "isMember"')) return
+        looking.resolve()
+        await goOn.promise
+      })
+      await looking.promise
+      const closing = watcher.closing()
+      goOn.resolve()
+      await closing
+      expect(statements.filter((text) => text.includes('wait_for_process_lock'))).toEqual([])
+    },
+  )
 
   it('S193: a cancel that comes before the wait has begun is repeated', async () => {
     const asked = Promise.withResolvers<void>()

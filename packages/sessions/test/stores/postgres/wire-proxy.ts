@@ -49,7 +49,8 @@ export function wireProxies(): (url: string) => Promise<WireProxy> {
 }
 
 function connectThrough(client: Socket, target: Place, proxy: WireProxy, open: Set<Socket>): void {
-  const upstream = target.host?.startsWith('/') === true ? connect(`${target.host}/.s.PGSQL.${target.port}`) : connect(target.port ?? 5432, target.host)
+  const upstream =
+    target.host?.startsWith('/') === true ? connect(`${target.host}/.s.PGSQL.${target.port}`) : connect(target.port ?? 5432, target.host)
   const cut = (): void => void [client, upstream].forEach((socket) => socket.destroy())
   for (const socket of [client, upstream]) {
     open.add(socket)

@@ -39,7 +39,11 @@ let sessions = 0
 
 /** Runs each turn in a new session. No poll is due meanwhile, however long the turns take. */
 async function turns(count: number): Promise<void> {
-  const { runtime } = setup({ steps: Array.from({ length: count }, () => ({ text: 'Done.' })), store: postgresStore({ connectionString: server?.url ?? '' }), clock: manualClock() })
+  const { runtime } = setup({
+    steps: Array.from({ length: count }, () => ({ text: 'Done.' })),
+    store: postgresStore({ connectionString: server?.url ?? '' }),
+    clock: manualClock(),
+  })
   for (let turn = 0; turn < count; turn++) await (await runtime.session(`room:${(sessions += 1)}`).send('go')).result()
   await runtime.stop()
 }
@@ -91,7 +95,10 @@ const fillOthers = `
     select row, 1, case when n % 300 = 1 then 'wanted' else 'call-' || n end, 7, 'settled', 0, 'tool', 'read', 'hash', 1 from lists.run;
   analyze lists.notice, lists.run, lists.run_state, lists.run_input, lists.tool_call`
 
-const otherReads: readonly ((store: SessionStore, key: string) => Promise<{ readonly items: readonly unknown[] } | { readonly status: string }>)[] = [
+const otherReads: readonly ((
+  store: SessionStore,
+  key: string,
+) => Promise<{ readonly items: readonly unknown[] } | { readonly status: string }>)[] = [
   (store) => store.listNotices({ limit: 10 }),
   (store) => store.listNotices({ limit: 10, page: '2500:x.1' }),
   (store) => store.listNotices({ limit: 10, state: 'failed' }),

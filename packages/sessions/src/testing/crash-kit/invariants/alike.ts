@@ -26,7 +26,10 @@ function paidAgain(is: CrashEnd, should: CrashEnd): readonly string[] {
 }
 
 function namesOfRuns({ sessions }: CrashEnd): string {
-  return sessions.flatMap(({ runs }) => runs.map(({ inputId, kind, status }) => `${inputId ?? kind} ${status}`)).sort().join()
+  return sessions
+    .flatMap(({ runs }) => runs.map(({ inputId, kind, status }) => `${inputId ?? kind} ${status}`))
+    .sort()
+    .join()
 }
 
 /** Runs are compared by the id of their input. */

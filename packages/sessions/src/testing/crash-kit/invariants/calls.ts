@@ -40,7 +40,9 @@ export const keysAreKept: Invariant = {
       const other = effects.find((effect) => effect.idempotencyKey !== record.idempotencyKey)
       const sharing = calls.filter((call) => call.record.idempotencyKey === record.idempotencyKey)
       return [
-        ...(other ? [`${nameOf(record)} ran with the idempotency key ${other.idempotencyKey}, but its ledger record has ${record.idempotencyKey}`] : []),
+        ...(other
+          ? [`${nameOf(record)} ran with the idempotency key ${other.idempotencyKey}, but its ledger record has ${record.idempotencyKey}`]
+          : []),
         ...(sharing.length > 1 ? [`${sharing.length} calls have the idempotency key ${record.idempotencyKey}, expected 1`] : []),
       ]
     })

@@ -8,7 +8,10 @@ export const acceptedInputsAreFound: Invariant = {
   check: ({ acknowledged, sessions }) =>
     sessions.flatMap((session) => {
       if (session.record.expiredAt !== undefined) return []
-      const groups = Map.groupBy(acknowledged.inputs.filter((input) => input.session === session.record.key), nameOf)
+      const groups = Map.groupBy(
+        acknowledged.inputs.filter((input) => input.session === session.record.key),
+        nameOf,
+      )
       return [...groups].flatMap(([name, inputs]) => problemsOf(session, name, inputs))
     }),
 }
@@ -25,22 +28,29 @@ function problemsOf(session: SessionEnd, name: string, inputs: readonly Acknowle
   const { inputId, method } = first
   if (inputId === undefined) {
     const found = countByContent(session, first)
-    return found < accepted ? [`${session.record.key}: the input (${name}) was accepted ${accepted} times, but is stored ${found} times`] : []
+    return found < accepted
+      ? [`${session.record.key}: the input (${name}) was accepted ${accepted} times, but is stored ${found} times`]
+      : []
   }
   if (method === 'overlay') return problemsOfOverlay(session, inputId, first.turns ?? 1)
   const forgotten = accepted > 1 ? [`${session.record.key}: the input (${name}) was accepted as new ${accepted} times, expected 1`] : []
-  return isNamedIn(session, inputId) ? forgotten : [...forgotten, `${session.record.key}: the input (${name}) was accepted, but is not stored`]
+  return isNamedIn(session, inputId)
+    ? forgotten
+    : [...forgotten, `${session.record.key}: the input (${name}) was accepted, but is not stored`]
 }
 
 /** Compares the number of turns of an overlay with the turns that have seen it and the turns that are left. */
 function problemsOfOverlay({ record, log, inbox }: SessionEnd, inputId: string, turns: number): readonly string[] {
   const seen = log.filter((event) => event.type === 'runtime-input' && event.inputId === inputId).length
   const left = inbox.flatMap((row) => (row.kind === 'overlay' && row.body.inputId === inputId ? row.body.turns : [])).at(0) ?? 0
-  return seen + left === turns ? [] : [`${record.key}: the overlay ${inputId} is for ${turns} turns, but ${seen} turns have used it and ${left} are left`]
+  return seen + left === turns
+    ? []
+    : [`${record.key}: the overlay ${inputId} is for ${turns} turns, but ${seen} turns have used it and ${left} are left`]
 }
 
 function isNamedIn({ runs, log, inbox }: SessionEnd, inputId: string): boolean {
-  if (runs.some((run) => run.inputId === inputId) || log.some((event) => event.type === 'runtime-input' && event.inputId === inputId)) return true
+  if (runs.some((run) => run.inputId === inputId) || log.some((event) => event.type === 'runtime-input' && event.inputId === inputId))
+    return true
   return inbox.some((row) => row.id === `steer:${inputId}` && !isTakenUnused(row, runs))
 }
 
@@ -56,7 +66,9 @@ function countByContent({ runs, log, inbox }: SessionEnd, { method, content }: A
     return shown.length + inbox.filter((row) => row.kind === 'overlay' && sameContent(row.body.input, content)).length
   }
   const ofRuns = runs.filter((run) => sameContent(run.input, content)).length
-  const inLog = log.filter((event) => event.type === 'runtime-input' && event.source !== 'overlay' && sameContent(event.message, content)).length
+  const inLog = log.filter(
+    (event) => event.type === 'runtime-input' && event.source !== 'overlay' && sameContent(event.message, content),
+  ).length
   return ofRuns + inLog + inbox.filter((row) => row.kind === 'steer' && sameContent(row.body.input, content)).length
 }
 
@@ -75,7 +87,9 @@ export const nothingIsLeftInTheInbox: Invariant = {
   check: ({ sessions }: CrashEnd) =>
     sessions.flatMap(({ record, runs, inbox }) => {
       if (record.expiredAt !== undefined || runs.some((run) => run.endedAt === undefined)) return []
-      const waitsForTasks = sessions.some((other) => other.runs.some((run) => run.parent?.session === record.key && run.endedAt === undefined))
+      const waitsForTasks = sessions.some((other) =>
+        other.runs.some((run) => run.parent?.session === record.key && run.endedAt === undefined),
+      )
       const left = inbox.filter(({ kind }) => kind === 'steer' || (kind === 'child-settled' && !waitsForTasks))
       return left.map(({ id }) => `${record.key}: the inbox row ${id} is unread, but no run is open`)
     }),

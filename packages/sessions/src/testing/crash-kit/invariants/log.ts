@@ -46,7 +46,9 @@ export const compactionsAreMadeOnce: Invariant = {
   check: inEach(({ log, runs }) =>
     runs.flatMap(({ id, kind }) => {
       const made = log.filter((event) => event.type === 'compaction-end' && event.runId === id && event.outcome === 'done').length
-      return kind !== 'compaction' || made <= 1 ? [] : [`the run ${id} has ${made} compaction-end events with outcome done, expected at most 1`]
+      return kind !== 'compaction' || made <= 1
+        ? []
+        : [`the run ${id} has ${made} compaction-end events with outcome done, expected at most 1`]
     }),
   ),
 }
@@ -97,8 +99,12 @@ export const commitsAreSigned: Invariant = {
       epochs.set(runId, epoch)
       owners.set(claim, owner)
       return [
-        ...(before > epoch ? [`the commit from seq ${firstSeq} has epoch ${epoch} of the run ${runId}, but an earlier commit has epoch ${before}`] : []),
-        ...(owned === owner ? [] : [`the commit from seq ${firstSeq} is by ${owner}, but epoch ${epoch} of the run ${runId} belongs to ${owned}`]),
+        ...(before > epoch
+          ? [`the commit from seq ${firstSeq} has epoch ${epoch} of the run ${runId}, but an earlier commit has epoch ${before}`]
+          : []),
+        ...(owned === owner
+          ? []
+          : [`the commit from seq ${firstSeq} is by ${owner}, but epoch ${epoch} of the run ${runId} belongs to ${owned}`]),
       ]
     })
     return covered === log.length ? wrong : [`${log.length - covered} events are in no commit`, ...wrong]

@@ -7,7 +7,9 @@ export const onceUnlessAsked: ProgramInvariant = {
       calls.flatMap(({ effect, idempotencyKey, toolCallId, name }) => {
         const times = world.effects.filter((each) => each.idempotencyKey === idempotencyKey).length
         const most = 1 + (runAgain.get(toolCallId) ?? 0)
-        return effect !== 'once' || times <= most ? [] : [`${name} (${idempotencyKey}) took effect ${times} times, expected at most ${most}`]
+        return effect !== 'once' || times <= most
+          ? []
+          : [`${name} (${idempotencyKey}) took effect ${times} times, expected at most ${most}`]
       }),
     ),
 }
@@ -15,7 +17,9 @@ export const onceUnlessAsked: ProgramInvariant = {
 export const decisionsAreTold: ProgramInvariant = {
   name: 'each log has the decision that was accepted',
   check: ({ sessions, decisions }) => {
-    const approved = new Set(sessions.flatMap(({ calls }) => calls.flatMap(({ approval }) => (approval?.state === 'approved' ? approval.approvalId : []))))
+    const approved = new Set(
+      sessions.flatMap(({ calls }) => calls.flatMap(({ approval }) => (approval?.state === 'approved' ? approval.approvalId : []))),
+    )
     return sessions.flatMap(({ record, log }) =>
       log.flatMap((event) => {
         if (event.type !== 'approval-resolved') return []

@@ -16,10 +16,15 @@ export const childrenAreTold: ProgramInvariant = {
 function faultsIn(sessions: readonly SessionEnd[]): readonly string[] {
   return sessions.flatMap(({ record: { key }, log }) => {
     const view = log.reduce(reduceEvents, emptyView)
-    const children = sessions.flatMap(({ runs, log: own }) => runs.filter(({ parent }) => parent?.session === key).map((run) => ({ run, own })))
+    const children = sessions.flatMap(({ runs, log: own }) =>
+      runs.filter(({ parent }) => parent?.session === key).map((run) => ({ run, own })),
+    )
     return children.flatMap(({ run, own }) => {
       const child = view.children.find(({ childRunId }) => childRunId === run.id)
-      const shown = !child || child.status === shownAs(run) ? [] : [`the view of ${key} shows the subagent run ${run.id} as ${child.status}, but it is ${run.status}`]
+      const shown =
+        !child || child.status === shownAs(run)
+          ? []
+          : [`the view of ${key} shows the subagent run ${run.id} as ${child.status}, but it is ${run.status}`]
       return [...faultsOf(run, log.filter((event) => 'childRunId' in event && event.childRunId === run.id) as ChildEvent[], own), ...shown]
     })
   })
@@ -34,15 +39,25 @@ function faultsOf(run: RunRecord, told: readonly ChildEvent[], own: readonly Sto
   return [
     ...(count('child-start') === 1 ? [] : [`the subagent run ${run.id} has ${count('child-start')} child-start events, expected 1`]),
     ...(isInOrder ? [] : [`the child-update events of the subagent run ${run.id} are out of order: steps ${steps.join(', ')}`]),
-    ...(isInOrder && steps.length > happened ? [`the subagent run ${run.id} has ${steps.length} child-update events, expected at most ${happened}`] : []),
-    ...(count('child-end') === ends ? [] : [`the subagent run ${run.id} is ${run.status} and has ${count('child-end')} child-end events, expected ${ends}`]),
-    ...(told.at(0)?.type === 'child-start' ? [] : [`the first event of the subagent run ${run.id} is ${told.at(0)?.type ?? 'missing'}, expected child-start`]),
+    ...(isInOrder && steps.length > happened
+      ? [`the subagent run ${run.id} has ${steps.length} child-update events, expected at most ${happened}`]
+      : []),
+    ...(count('child-end') === ends
+      ? []
+      : [`the subagent run ${run.id} is ${run.status} and has ${count('child-end')} child-end events, expected ${ends}`]),
+    ...(told.at(0)?.type === 'child-start'
+      ? []
+      : [`the first event of the subagent run ${run.id} is ${told.at(0)?.type ?? 'missing'}, expected child-start`]),
   ]
 }
 
 /** Returns true if the child has answered, resumes or waits. */
 function isWorthAnUpdate(event: StoredEvent): boolean {
-  return event.type === 'message-end' || (event.type === 'turn-start' && event.resumed) || (event.type === 'turn-end' && isSuspended(event.status))
+  return (
+    event.type === 'message-end' ||
+    (event.type === 'turn-start' && event.resumed) ||
+    (event.type === 'turn-end' && isSuspended(event.status))
+  )
 }
 
 /** Returns the status that the view shows. A queued child is shown as running. */

@@ -2,7 +2,11 @@ import type { SessionEnd } from '../../crash-kit/types.ts'
 import type { ProgramEnd, ProgramInvariant, AcceptedInput } from '../program-end.ts'
 
 /** Returns accepted inputs, except those of expired sessions and of sessions in which a client has withdrawn inputs. */
-function keptInputs({ accepted, cleared, sessions }: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {
+function keptInputs({
+  accepted,
+  cleared,
+  sessions,
+}: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {
   return accepted.flatMap((input) => {
     const session = sessions.find(({ record }) => record.key === input.session)
     return session && session.record.expiredAt === undefined && !cleared.has(input.session) ? [{ input, session }] : []

@@ -24,24 +24,46 @@ export const whatWaitsIsNamed: ProgramInvariant = {
       if (parent !== undefined || expiredAt !== undefined) return []
       const below = sessions.filter(({ record }) => record.key === key || record.key.startsWith(`${key}~`))
       const runs = below.flatMap((session) => session.runs)
-      const waiting = (isMeant: (run: RunRecord) => boolean) => below.flatMap((session) => session.runs.filter(isMeant).map((run) => waitingOf(run, session, runs)))
+      const waiting = (isMeant: (run: RunRecord) => boolean) =>
+        below.flatMap((session) => session.runs.filter(isMeant).map((run) => waitingOf(run, session, runs)))
       const { openRun } = infos.get(key) ?? {}
-      const namedInInfo = openRun ? { questions: idsOf(openRun), held: [openRun.runId, ...(openRun.heldRuns ?? []).map(({ runId }) => runId)] } : { questions: [], held: [] }
+      const namedInInfo = openRun
+        ? { questions: idsOf(openRun), held: [openRun.runId, ...(openRun.heldRuns ?? []).map(({ runId }) => runId)] }
+        : { questions: [], held: [] }
       return [
-        ...differences(`the log of ${key}`, namedInLog(root), waiting(() => true), ({ answered, optional }) => [...answered, ...optional]),
-        ...(infos.has(key) ? differences(`the info of ${key}`, namedInInfo, waiting((run) => isAwaited(run, runs)), ({ optional }) => optional) : []),
+        ...differences(
+          `the log of ${key}`,
+          namedInLog(root),
+          waiting(() => true),
+          ({ answered, optional }) => [...answered, ...optional],
+        ),
+        ...(infos.has(key)
+          ? differences(
+              `the info of ${key}`,
+              namedInInfo,
+              waiting((run) => isAwaited(run, runs)),
+              ({ optional }) => optional,
+            )
+          : []),
       ]
     }),
 }
 
 /** Returns the differences. A held run may still be named after it was resumed, so only a missing name is an error. */
-function differences(where: string, named: { readonly questions: readonly string[]; readonly held: readonly string[] }, waiting: readonly Waiting[], mayName: (run: Waiting) => readonly string[]): readonly string[] {
+function differences(
+  where: string,
+  named: { readonly questions: readonly string[]; readonly held: readonly string[] },
+  waiting: readonly Waiting[],
+  mayName: (run: Waiting) => readonly string[],
+): readonly string[] {
   const open = waiting.flatMap((each) => each.open)
   const known = [...open, ...waiting.flatMap(mayName)]
   return [
     ...open.filter((id) => !named.questions.includes(id)).map((id) => `${where} does not name ${id}, which waits for an answer`),
     ...named.questions.filter((id) => !known.includes(id)).map((id) => `${where} names ${id}, which does not wait for an answer`),
-    ...waiting.flatMap(({ held }) => held.filter((id) => !named.held.includes(id))).map((id) => `${where} does not name the held run ${id}`),
+    ...waiting
+      .flatMap(({ held }) => held.filter((id) => !named.held.includes(id)))
+      .map((id) => `${where} does not name the held run ${id}`),
   ]
 }
 
@@ -51,7 +73,9 @@ function waitingOf(run: RunRecord, { calls, inbox }: SessionEnd, runs: readonly 
   const own = idsOf({ pendingToolCalls: run.pendingToolCalls.filter(isOwn), pendingApprovals: run.pendingApprovals.filter(isOwn) })
   if (run.reason === 'definition-changed') {
     // A run that is held in the middle of its work may have asked more than its record lists.
-    const asked = calls.flatMap(({ runId, toolCallId, approval }) => (runId === run.id ? [toolCallId, ...(approval ? [approval.approvalId] : [])] : []))
+    const asked = calls.flatMap(({ runId, toolCallId, approval }) =>
+      runId === run.id ? [toolCallId, ...(approval ? [approval.approvalId] : [])] : [],
+    )
     return { open: [], answered: [], optional: [...own, ...asked], held: [run.id] }
   }
   if (isBelowHeld(run, runs)) return { open: [], answered: [], optional: own, held: [] }
@@ -83,5 +107,8 @@ function isAwaited({ origin, parent }: RunRecord, runs: readonly RunRecord[]): b
 function namedInLog({ log, runs }: SessionEnd) {
   const held = log.flatMap((event) => (event.type === 'error' && event.source === 'definition' ? [event.runId] : []))
   const doubts = runs.flatMap((run) => (run.status === 'needs-recovery' ? run.pendingToolCalls.map(({ toolCallId }) => toolCallId) : []))
-  return { questions: [...idsOf(log.reduce(reduceEvents, emptyView)), ...doubts], held: [...held, ...runs.flatMap(({ id, status }) => (status === 'needs-recovery' ? id : []))] }
+  return {
+    questions: [...idsOf(log.reduce(reduceEvents, emptyView)), ...doubts],
+    held: [...held, ...runs.flatMap(({ id, status }) => (status === 'needs-recovery' ? id : []))],
+  }
 }

@@ -16,7 +16,9 @@ export const readersSeeTheEnd: ProgramInvariant = {
       if (!session || reader.refused !== undefined || session.record.expiredAt !== undefined) return []
       if (program.steps.some((step) => step.do === 'delete' && step.to === reader.session)) return []
       const problems = reader.runId === undefined ? problemsOfReader(reader, session) : problemsOfRunReader(reader, session, reader.runId)
-      return problems.map((problem) => `reader ${index + 1} of ${reader.session}${reader.runId === undefined ? '' : ` (${reader.runId})`}: ${problem}`)
+      return problems.map(
+        (problem) => `reader ${index + 1} of ${reader.session}${reader.runId === undefined ? '' : ` (${reader.runId})`}: ${problem}`,
+      )
     }),
 }
 
@@ -33,7 +35,10 @@ function problemsOfRunReader(reader: Reader, { log, runs }: SessionEnd, runId: s
   if (problems.length > 0) return problems
   const run = runs.find(({ id }) => id === runId)
   if (!run) return []
-  if (reader.endedAt === undefined) return terminalStatuses.some((status) => status === run.status) ? [`the run ${runId} is ${run.status}, but the reader still waits after ${seen.length} of ${own.length} events`] : []
+  if (reader.endedAt === undefined)
+    return terminalStatuses.some((status) => status === run.status)
+      ? [`the run ${runId} is ${run.status}, but the reader still waits after ${seen.length} of ${own.length} events`]
+      : []
   const missed = own.slice(seen.length).filter(({ seq }) => seq <= (reader.endedAt ?? 0))
   if (missed.length === 0 || asksClient(seen)) return []
   return [`it ended after ${seen.at(-1)?.type ?? 'no event'}, but the log had ${missed.length} more events`]
@@ -59,7 +64,9 @@ function differences(seen: readonly StoredEvent[], expected: readonly StoredEven
   const place = expected.findIndex((event, index) => seen[index]?.seq !== event.seq || seen[index]?.type !== event.type)
   if (place === -1 && seen.length === expected.length) return []
   const at = place === -1 ? expected.length : place
-  return [`it read ${seen.length} of ${expected.length} events, and event ${at + 1} is ${nameOf(seen[at])}, expected ${nameOf(expected[at])}`]
+  return [
+    `it read ${seen.length} of ${expected.length} events, and event ${at + 1} is ${nameOf(seen[at])}, expected ${nameOf(expected[at])}`,
+  ]
 }
 
 function nameOf(event: StoredEvent | undefined): string {

@@ -43,7 +43,11 @@ function twice(recorded: readonly RecordedRequest[]): readonly string[] {
 function unlike({ prompts, sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   const answered = new Set(answersIn(sessions))
   const sent = new Set(prompts.map((prompt) => canonicalJson(JSON.parse(prompt) as JSONValue)))
-  return recorded.flatMap(({ id, prompt }) => (answered.has(id) && !sent.has(canonicalJson(prompt)) ? [`the recorded prompt of the request ${id} differs from every prompt that was sent`] : []))
+  return recorded.flatMap(({ id, prompt }) =>
+    answered.has(id) && !sent.has(canonicalJson(prompt))
+      ? [`the recorded prompt of the request ${id} differs from every prompt that was sent`]
+      : [],
+  )
 }
 
 /**
@@ -52,22 +56,43 @@ function unlike({ prompts, sessions }: ProgramEnd, recorded: readonly RecordedRe
  */
 function foreign({ sessions, program }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   if (program.setup.durability === 'turn') return []
-  const known = new Set(sessions.flatMap(({ log }) => log.flatMap((event) => (event.type === 'message-start' ? event.messageId : event.type === 'compaction-start' ? event.compactionId : []))))
-  return recorded.flatMap(({ id, purpose }) => (purpose === 'branch-summary' || known.has(id) ? [] : [`the request ${id} has no message-start or compaction-start in a log`]))
+  const known = new Set(
+    sessions.flatMap(({ log }) =>
+      log.flatMap((event) =>
+        event.type === 'message-start' ? event.messageId : event.type === 'compaction-start' ? event.compactionId : [],
+      ),
+    ),
+  )
+  return recorded.flatMap(({ id, purpose }) =>
+    purpose === 'branch-summary' || known.has(id) ? [] : [`the request ${id} has no message-start or compaction-start in a log`],
+  )
 }
 
 function lacking({ sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
-  const told = sessions.flatMap(({ log }) => log.filter((event) => event.type === 'error' && event.source === 'extension' && event.name === 'requests'))
+  const told = sessions.flatMap(({ log }) =>
+    log.filter((event) => event.type === 'error' && event.source === 'extension' && event.name === 'requests'),
+  )
   const ids = new Set(recorded.map(({ id }) => id))
   const missing = answersIn(sessions).filter((id) => !ids.has(id))
-  return missing.length > told.length ? [`${missing.length} answered requests are not recorded, but the logs have only ${told.length} errors of the recorder: ${missing.join(', ')}`] : []
+  return missing.length > told.length
+    ? [
+        `${missing.length} answered requests are not recorded, but the logs have only ${told.length} errors of the recorder: ${missing.join(', ')}`,
+      ]
+    : []
 }
 
 function answersIn(sessions: ProgramEnd['sessions']): readonly string[] {
-  return [...new Set(sessions.flatMap(({ log }) =>
-    log.flatMap((event) => {
-      if (event.type === 'message-end') return event.message.role === 'assistant' && (event.message.stopReason === 'stop' || event.message.stopReason === 'tool-calls') ? event.messageId : []
-      return event.type === 'compaction-end' && event.outcome === 'done' ? event.compactionId : []
-    }),
-  ))]
+  return [
+    ...new Set(
+      sessions.flatMap(({ log }) =>
+        log.flatMap((event) => {
+          if (event.type === 'message-end')
+            return event.message.role === 'assistant' && (event.message.stopReason === 'stop' || event.message.stopReason === 'tool-calls')
+              ? event.messageId
+              : []
+          return event.type === 'compaction-end' && event.outcome === 'done' ? event.compactionId : []
+        }),
+      ),
+    ),
+  ]
 }

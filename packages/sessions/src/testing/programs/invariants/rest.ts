@@ -20,7 +20,9 @@ export const comesToRest: ProgramInvariant = {
 export const everyRunEnds: ProgramInvariant = {
   name: 'each run ends after all questions are answered',
   check: ({ sessions }) =>
-    sessions.flatMap(({ record, runs }) => runs.filter(({ status }) => !terminal.includes(status)).map((run) => `${record.key}: ${nameOf(run)}`)),
+    sessions.flatMap(({ record, runs }) =>
+      runs.filter(({ status }) => !terminal.includes(status)).map((run) => `${record.key}: ${nameOf(run)}`),
+    ),
 }
 
 function nameOf({ id, kind, status, pendingApprovals, pendingToolCalls, parent }: RunRecord): string {
@@ -33,11 +35,19 @@ export const nothingIsDue: ProgramInvariant = {
   check: ({ firstRest: { now, due, sessions } }) => [
     ...due.timers.map(({ id, dueAt }) => `the timer ${id} was due at ${dueAt}, but has not fired at ${now}`),
     ...due.expired.map((key) => `the session ${key} has expired, but is not marked as expired`),
-    ...due.unread.filter((key) => !sessions.some(({ record, inbox }) => record.key === key && inbox.every((row) => waitsForItsGroup(row, sessions)))).map((key) => `the inbox of ${key} has rows that should start a run`),
+    ...due.unread
+      .filter((key) => !sessions.some(({ record, inbox }) => record.key === key && inbox.every((row) => waitsForItsGroup(row, sessions))))
+      .map((key) => `the inbox of ${key} has rows that should start a run`),
     ...sessions.flatMap(({ record, calls, runs }) =>
       calls
-        .filter(({ state, deadlineAt, runId }) => state !== 'settled' && deadlineAt !== undefined && deadlineAt <= now && !needsRecovery(runs, runId))
-        .map(({ runId, name, deadlineAt }) => `${record.key}: the call ${name} of the run ${runId} (${runs.find(({ id }) => id === runId)?.status}) is still open at ${now}, but its deadline was ${deadlineAt}`),
+        .filter(
+          ({ state, deadlineAt, runId }) =>
+            state !== 'settled' && deadlineAt !== undefined && deadlineAt <= now && !needsRecovery(runs, runId),
+        )
+        .map(
+          ({ runId, name, deadlineAt }) =>
+            `${record.key}: the call ${name} of the run ${runId} (${runs.find(({ id }) => id === runId)?.status}) is still open at ${now}, but its deadline was ${deadlineAt}`,
+        ),
     ),
     ...sessions.flatMap(({ record, runs }) => (isResting(runs) ? [] : [`${record.key} has runs that are running or due`])),
   ],
@@ -57,7 +67,18 @@ function needsRecovery(runs: readonly RunRecord[], runId: string): boolean {
 function waitsForItsGroup(row: InboxRecord, sessions: readonly SessionEnd[]): boolean {
   if (row.kind !== 'child-settled') return !inputKindsThatStart.includes(row.kind)
   const { group, status } = row.body
-  return status === 'completed' && sessions.some(({ runs }) => runs.some((run) => run.parent?.runId === group && run.parent.taskId !== undefined && !terminal.includes(run.status) && run.status !== 'needs-recovery'))
+  return (
+    status === 'completed' &&
+    sessions.some(({ runs }) =>
+      runs.some(
+        (run) =>
+          run.parent?.runId === group &&
+          run.parent.taskId !== undefined &&
+          !terminal.includes(run.status) &&
+          run.status !== 'needs-recovery',
+      ),
+    )
+  )
 }
 
 export const nothingProlongsLives: ProgramInvariant = {

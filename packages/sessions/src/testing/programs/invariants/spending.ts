@@ -12,10 +12,15 @@ export const spendingAddsUp: ProgramInvariant = {
       if (record.expiredAt !== undefined || runs.some(({ endedAt }) => endedAt === undefined)) return []
       const tokens = below.reduce((sum, each) => sum + (each.record.usage.totalTokens ?? 0), 0)
       const booked = record.childUsage.totalTokens ?? 0
-      const cost = below.reduce<Cost | undefined>((sum, each) => (sum && each.record.cost ? addCost(sum, each.record.cost) : (sum ?? each.record.cost)), undefined)
+      const cost = below.reduce<Cost | undefined>(
+        (sum, each) => (sum && each.record.cost ? addCost(sum, each.record.cost) : (sum ?? each.record.cost)),
+        undefined,
+      )
       return [
         ...(tokens === booked ? [] : [`${record.key} counts ${booked} tokens of subagents, expected ${tokens}`]),
-        ...(cost?.total === record.childCost?.total ? [] : [`${record.key} counts a cost of ${record.childCost?.total ?? 'nothing'} for subagents, expected ${cost?.total ?? 'nothing'}`]),
+        ...(cost?.total === record.childCost?.total
+          ? []
+          : [`${record.key} counts a cost of ${record.childCost?.total ?? 'nothing'} for subagents, expected ${cost?.total ?? 'nothing'}`]),
       ]
     }),
 }
