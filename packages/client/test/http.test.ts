@@ -52,10 +52,8 @@ describe('silence', () => {
     let reads = 0
     const quiet = answering([[': one\n\n', ': two\n\n', savePoint(1)]])
     const fetch: typeof globalThis.fetch = (...given) => (++reads, quiet(...given))
-    const events = connect(nowhere, { fetch, clock: new JumpingClock(44_999) })
-      .session('s1')
-      .attach()
-      [Symbol.asyncIterator]()
+    const session = connect(nowhere, { fetch, clock: new JumpingClock(44_999) }).session('s1')
+    const events = session.attach()[Symbol.asyncIterator]()
     expect((await events.next()).value).toMatchObject({ seq: 1 })
     await events.return?.()
     expect(reads).toBe(1)

@@ -123,10 +123,10 @@ describe('types of tools', () => {
       defineTool({ ...named, inputSchema: weather, execute: async () => ({ run: () => 1 }) })
       // @ts-expect-error a bigint is no JSON
       defineTool({ ...named, inputSchema: weather, execute: () => 1n })
-      // @ts-expect-error a generator yields texts, deltas or its complete output
       defineTool({
         ...named,
         inputSchema: weather,
+        // @ts-expect-error a generator yields texts, deltas or its complete output
         async *execute() {
           yield 7
         },

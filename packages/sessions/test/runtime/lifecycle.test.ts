@@ -163,11 +163,8 @@ describe('start and stop', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const exited = new Promise((resolve) => child.once('exit', resolve))
-    const [line] = await createInterface({ input: child.stdout })
-      [Symbol.asyncIterator]()
-      .next()
-      .then(({ value }) => [String(value)])
-    expect(JSON.parse(line ?? '')).toEqual(holds)
+    const { value: line } = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()
+    expect(JSON.parse(String(line))).toEqual(holds)
     if (keepAlive) child.kill()
     expect(await exited).toBe(keepAlive ? null : 0)
   })
