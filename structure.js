@@ -74,15 +74,15 @@ export const structure = {
         'memory.ts',
         'env.ts',
         'file.ts',
-        'kv.ts',
         'postgres.ts',
-        'redis.ts',
         'requests.ts',
         'sqlite.ts',
+        'store-parts.ts',
       ],
     },
     'testing',
   ],
+  redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
   bridge: [
     {
       room: 'base',

@@ -10,7 +10,7 @@ import { root } from './setup.mjs'
  * @property {string} name of its file: page and place
  * @property {string} code
  * @property {string} mode word after the language: programs with `check` are not run, because they need resources that tests lack.
- *   Programs with `postgres`, `redis` or `kv` are run by a test of `packages/sessions`, which starts the server
+ *   Programs with `postgres`, `redis` or `kv` are run by a test of the package of the store, which starts the server
  * @property {boolean} isPage whether it is for a browser (`tsx`)
  */
 

@@ -41,7 +41,7 @@ import { memoryRows } from './memory-argument-rows.ts'
 import { requestRows } from './request-argument-rows.ts'
 import { postgresRows } from './postgres-argument-rows.ts'
 import type { recordingStore } from './recording-store.ts'
-import { sharedStateStoreRows } from './state-store-argument-rows.ts'
+import { envRows } from './env-argument-rows.ts'
 import { storeRows } from './store-argument-rows.ts'
 import { testingRows } from './testing-argument-rows.ts'
 
@@ -359,7 +359,7 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
       ],
       call: sqliteStateStore,
     },
-    ...sharedStateStoreRows,
+    ...envRows,
     ...postgresRows,
     memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },
   }

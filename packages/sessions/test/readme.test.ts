@@ -3,11 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { bundledFlags } from '../../../scripts/programs.ts'
-import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../scripts/redis.ts'
-import { sharedKv } from './state/kv-support.ts'
 
 const folder = join(import.meta.dirname, '..')
 const database = testDatabase()
@@ -50,34 +48,12 @@ it('the example of the README runs', { timeout: 60_000 }, async () => {
   await expectToPrint(examples[0] ?? '', 'Hello, and this is on disk.completed\n')
 })
 
-it('D44: the documentation has programs on each server', () => {
-  expect(['postgres', 'redis', 'kv'].map((mode) => programsFor(mode).length)).toEqual([2, 1, 1])
+it('D44: the documentation has programs on Postgres', () => {
+  expect(programsFor('postgres')).toHaveLength(2)
 })
 
 it.each(programsFor('postgres'))('D44: program %# of the documentation runs on Postgres', { timeout: 60_000 }, async ({ code, stdout }) => {
   await expectToPrint(code, stdout, { DATABASE_URL: database.url })
-})
-
-describe.skipIf(isRedisUrlMissing)(titleWithRedis('on Redis', isRedisUrlMissing), () => {
-  const redis = sharedRedis()
-  const kv = sharedKv(redis)
-
-  it.each([...programsFor('redis'), ...programsFor('kv')])(
-    'O70: program %# of the documentation runs',
-    { timeout: 60_000 },
-    async ({ code, stdout }) => {
-      const { url, token } = kv.server
-      await expectToPrint(code, stdout, { REDIS_URL: redis.url, KV_REST_API_URL: url, KV_REST_API_TOKEN: token })
-    },
-  )
-
-  it('O69, S180: the example of TESTING.md with a KV server runs', { timeout: 60_000 }, async () => {
-    const example = examplesOf('TESTING.md').at(said.length) ?? ''
-    expect(await runScript(example, { REDIS_URL: redis.url })).toEqual({
-      stdout: "{ ok: true, version: 2 }\n[ 'evalsha', 'evalsha' ]\n",
-      stderr: '',
-    })
-  })
 })
 
 const said = [
@@ -92,8 +68,7 @@ it.each(said.map((stdout, index) => ({ stdout, index })))(
   { timeout: 60_000 },
   async ({ stdout, index }) => {
     const examples = examplesOf('TESTING.md')
-    // The last one needs Redis.
-    expect(examples).toHaveLength(said.length + 1)
+    expect(examples).toHaveLength(said.length)
     expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
   },
 )

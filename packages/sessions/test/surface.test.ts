@@ -2,11 +2,9 @@ import * as addresses from '@bowline/sessions/addresses'
 import * as env from '@bowline/sessions/env'
 import * as guardedRequest from '@bowline/sessions/guarded-request'
 import * as file from '@bowline/sessions/file'
-import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
 import * as postgres from '@bowline/sessions/postgres'
-import * as redis from '@bowline/sessions/redis'
 import * as requests from '@bowline/sessions/requests'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
@@ -31,10 +29,8 @@ it('the exported names change only on purpose', () => {
   expect(Object.keys(addresses).sort()).toEqual(['isPublic', 'isWithin', 'networkOf', 'parseAddress', 'parseRanges'])
   expect(Object.keys(guardedRequest).sort()).toEqual(['RefusedAddress', 'guardedRequest'])
   expect(Object.keys(file)).toEqual(['fileStore'])
-  expect(Object.keys(kv)).toEqual(['kvStateStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(postgres).sort()).toEqual(['migratePostgres', 'postgresStateStore', 'postgresStore'])
-  expect(Object.keys(redis)).toEqual(['redisStateStore'])
   expect(Object.keys(requests)).toEqual(['recordRequests'])
   expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
@@ -59,7 +55,6 @@ it('the exported names change only on purpose', () => {
       "simulationFaults",
       "simulationInvariants",
       "standardInvariants",
-      "startKvServer",
       "testSessionStore",
       "testStateStore",
     ]

@@ -15,7 +15,6 @@ import {
   recordHistory,
   runProgram,
   runSimulation,
-  startKvServer,
   testSessionStore,
   testStateStore,
 } from '@bowline/sessions/testing'
@@ -78,11 +77,6 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
         ],
       ],
       call: (given) => testSessionStore(withRunner(given)),
-    },
-    startKvServer: {
-      args: [['', options({ redisUrl: needed(someText('redis://127.0.0.1:1')), token: someText(), maxRequestBytes: whole(1) }, false)]],
-      // There is no Redis: arguments are accepted if it reports that Redis cannot be reached.
-      call: startKvServer,
     },
     testStateStore: {
       args: [

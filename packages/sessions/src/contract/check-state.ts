@@ -25,6 +25,7 @@ function checkText(what: string, text: unknown): void {
     throw new SessionError('invalid-key', `The ${what} of a state record must have at most ${maxBytes} bytes.`)
 }
 
+/** Throws `invalid-config` unless the value is a time to live of a record. */
 export function checkTimeToLive(ttlMs: TimeToLive, source = 'ttlMs'): void {
   if (ttlMs === 'never' || (Number.isSafeInteger(ttlMs) && ttlMs > 0 && ttlMs <= longestMs)) return
   throw new SessionError(

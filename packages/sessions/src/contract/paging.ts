@@ -17,6 +17,7 @@ export interface PageRequest {
 const defaultLimit = 100
 const highestLimit = 1000
 
+/** Returns the size of a page: 100 by default, 1 to 1,000 otherwise. */
 export function pageLimit(limit = defaultLimit): number {
   return Math.max(1, Math.min(highestLimit, Math.trunc(limit)))
 }

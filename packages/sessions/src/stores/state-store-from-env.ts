@@ -1,10 +1,8 @@
 import { configChecks } from '../arguments.ts'
 import type { StateStore } from '../contract/state-store.ts'
+import { missingPeer } from '../errors.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
-import { kvStateStore, kvVariables } from './kv/kv-state-store.ts'
-import { stateVariable } from './postgres/postgres-options.ts'
-import { prefixCheck } from './redis/keys.ts'
-import { redisStateStore } from './redis/redis-state-store.ts'
+import { databaseVariable, kvVariables, prefixCheck } from './state-environment.ts'
 
 /** Environment, key prefix and warnings of `stateStoreFromEnv`. */
 export interface StateStoreFromEnvOptions {
@@ -35,7 +33,7 @@ const redisVariable = 'REDIS_URL'
 /**
  * Creates the state store that the environment names: Redis by `REDIS_URL`, else a KV service by `KV_REST_API_URL` or
  * `UPSTASH_REDIS_REST_URL` and its token, else Postgres by `DATABASE_URL`, else memory. Throws if a set variable cannot be
- * used; it never falls back to memory then.
+ * used, or if the package of the store is not installed; it never falls back to memory then.
  */
 export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}): Promise<ChosenStateStore> {
   checkOptions('stateStoreFromEnv.options', options)
@@ -44,8 +42,9 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
   const warned = onWarning ? { onWarning } : {}
   const isSet = (name: string): boolean => Boolean(environment[name])
   const setKv = kvVariables.flat().filter(isSet)
-  const setPostgres = [stateVariable].filter(isSet)
+  const setPostgres = [databaseVariable].filter(isSet)
   if (isSet(redisVariable)) {
+    const { redisStateStore } = await import('@bowline/redis').catch(refusalFor('@bowline/redis'))
     return {
       kind: 'redis',
       store: redisStateStore({ environment, ...named, ...warned }),
@@ -53,6 +52,7 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
     }
   }
   if (setKv.length > 0) {
+    const { kvStateStore } = await import('@bowline/redis/kv').catch(refusalFor('@bowline/redis'))
     return {
       kind: 'kv',
       store: kvStateStore({ environment, ...named }),
@@ -66,11 +66,18 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
     return {
       kind: 'postgres',
       store,
-      because: `${stateVariable} is set, and none of ${[redisVariable, ...kvVariables.flat()].join(', ')} is`,
+      because: `${databaseVariable} is set, and none of ${[redisVariable, ...kvVariables.flat()].join(', ')} is`,
     }
   }
-  const because = `none of ${[redisVariable, ...kvVariables.flat(), stateVariable].join(', ')} is set: records are lost with this process`
+  const because = `none of ${[redisVariable, ...kvVariables.flat(), databaseVariable].join(', ')} is set: records are lost with this process`
   return { kind: 'memory', store: memoryStateStore(), because }
+}
+
+/** Returns a handler that throws the error of a package that cannot be loaded. */
+function refusalFor(name: string): (error: unknown) => never {
+  return (error) => {
+    throw missingPeer(error, 'stateStoreFromEnv', name)
+  }
 }
 
 function unused(...names: readonly string[]): string {

@@ -4,7 +4,6 @@ import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions, ExploreStoreFaultsOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './fault-plan.ts'
 import type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
-import type { KvServerOptions } from './kv-server/types.ts'
 import { programFeatures, type HookPlan, type Program, type ProgramCrash, type ProgramStep, type Setup } from './programs/program.ts'
 import type { RunProgramOptions, ExploreProgramsOptions, ProgramFault } from './programs/program-options.ts'
 import type { ExploreSimulationsOptions, RunSimulationOptions } from './simulation/options.ts'
@@ -52,8 +51,6 @@ export const checkStateKit = record<StateKitOptions>({
   destroy: checkFunction,
   runner,
 })
-
-export const checkKvServer = record<KvServerOptions>({ redisUrl: checkName, token: optionalName, maxRequestBytes: whole(1) })
 
 export const checkScenario = record<CrashScenario>({
   agents: requiredFunction,

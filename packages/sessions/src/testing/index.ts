@@ -74,7 +74,3 @@ export type { SimulationEnd, SimulationInvariant } from './simulation/simulation
 export type { Disturbance, DisturbanceKind, Simulation, SimulationSession, SimulationStep } from './simulation/simulation.ts'
 export { testStateStore } from './state-kit.ts'
 export type { StateKitOptions } from './state-kit/kit.ts'
-export { startKvServer } from './kv-server.ts'
-export type { KvServer } from './kv-server.ts'
-export type { KvServerOptions } from './kv-server/types.ts'
-export type { KvFault } from './kv-server/types.ts'

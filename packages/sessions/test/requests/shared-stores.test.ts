@@ -7,8 +7,8 @@ import { recordRequests, type RequestRecorder } from '@bowline/sessions/requests
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../../../../scripts/postgres.ts'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
-import { sharedKv } from '../state/kv-support.ts'
-import { newPrefix, redisStores } from '../state/redis-support.ts'
+import { sharedKv } from '../../../redis/test/kv-support.ts'
+import { newPrefix, redisStores } from '../../../redis/test/redis-support.ts'
 
 const key = 'room:1'
 const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object' }, execute: () => 'ein Seil, 東京' })

@@ -1,8 +1,8 @@
 import type { Clock } from '@bowline/llm'
 import type { StateStore } from '@bowline/sessions'
-import { kvStateStore } from '@bowline/sessions/kv'
+import { kvStateStore } from '@bowline/redis/kv'
 import { postgresStateStore } from '@bowline/sessions/postgres'
-import { redisStateStore } from '@bowline/sessions/redis'
+import { redisStateStore } from '@bowline/redis'
 import { sqliteStateStore } from '@bowline/sessions/sqlite'
 
 /** Place of a state store's records, in a form for other processes. */

@@ -2,8 +2,8 @@ import { inspect } from 'node:util'
 import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { describe, expect, it } from 'vitest'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
-import { sharedKv } from './kv-support.ts'
-import { newPrefix } from './redis-support.ts'
+import { sharedKv } from '../../../redis/test/kv-support.ts'
+import { newPrefix } from '../../../redis/test/redis-support.ts'
 
 const redisUrl = 'redis://:secret@127.0.0.1:1'
 const postgres = { DATABASE_URL: 'postgresql://user:secret@127.0.0.1:1/none' }

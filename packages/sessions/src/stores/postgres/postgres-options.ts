@@ -2,6 +2,7 @@ import type { Clock } from '@bowline/llm'
 import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
 import { checkNamespace } from '../../keys.ts'
+import { databaseVariable } from '../state-environment.ts'
 import type { PostgresPool } from './pool-types.ts'
 
 /** Server, schema and credentials of a Postgres store. */
@@ -58,9 +59,6 @@ const schemaForm = /^[a-z_][a-z0-9_]{0,62}$/
 const mostConnections = 1000
 export const maxRecordBytes = 16 * 1024 * 1024
 
-/** Variable with the connection string of the state store. */
-export const stateVariable = 'DATABASE_URL'
-
 const optionsOfServer = {
   connectionString: configChecks.optionalName,
   pool: configChecks.methods('connect', 'on', 'removeListener'),
@@ -113,12 +111,12 @@ const checkEachForStates = configChecks.optionalRecord<PostgresStateStoreOptions
 /** Returns the options with the server from the options or the environment. Throws if there is none. */
 export function checkedStateOptions(options: PostgresStateStoreOptions): PostgresStateStoreOptions {
   checkEachForStates('postgresStateStore.options', options)
-  const { environment = process.env, pool, connectionString = pool ? undefined : environment[stateVariable] } = options
+  const { environment = process.env, pool, connectionString = pool ? undefined : environment[databaseVariable] } = options
   if (options.connectionString === undefined && connectionString && !isUrl(connectionString)) {
-    throw new SessionError('invalid-config', `The variable ${stateVariable} must have ${urlForm}.`)
+    throw new SessionError('invalid-config', `The variable ${databaseVariable} must have ${urlForm}.`)
   }
   const complete = { ...options, ...(connectionString && { connectionString }) }
-  checkSource('postgresStateStore', complete, `, or set the variable ${stateVariable}`)
+  checkSource('postgresStateStore', complete, `, or set the variable ${databaseVariable}`)
   return complete
 }
 
