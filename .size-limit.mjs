@@ -39,7 +39,7 @@ export default [
     path: 'packages/sessions/dist/index.js',
     gzip: true,
     // `croner` is loaded with the first cron rule only.
-    ignore: ['@bowline/agent-loop', '@bowline/llm', '@bowline/redis', 'croner', 'kysely', 'pg', ...llm, ...node],
+    ignore: ['@bowline/agent-loop', '@bowline/llm', '@bowline/postgres', '@bowline/redis', 'croner', 'kysely', ...llm, ...node],
     limit: '102.5 kB',
   },
 ]

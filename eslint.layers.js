@@ -32,7 +32,13 @@ export const layers = {
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely', 'croner', 'canonicalize', 'ipaddr.js', 'pg'],
+    libraries: ['kysely', 'croner', 'canonicalize', 'ipaddr.js'],
+    builtins: ['src/**'],
+  },
+  postgres: {
+    packages: ['sessions', 'llm'],
+    typesOf: [],
+    libraries: ['kysely', 'pg'],
     builtins: ['src/**'],
   },
   redis: {
@@ -67,7 +73,7 @@ export const layers = {
 const packageNames = Object.keys(layers)
 
 /** Packages of stores that a user takes or leaves. Tests of any package may use them. */
-const storePackages = ['redis']
+const storePackages = ['postgres', 'redis']
 
 const elements = [
   ...packageNames.map((name) => ({ type: name, pattern: `packages/${name}`, partialMatch: false })),
@@ -182,9 +188,17 @@ const special = [
     allow: { to: { element: { type: storePackages } } },
   },
   {
+    from: { element: { type: 'server', fileInternalPath: ['src/bin/**', 'src/node/prometheus/**'] } },
+    allow: { to: { element: { type: 'postgres' } } },
+  },
+  {
     from: { file: { categories: 'test' } },
     allow: { to: { element: { type: storePackages } } },
   },
+  ...storePackages.map((name) => ({
+    from: { element: { type: name }, file: { categories: 'test' } },
+    allow: { to: { element: { type: 'agent-loop' } } },
+  })),
   // Tests of these packages share places and helpers with those of the sessions.
   ...[['sessions', storePackages], ...storePackages.map((name) => [name, ['sessions']])].map(([name, others]) => ({
     from: { element: { type: name }, file: { categories: 'test' } },

@@ -74,14 +74,15 @@ export const structure = {
         'memory.ts',
         'env.ts',
         'file.ts',
-        'postgres.ts',
         'requests.ts',
+        'sql.ts',
         'sqlite.ts',
         'store-parts.ts',
       ],
     },
     'testing',
   ],
+  postgres: ['store', 'index.ts'],
   redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
   bridge: [
     {

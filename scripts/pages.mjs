@@ -37,7 +37,7 @@ const contents = [
   { title: 'Reference', files: ['docs/options.md', 'docs/events.md', 'docs/errors.md'] },
   {
     title: 'Packages',
-    files: ['llm', 'agent-loop', 'sessions', 'redis', 'bridge', 'server', 'client', '*']
+    files: ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', '*']
       .map((name) => `packages/${name}/README.md`)
       .concat('packages/sessions/TESTING.md', 'apps/*/README.md'),
   },

@@ -1,7 +1,7 @@
 // node postgres-child.ts <options as JSON>: a process with a runtime on Postgres, controlled by its parent.
 import { defineAgent } from '@bowline/agent-loop'
 import { createRuntime, type Session } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { contenderAgent } from './contenders/bowline.ts'
 import { functionModel } from './contenders/bowline-function.ts'
 import { pacedModel, sharedNow } from './paced-model.ts'

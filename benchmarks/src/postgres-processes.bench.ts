@@ -1,6 +1,6 @@
 import { createRuntime, type LoggedEvent, type Runtime } from '@bowline/sessions'
 import { defineAgent } from '@bowline/agent-loop'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { isShort, type Bench } from './harness.ts'
 import { pacedModel, sharedNow, type PacedAnswer } from './paced-model.ts'
 import { pacedAgent, startProcess, type PostgresProcess } from './postgres-process.ts'

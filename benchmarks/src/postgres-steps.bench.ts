@@ -1,6 +1,6 @@
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { createRuntime, type SessionStore } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { z } from 'zod'
 import { streamAfter } from './contenders/bowline-function.ts'
 import { isShort, median, type Bench } from './harness.ts'

@@ -1,6 +1,6 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { createRuntime, type Runtime } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { isShort, type Bench } from './harness.ts'
 import { pacedModel, sharedNow, type PacedAnswer } from './paced-model.ts'
 import { pacedAgent, startProcess, type PostgresProcess } from './postgres-process.ts'

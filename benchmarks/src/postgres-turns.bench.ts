@@ -1,5 +1,5 @@
 import { createRuntime, type SessionStore } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { contenderAgent } from './contenders/bowline.ts'
 import { functionModel } from './contenders/bowline-function.ts'
 import { isShort, median, type Bench } from './harness.ts'

@@ -1,5 +1,5 @@
 import { createRuntime, type Claim, type ClaimRequest, type SessionStore } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { contenderAgent } from './contenders/bowline.ts'
 import { functionModel } from './contenders/bowline-function.ts'
 import type { BenchServer } from './postgres-server.ts'

@@ -1,12 +1,12 @@
 // A function on a host that runs it for one request and then freezes or ends its process. It stores each input, works until its
 // time limit, schedules the next call, and leaves no connection, lock or lease open.
 //
-//   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
+//   npm install @bowline/sessions @bowline/postgres @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
 //   DATABASE_URL=postgresql://user:password@host:5432/database node main.ts
 
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { createRuntime } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { z } from 'zod'
 import { model } from './model.ts'
 

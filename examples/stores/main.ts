@@ -1,12 +1,12 @@
 // The same agent on three stores: memory for trying things out, SQLite for one machine, Postgres for many. Only the line that
 // creates the store changes.
 //
-//   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
+//   npm install @bowline/sessions @bowline/postgres @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
 //   node main.ts memory && node main.ts sqlite && DATABASE_URL=postgresql://… node main.ts postgres
 
 import { createRuntime } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { counter } from './agent.ts'
 

@@ -1,7 +1,7 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import pg from 'pg'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { testDatabase } from '../../scripts/postgres.ts'

@@ -106,16 +106,8 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
     'S213: a receiver is paused',
   ],
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
-  'sessions/stores/postgres/hint-sender.ts mostKeys': [
-    'asks to read all',
-    'sessions/test/stores/postgres/hints.test.ts',
-    'S187: hints of more than 10,000',
-  ],
-  'sessions/stores/postgres/hint-sender.ts mostBatches': [
-    'forgets the oldest time',
-    'sessions/test/stores/postgres/hints.test.ts',
-    'S187: the send times',
-  ],
+  'postgres/store/hint-sender.ts mostKeys': ['asks to read all', 'postgres/test/hints.test.ts', 'S187: hints of more than 10,000'],
+  'postgres/store/hint-sender.ts mostBatches': ['forgets the oldest time', 'postgres/test/hints.test.ts', 'S187: the send times'],
   'sessions/writer/conversations.ts usualMost': [
     'drops the oldest whole',
     'sessions/test/writer/conversations.test.ts',
@@ -136,10 +128,8 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
   ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
   'sessions/stores/file/file-store.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
-  'sessions/stores/postgres/postgres-options.ts maxRecordBytes': [
-    'sessions/src/testing/store-kit/reading.ts',
-    'S49: a record beyond the limit',
-  ],
+  'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
+  'postgres/store/postgres-options.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'sessions/stores/sqlite/sqlite-store.ts maxRecordBytes': ['sessions/src/testing/store-kit/reading.ts', 'S49: a record beyond the limit'],
 }
 
@@ -160,8 +150,7 @@ const refusedByTable = `
     sessions/memories/check-options.ts limits
     sessions/memories/scope.ts maxBytes
     sessions/memories/vectors.ts mostNumbers
-    sessions/net/webhook-signature.ts mostSignatures
-    sessions/stores/postgres/postgres-options.ts mostConnections`
+    sessions/net/webhook-signature.ts mostSignatures`
 
 /** Bounds that hold nothing for longer than one call, run or turn, by what happens at them. */
 const passing: Readonly<Record<string, string>> = {
@@ -253,7 +242,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/memories/words.ts longest
     sessions/requests/plain-request.ts longestData
     sessions/stores/file/file-names.ts longestReadable
-    sessions/stores/postgres/check-database.ts mostCounted
+    postgres/store/check-database.ts mostCounted
     sessions/writer/reminders.ts mostNamed`,
   'goes on in the next portion': `
     agent-loop/run/inbox.ts mostOf
@@ -276,7 +265,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/file/write-queue.ts mostPerGroup
     sessions/stores/memory.ts mostPerTurn
     sessions/stores/session-lists.ts mostSorted
-    sessions/stores/postgres/hint-format.ts mostBytes
+    postgres/store/hint-format.ts mostBytes
     sessions/stores/sqlite/sqlite-connection.ts mostAtOnce`,
   'gives up with an error': `
     agent-loop/journal/turn-log.ts mostEndTries
@@ -285,8 +274,8 @@ const passing: Readonly<Record<string, string>> = {
     sessions/contract/retry-on-conflict.ts maxTries
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
-    sessions/stores/postgres/postgres-connection.ts mostTries
-    sessions/stores/postgres/registration.ts mostAttempts
+    postgres/store/postgres-connection.ts mostTries
+    postgres/store/registration.ts mostAttempts
     redis/redis/script-state-store.ts mostTries`,
   'is no bound': `
     agent-loop/plugins/limits/limits.ts limitsPlugin
@@ -309,8 +298,8 @@ const collections: Readonly<Record<string, string>> = {
     sessions/requests/record-requests.ts #logs
     sessions/runtime/failing-receivers.ts #receivers
     sessions/runtime/tenant-budgets.ts #accounts
-    sessions/stores/postgres/hint-sender.ts #waiting
-    sessions/stores/postgres/hint-sender.ts #sentAt
+    postgres/store/hint-sender.ts #waiting
+    postgres/store/hint-sender.ts #sentAt
     sessions/writer/conversations.ts #bySession`,
   'the options maxRequestRecords and retentionMs of a bridge': `
     bridge/records/retention.ts #kept`,
@@ -393,7 +382,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/session-folder.ts #sending
     sessions/stores/file/session-folder.ts #untidy
     sessions/stores/file/sync-group.ts #files
-    sessions/stores/postgres/own-wakes.ts #held`,
+    postgres/store/own-wakes.ts #held`,
   'nothing: their size is that of the configuration or of the code': `
     agent-loop/plugins/prompt/cache.ts #lookedAt
     agent-loop/transcript/estimate.ts #measured

@@ -31,7 +31,7 @@ describe('the documentation', () => {
   it('has programs, and each block of TypeScript says how it is run, or that it is only checked', () => {
     expect(withPrograms.length).toBeGreaterThan(10)
     const others = programs.filter(({ mode }) => !['run', 'check'].includes(mode))
-    // Run by the tests of `packages/sessions` and `packages/redis`.
+    // Run by the tests of `packages/postgres` and `packages/redis`.
     expect(others.map(({ page, mode }) => `${page} ${mode}`)).toEqual([
       'docs/guides/postgres.md postgres',
       ...['postgres', 'redis', 'kv'].map((mode) => `docs/guides/stores.md ${mode}`),

@@ -87,7 +87,7 @@ describe('layer table', () => {
 
   it('names every package of the workspace, each only below itself', () => {
     const order = Object.keys(layers)
-    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'redis', 'bridge', 'server', 'client'])
+    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client'])
     for (const [name, layer] of Object.entries(layers)) expect(layer.packages).not.toContain(name)
   })
 })

@@ -1,4 +1,4 @@
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import type { DurableContender } from '../contender.ts'
 import { openRuntime } from './bowline-durable.ts'
 

@@ -1,6 +1,6 @@
 // node --expose-gc soak-child.ts <sqlite file or postgres address> <seconds>: one process under load. Sends its figures to its
 // parent, which then disconnects. It ends by itself, unless a handle is left.
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { heapAfterCollection } from '../harness.ts'
 import { longSeconds, type SoakFigures, type SoakPart } from './soak-figures.ts'

@@ -57,6 +57,7 @@ export function checkAnyKey(key: string, path = 'key'): void {
     throw new SessionError('invalid-key', `${path} must be the key of a child session: a session key, then ~agent~suffix for each level.`)
 }
 
+/** Throws `invalid-config` for a namespace that not every store can keep. */
 export function checkNamespace(namespace: string): void {
   configChecks.checkName('namespace', namespace)
   if (!namespaceForm.test(namespace)) {

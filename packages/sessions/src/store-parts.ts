@@ -2,8 +2,11 @@
 // version.
 export { configChecks } from './arguments.ts'
 export { behindPrefix, checkPlace, checkTimeToLive, textOfValue } from './contract/check-state.ts'
-export { checkedStateStore } from './contract/checked-calls.ts'
+export { checkedSessionStore, checkedStateStore } from './contract/checked-calls.ts'
 export { compareIds, pageLimit, pageOf } from './contract/paging.ts'
+export type { DeltaBatch, DeltaStore } from './contract/session-store.ts'
 export { missingPeer, SessionError, warnProcess } from './errors.ts'
 export { parseStored } from './json.ts'
-export { kvVariables, prefixCheck } from './stores/state-environment.ts'
+export { checkNamespace } from './keys.ts'
+export { openableStateStore, type OpenStates } from './state/openable-state-store.ts'
+export { databaseVariable, kvVariables, prefixCheck } from './stores/state-environment.ts'

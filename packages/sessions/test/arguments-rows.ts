@@ -39,7 +39,6 @@ import {
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 import { memoryRows } from './memory-argument-rows.ts'
 import { requestRows } from './request-argument-rows.ts'
-import { postgresRows } from './postgres-argument-rows.ts'
 import type { recordingStore } from './recording-store.ts'
 import { envRows } from './env-argument-rows.ts'
 import { storeRows } from './store-argument-rows.ts'
@@ -360,7 +359,6 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
       call: sqliteStateStore,
     },
     ...envRows,
-    ...postgresRows,
     memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },
   }
 }

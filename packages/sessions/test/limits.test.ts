@@ -17,7 +17,6 @@ import { checkMemoriesOptions, checkNote, checkNoteKey } from '../src/memories/c
 import { checkScope } from '../src/memories/scope.ts'
 import { vectorOf } from '../src/memories/vectors.ts'
 import { signatureOf } from '../src/net/webhook-signature.ts'
-import { checkStoreOptions } from '../src/stores/postgres/postgres-options.ts'
 
 /** Uses a value of this size. Throws or rejects if it is refused. */
 type Use = (size: number) => unknown
@@ -81,11 +80,6 @@ const table: readonly (readonly [bound: string, highest: number, use: Use])[] = 
   ['memories/scope.ts maxBytes', 200, (size) => checkScope('scope', { user: bytes(size) })],
   ['memories/vectors.ts mostNumbers', 8192, (size) => vectorOf(() => Promise.resolve([listOf(size, () => 1)]), 'text', undefined)],
   ['net/webhook-signature.ts mostSignatures', 16, (size) => isTrue(signed(size))],
-  [
-    'stores/postgres/postgres-options.ts mostConnections',
-    1000,
-    (poolSize) => checkStoreOptions({ connectionString: 'postgres://localhost/db', poolSize }),
-  ],
 ]
 
 it.each(table)('%s: %i is accepted, one more is refused', async (_bound, highest, use) => {

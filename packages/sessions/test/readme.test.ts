@@ -4,20 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { testDatabase } from '../../../scripts/postgres.ts'
 import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = join(import.meta.dirname, '..')
-const database = testDatabase()
 const run = promisify(execFile)
 
 /** Runs a script in the folder of the package, where the package can import itself by name. */
-async function runScript(
-  script: string,
-  environment: NodeJS.ProcessEnv = {},
-): Promise<{ readonly stdout: string; readonly stderr: string }> {
+async function runScript(script: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
-  return run(process.execPath, args, { cwd: folder, env: { ...process.env, ...environment } })
+  return run(process.execPath, args, { cwd: folder })
 }
 
 function examplesOf(file: string): readonly string[] {
@@ -25,35 +20,19 @@ function examplesOf(file: string): readonly string[] {
 }
 
 /** Runs a program with its data in a temporary folder. */
-async function expectToPrint(code: string, stdout: string, environment: NodeJS.ProcessEnv = {}): Promise<void> {
+async function expectToPrint(code: string, stdout: string): Promise<void> {
   const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {
-    expect(await runScript(code.replace('.bowline/data.db', join(data, 'data.db')), environment)).toEqual({ stdout, stderr: '' })
+    expect(await runScript(code.replace('.bowline/data.db', join(data, 'data.db')))).toEqual({ stdout, stderr: '' })
   } finally {
     rmSync(data, { recursive: true, force: true })
   }
-}
-
-const guides = ['postgres', 'stores'].map((name) => readFileSync(join(folder, `../../docs/guides/${name}.md`), 'utf8')).join('')
-
-/** Returns the programs of the documentation that need a server of this kind, and the output that they name after `// →`. */
-function programsFor(kind: string): readonly { readonly code: string; readonly stdout: string }[] {
-  const programs = [...guides.matchAll(new RegExp(`\`\`\`ts ${kind}\\n(.*?)\`\`\``, 'gs'))].map(([, code = '']) => code)
-  return programs.map((code) => ({ code, stdout: [...code.matchAll(/\/\/ → (.*\n)/g)].map(([, line = '']) => line).join('') }))
 }
 
 it('the example of the README runs', { timeout: 60_000 }, async () => {
   const examples = examplesOf('README.md')
   expect(examples).toHaveLength(1)
   await expectToPrint(examples[0] ?? '', 'Hello, and this is on disk.completed\n')
-})
-
-it('D44: the documentation has programs on Postgres', () => {
-  expect(programsFor('postgres')).toHaveLength(2)
-})
-
-it.each(programsFor('postgres'))('D44: program %# of the documentation runs on Postgres', { timeout: 60_000 }, async ({ code, stdout }) => {
-  await expectToPrint(code, stdout, { DATABASE_URL: database.url })
 })
 
 const said = [

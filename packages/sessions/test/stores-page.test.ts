@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { describe, expect, it } from 'vitest'
 

@@ -4,7 +4,6 @@ import * as guardedRequest from '@bowline/sessions/guarded-request'
 import * as file from '@bowline/sessions/file'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
-import * as postgres from '@bowline/sessions/postgres'
 import * as requests from '@bowline/sessions/requests'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
@@ -30,7 +29,6 @@ it('the exported names change only on purpose', () => {
   expect(Object.keys(guardedRequest).sort()).toEqual(['RefusedAddress', 'guardedRequest'])
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
-  expect(Object.keys(postgres).sort()).toEqual(['migratePostgres', 'postgresStateStore', 'postgresStore'])
   expect(Object.keys(requests)).toEqual(['recordRequests'])
   expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`

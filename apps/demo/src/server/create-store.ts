@@ -12,7 +12,7 @@ export async function createStore(choice: StoreChoice, dataFolder: string): Prom
     case 'sqlite':
       return sqliteStore({ file: choice.file ?? join(dataFolder, 'data.db') })
     case 'postgres': {
-      const { postgresStore } = await import('@bowline/sessions/postgres')
+      const { postgresStore } = await import('@bowline/postgres')
       return postgresStore({ connectionString: choice.connectionString })
     }
     default:

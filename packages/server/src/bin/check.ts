@@ -8,6 +8,7 @@ import type { CommandCall, Outcome } from './command.ts'
 import { columns, textOf } from './help.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
+import { loadPostgres } from './load-postgres.ts'
 
 export async function check(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
@@ -40,7 +41,7 @@ function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): reado
 /** Returns facts about a database that several servers share. Reads only, and fails if the server could not start on it. */
 async function describeDatabase(store: StoreChoice): Promise<readonly Row[]> {
   if (store.kind !== 'postgres') return []
-  const { postgresStore } = await import('@bowline/sessions/postgres')
+  const { postgresStore } = await loadPostgres()
   const warnings: string[] = []
   const database = postgresStore({
     connectionString: store.connectionString,

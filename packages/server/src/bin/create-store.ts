@@ -3,6 +3,7 @@ import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import type { StoreChoice } from '../config/store-choice.ts'
+import { loadPostgres } from './load-postgres.ts'
 
 /**
  * Creates the store; the runtime opens it. Loads the Postgres driver only if the store needs it. `warn` receives warnings for the
@@ -17,7 +18,7 @@ export async function createStore(choice: StoreChoice, warn: (message: string) =
     case 'file':
       return fileStore({ dir: choice.folder })
     case 'postgres': {
-      const { postgresStore } = await import('@bowline/sessions/postgres')
+      const { postgresStore } = await loadPostgres()
       const { connectionString, directConnectionString } = choice
       return postgresStore({ connectionString, ...(directConnectionString !== undefined && { directConnectionString }), onWarning: warn })
     }

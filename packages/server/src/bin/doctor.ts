@@ -1,6 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import type { SessionStore } from '@bowline/sessions'
-import type { PostgresStore } from '@bowline/sessions/postgres'
+import type { PostgresStore } from '@bowline/postgres'
 import { nameStore } from '../config/store-choice.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { diagnose, type Problem } from './diagnose.ts'

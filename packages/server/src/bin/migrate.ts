@@ -2,6 +2,7 @@ import { nameStore } from '../config/store-choice.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { readConfig } from './read-config.ts'
 import { sharedRateLimits } from './shared-rate-limits.ts'
+import { loadPostgres } from './load-postgres.ts'
 
 /**
  * Migrates a Postgres database before a deployment, as a user with more rights than the servers have. Stores of one process migrate
@@ -13,7 +14,7 @@ export async function migrate(call: CommandCall): Promise<Outcome> {
     await call.print(`${nameStore(store)} needs no migration: the server does it when it opens the store`)
     return 'done'
   }
-  const { migratePostgres } = await import('@bowline/sessions/postgres')
+  const { migratePostgres } = await loadPostgres()
   await migratePostgres({ connectionString: store.connectionString })
   const limits = await sharedRateLimits(store.connectionString)
   try {

@@ -4,6 +4,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { ConfigError } from '../config/config-error.ts'
 import { nameStore, type StoreChoice } from '../config/store-choice.ts'
 import { createStore } from './create-store.ts'
+import { loadPostgres } from './load-postgres.ts'
 
 /** Opens an existing store. Creates nothing. */
 export async function openedStore(choice: StoreChoice, owner: string, warn: (message: string) => void): Promise<SessionStore> {
@@ -28,6 +29,6 @@ function faultOf(choice: StoreChoice): string | undefined {
  */
 async function storeToRead(choice: StoreChoice, warn: (message: string) => void): Promise<SessionStore> {
   if (choice.kind !== 'postgres') return createStore(choice, warn)
-  const { postgresStore } = await import('@bowline/sessions/postgres')
+  const { postgresStore } = await loadPostgres()
   return postgresStore({ connectionString: choice.connectionString, migrate: false, listen: false, poolSize: 1, onWarning: warn })
 }

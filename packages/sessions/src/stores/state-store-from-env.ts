@@ -60,8 +60,7 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
     }
   }
   if (setPostgres.length > 0) {
-    // Loaded only if it is used.
-    const { postgresStateStore } = await import('./postgres/postgres-state-store.ts')
+    const { postgresStateStore } = await import('@bowline/postgres').catch(refusalFor('@bowline/postgres'))
     const store = postgresStateStore({ environment, ...(prefix !== undefined && { namespace: prefix }), ...warned })
     return {
       kind: 'postgres',

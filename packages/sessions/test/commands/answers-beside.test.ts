@@ -6,7 +6,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { checkLog, gate, logOf, setup, types, type SetupOptions } from '../support.ts'
 
 const input = z.object({})

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { callTo, guarded, handOver, helper, remote, root, team } from '../children/support.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { gate, setup, type SetupOptions } from '../support.ts'
 
 const start = Date.UTC(2026, 10, 26, 12)

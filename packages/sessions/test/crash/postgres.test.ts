@@ -1,7 +1,7 @@
 import { crashScenarios, exploreCrashes } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { sharedStores } from './shared-stores.ts'
 
 const newStore = sharedStores(postgresPlace())

@@ -1,5 +1,5 @@
 import type { SessionStore } from '@bowline/sessions'
-import { ServerClock, type PostgresPlace } from '../stores/postgres/place.ts'
+import { ServerClock, type PostgresPlace } from '../../../postgres/test/place.ts'
 
 /** Returns a function that creates a store for all processes of a run over Postgres. Each run has its own sessions. */
 export function sharedStores(place: PostgresPlace): () => SessionStore {

@@ -5,7 +5,7 @@ import type { CrashScenario, StoreFaultFailure, StoreFaultReport } from '@bowlin
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rounds, testSeed as seed } from '../../../../scripts/test-length.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 import { alwaysStored, namedAnew, takenForFenced } from './planted-faults.ts'
 import { sharedStores } from './shared-stores.ts'

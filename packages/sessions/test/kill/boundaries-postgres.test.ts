@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { describeBoundaries } from './boundaries.ts'
 
 const database = postgresPlace()

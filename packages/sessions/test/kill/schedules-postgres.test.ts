@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { describe } from 'vitest'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { killSchedules } from './schedules.ts'
 
 describe('schedules of two processes over Postgres, of which one is killed', () => {

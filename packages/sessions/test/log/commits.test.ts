@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { handOver, helper, root, team } from '../children/support.ts'
 import { recordingStore } from '../recording-store.ts'
 import { namesOfPlaces, placesOfStores, type Place } from '../stores/places.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { collect, logOf, setup } from '../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where.', inputSchema: { type: 'object', properties: {} } })

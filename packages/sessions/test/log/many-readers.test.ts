@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { LoggedEvent, Session, SessionStore } from '@bowline/sessions'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { collect, setup } from '../support.ts'
 
 const placeOf = placesOfStores()

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { createMemories, type Memories, type StateStore } from '@bowline/sessions'
-import { postgresStateStore } from '@bowline/sessions/postgres'
+import { postgresStateStore } from '@bowline/postgres'
 import { describe, expect, it } from 'vitest'
 import { testDatabase } from '../../../../scripts/postgres.ts'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'

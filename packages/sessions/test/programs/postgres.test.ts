@@ -1,5 +1,5 @@
 import { rounds } from '../../../../scripts/test-length.ts'
-import { postgresPlace, ServerClock } from '../stores/postgres/place.ts'
+import { postgresPlace, ServerClock } from '../../../postgres/test/place.ts'
 import { explore } from './explore.ts'
 
 const place = postgresPlace()

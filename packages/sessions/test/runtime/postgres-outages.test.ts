@@ -2,8 +2,8 @@ import { defineTool } from '@bowline/agent-loop'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { recordingStore } from '../recording-store.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
-import { wireProxies } from '../stores/postgres/wire-proxy.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
+import { wireProxies } from '../../../postgres/test/wire-proxy.ts'
 import { checkLog, setup } from '../support.ts'
 
 const awayMs = 100

@@ -10,7 +10,7 @@ import { pricedAgent, usage } from '../fixtures/priced-agent.ts'
 import { WorkerProcess, type WorkerMessage } from '../kill/worker-process.ts'
 import { newPrefix } from '../../../redis/test/redis-support.ts'
 import { openStateAt, type StatePlace } from '../state/state-place.ts'
-import { postgresPlace } from '../stores/postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 
 const redis = isRedisUrlMissing ? undefined : sharedRedis()

@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import type { StateStore } from '@bowline/sessions'
 import { kvStateStore } from '@bowline/redis/kv'
-import { postgresStateStore } from '@bowline/sessions/postgres'
+import { postgresStateStore } from '@bowline/postgres'
 import { redisStateStore } from '@bowline/redis'
 import { sqliteStateStore } from '@bowline/sessions/sqlite'
 

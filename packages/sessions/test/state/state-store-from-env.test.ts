@@ -1,9 +1,26 @@
-import { inspect } from 'node:util'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { inspect, promisify } from 'node:util'
 import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { describe, expect, it } from 'vitest'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
 import { sharedKv } from '../../../redis/test/kv-support.ts'
 import { newPrefix } from '../../../redis/test/redis-support.ts'
+
+/** Prints the errors of a process in which the packages of the stores are not installed. */
+const withoutPackages = `
+  import { registerHooks } from 'node:module'
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (!/^@bowline\\/(redis|postgres)/.test(specifier)) return next(specifier, context)
+      throw Object.assign(new Error('not installed'), { code: 'ERR_MODULE_NOT_FOUND' })
+    },
+  })
+  const { stateStoreFromEnv } = await import('@bowline/sessions/env')
+  for (const name of ['REDIS_URL', 'KV_REST_API_URL', 'DATABASE_URL']) {
+    await stateStoreFromEnv({ environment: { [name]: 'x' } }).catch(({ code, message }) => console.log(code, message))
+  }
+  console.log((await stateStoreFromEnv({ environment: {} })).kind)`
 
 const redisUrl = 'redis://:secret@127.0.0.1:1'
 const postgres = { DATABASE_URL: 'postgresql://user:secret@127.0.0.1:1/none' }
@@ -38,6 +55,17 @@ describe('the state store from the environment', () => {
       expect(chosen).toMatchObject({ kind, because })
       expect(inspect(chosen, { depth: 9 })).not.toContain('secret')
     }
+  })
+
+  it('O65: a missing package of the store is an error that names it, and never replaced by memory', async () => {
+    const args = ['--input-type=module', '--disable-warning=ExperimentalWarning', '--eval', withoutPackages]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: join(import.meta.dirname, '../..') })
+    expect(stdout.split('\n')).toEqual([
+      ...['redis', 'redis', 'postgres'].map(
+        (name) => `invalid-config stateStoreFromEnv needs the package @bowline/${name}; run: npm install @bowline/${name}`,
+      ),
+      ...['memory', ''],
+    ])
   })
 
   it('O65: a variable that cannot be used is an error, and never replaced by memory', async () => {

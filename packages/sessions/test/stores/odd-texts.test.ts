@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../src/testing/crash-kit/seeded-random.ts'
 import { setup } from '../support.ts'
 import { namesOfPlaces, placesOfStores } from './places.ts'
-import { postgresPlace } from './postgres/place.ts'
+import { postgresPlace } from '../../../postgres/test/place.ts'
 
 const random = seededRandom(17)
 /** Random, because Postgres compresses what repeats. */

@@ -1,5 +1,5 @@
 import { SessionError, type SessionStore } from '@bowline/sessions'
-import type { PostgresMetrics } from '@bowline/sessions/postgres'
+import type { PostgresMetrics } from '@bowline/postgres'
 import { Gauge, type Registry } from 'prom-client'
 
 const msPerSecond = 1000

@@ -115,6 +115,7 @@ const stateTables: readonly Table[] = [
   },
 ]
 
+/** Creates all tables of a new store with their indexes. */
 export async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
   await createAll(connection, dialect, tables)
   await createIndexes(connection, indexes)

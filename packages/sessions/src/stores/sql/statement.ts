@@ -43,6 +43,7 @@ export type Request = { readonly reads: readonly Call[] } | { readonly write: Ca
  */
 export type Steps<T> = Generator<Request, T, readonly (readonly unknown[])[]>
 
+/** Creates a statement, which is built once and runs with different values. */
 export function statement<P extends object, R>(build: (db: Database, slots: P, dialect: SqlDialect) => Compilable<R>): Statement<P, R> {
   return { build }
 }

@@ -23,7 +23,9 @@ export interface Tables {
   readonly delta: DeltaTable
 }
 
+/** The query builder over the tables of a store. */
 export type Database = Kysely<Tables>
+/** The query builder inside a transaction. */
 export type Connection = Transaction<Tables>
 
 type Json = string

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createRuntime, SessionError, type RunHandle, type Runtime, type Session, type SessionStore } from '@bowline/sessions'
-import { postgresStore } from '@bowline/sessions/postgres'
+import { postgresStore } from '@bowline/postgres'
 import { historyFile, readHistory, recordHistory, type AcknowledgedInput, type CrashEnd } from '@bowline/sessions/testing'
 import { expect } from 'vitest'
 import { isAtRest, readSessions } from '../../../src/testing/crash-kit/read-end.ts'

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { rounds } from '../../../../../scripts/test-length.ts'
 import { settleDoubts } from '../../fixtures/paying-client.ts'
 import type { StopWhen } from '../../fixtures/stopping-pool.ts'
-import { postgresPlace } from '../../stores/postgres/place.ts'
+import { postgresPlace } from '../../../../postgres/test/place.ts'
 import { checkLog } from '../../support.ts'
 import { expectSound } from '../paying-place.ts'
 import type { WorkerMessage } from '../worker-process.ts'

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { rounds, testSeed } from '../../../../../scripts/test-length.ts'
 import { isAtRest, readSessions } from '../../../src/testing/crash-kit/read-end.ts'
 import type { RacingOptions } from '../../fixtures/racing-worker.ts'
-import { postgresPlace } from '../../stores/postgres/place.ts'
+import { postgresPlace } from '../../../../postgres/test/place.ts'
 import { Workplace, type WorkerMessage } from '../worker-process.ts'
 
 // Each test starts several processes.

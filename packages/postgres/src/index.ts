@@ -1,0 +1,8 @@
+export { migratePostgres, postgresStore } from './store/postgres-store.ts'
+export type { PostgresMetrics, PostgresStore } from './store/postgres-store.ts'
+export type { PostgresReport, PostgresWarning } from './store/check-database.ts'
+export type { ConnectionState } from './store/session-connection.ts'
+export type { PoolMetrics } from './store/pool.ts'
+export { postgresStateStore } from './store/postgres-state-store.ts'
+export type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './store/postgres-options.ts'
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './store/pool-types.ts'

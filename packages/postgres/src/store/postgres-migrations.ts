@@ -1,0 +1,132 @@
+import { Kysely, sql } from 'kysely'
+import type { Connection, Migration, SqlDialect, Tables } from '@bowline/sessions/sql'
+import { addSearchColumns, addState, createTables } from '@bowline/sessions/sql'
+import { SessionError } from '@bowline/sessions/store-parts'
+import type { Pool } from './pool.ts'
+import { poolDialect } from './pool-dialect.ts'
+import { createProcessTable } from './process-table.ts'
+import { lockClass, postgresDialect } from './postgres-dialect.ts'
+import { codeOf, storeError } from './postgres-errors.ts'
+
+/** Processes with the same major version can work together. Raised by a change that older processes cannot handle. */
+const major = 1
+
+const lockTimeoutMs = 5000
+
+function migrationsOf(schema: string): readonly Migration[] {
+  return [createTables, addState, (connection, dialect) => addProcesses(connection, dialect, schema), addSearch]
+}
+
+/** Adds the tables for several processes. The deltas are unlogged: a crash of the server loses them. */
+async function addProcesses(connection: Connection, { types, changesOften }: SqlDialect, schema: string): Promise<void> {
+  for (const statement of createProcessTable(schema)) await sql.raw(statement).execute(connection)
+  await changesOften(connection.schema.createTable('delta').modifyFront(sql`unlogged`))
+    .addColumn('session', types.number, (column) => column.notNull())
+    .addColumn('base', types.number, (column) => column.notNull())
+    .addColumn('n', types.number, (column) => column.notNull())
+    .addColumn('run', types.number, (column) => column.notNull())
+    .addColumn('epoch', types.number, (column) => column.notNull())
+    .addColumn('events', types.number, (column) => column.notNull())
+    .addColumn('body', types.text, (column) => column.notNull())
+    .addPrimaryKeyConstraint('delta_key', ['session', 'base', 'n'])
+    .execute()
+}
+
+/** Adds the words of state records. For a search in one group the server chooses between the group and the index. */
+async function addSearch(connection: Connection, dialect: SqlDialect): Promise<void> {
+  await addSearchColumns(connection, dialect, sql`tsvector`)
+  await connection.schema
+    .createIndex('state_words')
+    .on('state')
+    .using('gin')
+    .column('words')
+    .where(sql.ref('words'), 'is not', null)
+    .execute()
+}
+
+export interface MigrateSchemaOptions {
+  readonly pool: Pool
+  readonly schema: string
+  /** If false, throws if the tables are older than this version. */
+  readonly migrate: boolean
+  readonly steps?: readonly Migration[]
+}
+
+/** Migrates the tables to the current version, one transaction per step. Refuses a newer major version and changes nothing then. */
+export async function migrateSchema({ pool, schema, migrate, steps = migrationsOf(schema) }: MigrateSchemaOptions): Promise<void> {
+  const db = new Kysely<Tables>({ dialect: poolDialect(pool) })
+  try {
+    const version = await readVersion(db, schema)
+    checkMajor(version, schema)
+    if (version.steps >= steps.length) return
+    if (!migrate) throw behind(schema, version.steps, steps.length)
+    for (let next = version.steps; next < steps.length; next++)
+      await db.transaction().execute((connection) => apply(connection, schema, steps))
+  } catch (error) {
+    if (codeOf(error) === '55P03')
+      throw new SessionError(
+        'store-locked',
+        `Another process has locked the tables of the schema ${schema} for ${lockTimeoutMs} ms, perhaps to migrate them. Start again later.`,
+      )
+    throw storeError(error, `migrate the schema ${schema}`)
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Applies one step, unless another process has applied it meanwhile. */
+async function apply(connection: Connection, schema: string, steps: readonly Migration[]): Promise<void> {
+  await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
+  await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${`migrate ${schema}`}))`.execute(connection)
+  const version = await readVersion(connection, schema)
+  checkMajor(version, schema)
+  const step = steps[version.steps]
+  if (!step) return
+  if (!version.hasSchema) await connection.schema.createSchema(schema).execute()
+  const inSchema = connection.withSchema(schema)
+  await step(inSchema, postgresDialect(schema))
+  await setMeta(inSchema, 'schema', version.steps + 1)
+  await setMeta(inSchema, 'major', major)
+}
+
+async function setMeta(connection: Connection, name: string, number: number): Promise<void> {
+  const value = String(number)
+  await connection
+    .insertInto('meta')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+interface Version {
+  readonly hasSchema: boolean
+  readonly steps: number
+  readonly major: number
+}
+
+async function readVersion(db: Kysely<Tables>, schema: string): Promise<Version> {
+  const found = await sql<{ readonly tables: boolean }>`
+    select exists (select 1 from pg_tables where schemaname = ${schema} and tablename = 'meta') as tables
+    from pg_namespace where nspname = ${schema}`.execute(db)
+  const [place] = found.rows
+  if (!place?.tables) return { hasSchema: place !== undefined, steps: 0, major }
+  const rows = await db.withSchema(schema).selectFrom('meta').select(['name', 'value']).execute()
+  const valueOf = (name: string): number => Number(rows.find((row) => row.name === name)?.value)
+  const version = { hasSchema: true, steps: valueOf('schema'), major: valueOf('major') }
+  if (Number.isSafeInteger(version.steps) && Number.isSafeInteger(version.major)) return version
+  throw new SessionError('store-corrupt', `The schema ${schema} has tables of another application. Name another schema.`)
+}
+
+function checkMajor(version: Version, schema: string): void {
+  if (version.major <= major) return
+  throw new SessionError(
+    'schema-too-new',
+    `The tables of the schema ${schema} are of version ${version.major}; this version of @bowline/postgres knows ${major}. Update it.`,
+  )
+}
+
+function behind(schema: string, steps: number, known: number): SessionError {
+  const what =
+    steps === 0 ? `There are no tables in the schema ${schema} yet` : `The tables of the schema ${schema} are at step ${steps} of ${known}`
+  return new SessionError('invalid-config', `${what}, and migrate is false: run bowline-server migrate, or set migrate to true.`)
+}

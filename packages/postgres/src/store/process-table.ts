@@ -1,0 +1,120 @@
+import { sql } from 'kysely'
+import type { ProcessCheck } from '@bowline/sessions/sql'
+import { ask, statement } from '@bowline/sessions/sql'
+import { lockClass } from './postgres-dialect.ts'
+import { hashIn } from './scope.ts'
+import type { Queries } from './pg-session.ts'
+import type { ProcessScope } from './scope.ts'
+
+/** Wait in ms for the lock of the next process before the ring is read again. */
+export const lockWaitMs = 1000
+
+/**
+ * Returns the statements of the migration that adds the table of processes to a schema. Leases belong to an owner; a process gets a
+ * new name each time it takes a new lock.
+ *
+ * The table holds the processes that hold a lock, or have died and are not taken over yet. A waiting statement keeps a snapshot,
+ * which prevents vacuum from removing newer dead rows of all tables. So the function waits only briefly, and returns false instead
+ * of raising an error, which the server would log.
+ */
+export function createProcessTable(schema: string): readonly string[] {
+  const { table, lockFunction } = namesIn(schema)
+  return [
+    `create table ${table} (
+  namespace text not null,
+  name text not null,
+  owner text not null,
+  lock_key bigint not null unique,
+  started_at bigint not null,
+  primary key (namespace, name)
+)`,
+    `create function ${lockFunction}(lock_key bigint, at_most_ms integer) returns boolean language plpgsql as $$
+begin
+  perform set_config('lock_timeout', at_most_ms::text, true);
+  perform pg_advisory_lock(lock_key);
+  return true;
+exception when lock_not_available or query_canceled then
+  -- The lock may have been given in the same moment.
+  perform pg_advisory_unlock_all();
+  return false;
+end $$`,
+  ]
+}
+
+interface ProcessSlots {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** Claims of a process share this lock; a takeover of the process holds it exclusively. */
+const keepProcess = statement((db, { name }: ProcessSlots) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${name}))`.as('kept')),
+)
+
+const findProcess = statement((db, { namespace, name }: ProcessSlots) =>
+  db.selectFrom('process').select('name').where('namespace', '=', namespace).where('name', '=', name),
+)
+
+/** Returns the check that stops a process from claiming after it was taken over. */
+export function processCheck(slots: ProcessSlots): ProcessCheck {
+  return { keep: ask(keepProcess, slots), find: ask(findProcess, slots) }
+}
+
+/**
+ * Takes over a dead process: removes its row and ends its leases. Resolves with the keys of the sessions that can be claimed now.
+ * Undefined: the process has left, or another one took it over first.
+ */
+export async function takeOver(
+  session: Queries,
+  { schema, namespace }: ProcessScope,
+  name: string,
+): Promise<readonly string[] | undefined> {
+  const { table } = namesIn(schema)
+  await session.query('begin')
+  try {
+    // Waits for claims in progress, so that the statements below see their leases.
+    await session.query(`select pg_advisory_xact_lock(${lockClass}, hashtext($1))`, [name])
+    const [dead] = await session.query<{ readonly owner: string }>(
+      `delete from ${table} where namespace = $1 and name = $2 returning owner`,
+      [namespace, name],
+    )
+    const runs = dead && (await session.query<{ readonly key: string }>(endLeases(schema), [namespace, dead.owner]))
+    await session.query('commit')
+    return runs?.map(({ key }) => key)
+  } catch (error) {
+    // Ignored: without a connection there is nothing to roll back, and the first failure tells more.
+    await session.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+/** Ends all leases of an owner, unless it is registered under another name. Locks them in the order in which leases are renewed. */
+function endLeases(schema: string): string {
+  const within = quoted(schema)
+  return `with lost as (
+  select run_state.run from ${within}.run join ${within}.run_state on run_state.run = run.row
+  where run.namespace = $1 and run.status = 'running' and run_state.owner = $2
+    and not exists (select from ${within}.process where namespace = $1 and owner = $2)
+  order by run.row for no key update of run_state
+), ended as (
+  update ${within}.run_state set lease_until = 0 where run in (select run from lost) returning run
+)
+select session.key from ended join ${within}.run on run.row = ended.run join ${within}.session on session.row = run.session`
+}
+
+function quoted(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`
+}
+
+export function namesIn(schema: string): { readonly table: string; readonly lockFunction: string } {
+  const within = quoted(schema)
+  return { table: `${within}.process`, lockFunction: `${within}.wait_for_process_lock` }
+}
+
+/**
+ * Returns the key of an advisory lock: the first 64 bits of a hash. If another lock of the database has this key, the next
+ * `attempt` gives another one.
+ */
+export function lockKeyOf(scope: ProcessScope, name: string, attempt: number): string {
+  return hashIn(scope, 'process', name, String(attempt)).readBigInt64BE(0).toString()
+}

@@ -1,8 +1,0 @@
-export { migratePostgres, postgresStore } from './stores/postgres/postgres-store.ts'
-export type { PostgresMetrics, PostgresStore } from './stores/postgres/postgres-store.ts'
-export type { PostgresReport, PostgresWarning } from './stores/postgres/check-database.ts'
-export type { ConnectionState } from './stores/postgres/session-connection.ts'
-export type { PoolMetrics } from './stores/postgres/pool.ts'
-export { postgresStateStore } from './stores/postgres/postgres-state-store.ts'
-export type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './stores/postgres/postgres-options.ts'
-export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './stores/postgres/pool-types.ts'

@@ -1,0 +1,13 @@
+// The engine of stores over SQL. For the stores in Bowline's own packages only: it changes with any version.
+export type { ProcessCheck } from './stores/sql/claim.ts'
+export { pushDeltas, readDeltas } from './stores/sql/deltas.ts'
+export type { SqlDialect, WordIndex } from './stores/sql/dialect.ts'
+export type { SqlDriver } from './stores/sql/driver.ts'
+export { addState, createTables, type Migration } from './stores/sql/schema.ts'
+export { addSearchColumns } from './stores/sql/search-schema.ts'
+export { sqlOperations } from './stores/sql/sql-store.ts'
+export { sqlStateStore } from './stores/sql/state-store.ts'
+export { ask, boundValues, compileStatement, isOnlyItem, statement } from './stores/sql/statement.ts'
+export type { Call, CompiledStatement, Request, Statement, Steps } from './stores/sql/statement.ts'
+export { boundValue, columnTypes } from './stores/sql/stored-text.ts'
+export type { Connection, Database, Tables } from './stores/sql/tables.ts'
