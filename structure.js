@@ -56,7 +56,7 @@ export const structure = {
     ['node', 'testing'],
   ],
   sessions: [
-    { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts'] },
+    { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts', 'missing-peer.ts'] },
     'contract',
     'state',
     ['stores', 'orchestration', 'memories', 'requests', 'net'],
