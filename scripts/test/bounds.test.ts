@@ -369,6 +369,7 @@ const collections: Readonly<Record<string, string>> = {
     bridge/sessions/session-registry.ts #inserting
     bridge/sessions/slots.ts #taken
     client/react/session-store.ts #listeners
+    sessions/stores/sql/sql-store.ts listeners
     client/tool-runner.ts #states
     client/tool-runner.ts #running
     client/tool-runner.ts #outcomes
@@ -478,7 +479,7 @@ describe('bounds', () => {
 
   it('each bound of the table of limits has a row in it, and each row a bound', () => {
     const table = readFileSync(join(root, 'sessions/test/limits.test.ts'), 'utf8')
-    const rows = [...table.matchAll(/^ {2}\['([^']+)', [\d_]+, /gm)].map(([, bound = '']) => `sessions/${bound}`)
+    const rows = [...table.matchAll(/^ {2}\[\s*'([^']+)',\s*[\d_]+,/gm)].map(([, bound = '']) => `sessions/${bound}`)
     expect([...new Set(rows)].sort()).toEqual(listed({ refusedByTable }).sort())
   })
 })
