@@ -153,3 +153,29 @@ export const structure = {
     [{ room: 'react', holds: ['react', 'react.ts'] }, 'chat.ts', 'admin.ts'],
   ],
 }
+
+/**
+ * Main function of a package by the type of its options, and the interface with the hooks of its plug-ins.
+ *
+ * @type {Readonly<Record<string, { readonly options?: string, readonly hooks?: { readonly file: string, readonly name: string } }>>}
+ */
+export const mains = {
+  'agent-loop': { options: 'AgentOptions', hooks: { file: 'kernel/turn.ts', name: 'Hooks' } },
+  sessions: { options: 'RuntimeOptions' },
+  bridge: { options: 'BridgeOptions' },
+  server: { options: 'ServerOptions' },
+}
+
+/**
+ * Mass that each package is to come down to.
+ *
+ * @type {Readonly<Record<string, import('./scripts/mass.mjs').Target>>}
+ */
+export const targets = {
+  llm: { lines: 7_500 },
+  'agent-loop': { lines: 15_000, hooks: 25 },
+  sessions: { lines: 19_000 },
+  bridge: { lines: 8_000 },
+  server: { lines: 9_500 },
+  client: { lines: 3_500 },
+}

@@ -64,6 +64,7 @@ export default defineConfig({
     ],
     // Tests must not depend on module state: files share workers and loaded code, which saves a third of the time.
     isolate: false,
+    setupFiles: [fileURLToPath(new URL('scripts/test-cost.ts', import.meta.url))],
     // With a large young generation from the start, the tests take an eighth less time.
     execArgv: ['--min-semi-space-size=64', '--max-semi-space-size=64'],
     env: temporaryFiles(),

@@ -1,4 +1,7 @@
-import { relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { costsOf, overCost, tellCosts } from './test-costs.mjs'
+import { root } from './setup.mjs'
 
 const longestMs = 20_000
 
@@ -19,7 +22,13 @@ export default class SummaryReporter {
       // A file that could not be loaded, or whose hooks failed, counts as failed even without a failed test.
       if (!module.ok() && !tests.some((test) => test.result().state === 'failed')) counts.failed += 1
     }
-    const notes = notesOf(modules).map((note) => `note: ${note}\n`)
+    const costs = costsOf(modules)
+    const ceilings = JSON.parse(readFileSync(join(root, 'structure.ceilings.json'), 'utf8'))
+    const over = overCost(costs, ceilings)
+    for (const problem of over) console.error(problem)
+    counts.failed += over.length
+    if (over.length > 0) process.exitCode = 1
+    const notes = [...tellCosts(costs, ceilings), ...notesOf(modules)].map((note) => `note: ${note}\n`)
     // On exit, because the coverage table is printed after the reporters are done.
     process.once('exit', () => {
       process.stdout.write(`${notes.join('')}${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)

@@ -5,10 +5,10 @@ import type { StoreChoice } from '../config/store-choice.ts'
 import type { Agent } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { CommandCall, Outcome } from './command.ts'
+import { loadPostgres } from './create-store.ts'
 import { columns, textOf } from './help.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
-import { loadPostgres } from './load-postgres.ts'
 
 export async function check(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])

@@ -3,7 +3,7 @@ import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import type { StoreChoice } from '../config/store-choice.ts'
-import { loadPostgres } from './load-postgres.ts'
+import { missingPackage } from '../config/config-error.ts'
 
 /**
  * Creates the store; the runtime opens it. Loads the Postgres driver only if the store needs it. `warn` receives warnings for the
@@ -25,4 +25,9 @@ export async function createStore(choice: StoreChoice, warn: (message: string) =
     default:
       return choice satisfies never
   }
+}
+
+/** Loads the package of the Postgres store, an optional peer. */
+export function loadPostgres() {
+  return import('@bowline/postgres').catch(missingPackage('@bowline/postgres', '@bowline/postgres pg'))
 }

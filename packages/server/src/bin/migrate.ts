@@ -1,8 +1,8 @@
 import { nameStore } from '../config/store-choice.ts'
 import type { CommandCall, Outcome } from './command.ts'
+import { loadPostgres } from './create-store.ts'
 import { readConfig } from './read-config.ts'
 import { sharedRateLimits } from './shared-rate-limits.ts'
-import { loadPostgres } from './load-postgres.ts'
 
 /**
  * Migrates a Postgres database before a deployment, as a user with more rights than the servers have. Stores of one process migrate

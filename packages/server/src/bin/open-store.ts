@@ -3,8 +3,7 @@ import { systemClock } from '@bowline/llm'
 import type { SessionStore } from '@bowline/sessions'
 import { ConfigError } from '../config/config-error.ts'
 import { nameStore, type StoreChoice } from '../config/store-choice.ts'
-import { createStore } from './create-store.ts'
-import { loadPostgres } from './load-postgres.ts'
+import { createStore, loadPostgres } from './create-store.ts'
 
 /** Opens an existing store. Creates nothing. */
 export async function openedStore(choice: StoreChoice, owner: string, warn: (message: string) => void): Promise<SessionStore> {

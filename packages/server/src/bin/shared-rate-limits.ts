@@ -1,5 +1,4 @@
-import type * as pg from 'pg'
-import { ConfigError } from '../config/config-error.ts'
+import { missingPackage } from '../config/config-error.ts'
 import { makeRateLimitTable, postgresRateLimiter } from '../node/postgres-rate-limiter.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
 
@@ -18,7 +17,7 @@ const timeoutMs = 10_000
 
 /** Creates limits with their own connections, so that no request waits for the work of runs. Connects on first use. */
 export async function sharedRateLimits(connectionString: string): Promise<SharedRateLimits> {
-  const { Pool } = await loadPg()
+  const { Pool } = (await import('pg').catch(missingPackage('pg'))).default
   const pool = new Pool({
     connectionString,
     max: poolSize,
@@ -40,14 +39,5 @@ export async function sharedRateLimits(connectionString: string): Promise<Shared
       }
     },
     close: () => pool.end(),
-  }
-}
-
-async function loadPg(): Promise<Pick<typeof pg, 'Pool'>> {
-  try {
-    return (await import('pg')).default
-  } catch (error) {
-    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new ConfigError([{ path: 'store', message: 'needs the package pg; run: npm install pg' }])
   }
 }

@@ -18,6 +18,14 @@ export class ConfigError extends Error {
   }
 }
 
+/** Returns a handler that names a package which the store needs and which is not installed, with the packages to install. */
+export function missingPackage(name: string, install = name): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new ConfigError([{ path: 'store', message: `needs the package ${name}; run: npm install ${install}` }])
+  }
+}
+
 function describeFault({ path, origin, message }: Fault): string {
   if (origin === undefined || origin === path) return `${path}: ${message}`
   return `${path} (${origin}): ${message}`

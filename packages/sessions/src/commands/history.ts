@@ -1,6 +1,7 @@
 import type { IdSource, StoredMessage } from '@bowline/agent-loop'
 import { repairTranscript, type TranscriptRepairCode } from '@bowline/agent-loop/repair'
 import type { Message } from '@bowline/llm'
+import { isRecord } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { NewEntry, Write } from '../contract/batch.ts'
@@ -40,7 +41,7 @@ const faults: Readonly<Record<TranscriptRepairCode, string>> = {
 }
 
 function checkShape(path: string, message: unknown): void {
-  inputChecks.checkRequired(path, message, 'a message', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+  inputChecks.checkRequired(path, message, 'a message', isRecord)
   const { role, id } = message as Partial<Message>
   inputChecks.checkRequired(
     `${path}.role`,

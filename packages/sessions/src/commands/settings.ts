@@ -78,12 +78,7 @@ function checkRemoteTools(path: string, given: unknown): void {
     const { name, description, inputSchema } = tool
     inputChecks.checkName(`${at}.name`, name)
     inputChecks.checkRequired(`${at}.description`, description, 'a text', (value) => typeof value === 'string')
-    inputChecks.checkRequired(
-      `${at}.inputSchema`,
-      inputSchema,
-      'a JSON Schema',
-      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    )
+    inputChecks.checkRequired(`${at}.inputSchema`, inputSchema, 'a JSON Schema', isRecord)
     try {
       defineTool({ ...tool, inputSchema: checkedCopy(inputSchema, `${at}.inputSchema`) })
     } catch (error) {

@@ -1,6 +1,5 @@
 import type { JSONObject } from '@bowline/llm'
-import { SessionError } from '../errors.ts'
-import type { PageRequest } from './paging.ts'
+import { invalidPage, type PageRequest } from './paging.ts'
 
 /**
  * Types of notices: a run has ended; a run waits for an answer of a client or a person; a run waits for `recover` or
@@ -126,7 +125,6 @@ export function printNoticePosition({ at, id }: Pick<NoticeRecord, 'at' | 'id'>)
 
 export function parseNoticePosition(page: string): NoticePosition {
   const [, at, sessionId, n] = /^(\d{1,16}):(.+)\.(\d{1,16})$/.exec(page) ?? []
-  if (at === undefined || sessionId === undefined)
-    throw new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
+  if (at === undefined || sessionId === undefined) throw invalidPage()
   return { at: Number(at), sessionId, n: Number(n) }
 }

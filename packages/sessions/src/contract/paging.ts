@@ -97,12 +97,8 @@ export function parseCreationPosition(page: string): CreationPosition {
   return { createdAt: activeAt, id: key }
 }
 
-/** Parses a position in the list of branches: the number of the last entry. */
-export function parseBranchPosition(page: string): number {
-  return parseRunPosition(page)
-}
-
-export function parseRunPosition(page: string): number {
+/** Parses a position in a list of runs or of branches: the number of the last run or entry. */
+export function parseNumberPosition(page: string): number {
   if (!/^\d{1,16}$/.test(page)) throw invalidPage()
   return Number(page)
 }
@@ -124,6 +120,7 @@ export function parseTimerPosition(page: string): TimerPosition {
   return { session: text.slice(0, length), id: text.slice(length) }
 }
 
-function invalidPage(): SessionError {
+/** Returns the error for a position of another list. */
+export function invalidPage(): SessionError {
   return new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
 }

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { systemClock, type Clock } from '@bowline/llm'
+import { isRecord } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
 
 export const signatureHeader = 'bowline-signature'
@@ -47,7 +48,7 @@ export function verifyWebhook(
   secret: string | readonly string[],
   options: VerifyWebhookOptions = {},
 ): boolean {
-  inputChecks.checkRequired('headers', headers, 'the headers of a request', isObject)
+  inputChecks.checkRequired('headers', headers, 'the headers of a request', isRecord)
   inputChecks.checkRequired(
     'body',
     body,
@@ -68,10 +69,6 @@ export function verifyWebhook(
   const expected = secrets.map((each) => hmacOf(each, time, body))
   // Compares all of them, even after a match, so that the time is constant.
   return expected.flatMap((each) => given.map((other) => other.length === each.length && timingSafeEqual(other, each))).includes(true)
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isSecret(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import type { BranchRecord } from '../contract/session-store.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
 import type { EntryNode } from '../contract/records.ts'
-import { pageLimit, pageOf, parseBranchPosition } from '../contract/paging.ts'
+import { pageLimit, pageOf, parseNumberPosition } from '../contract/paging.ts'
 
 type Branch = BranchRecord & { readonly n: number }
 
@@ -22,7 +22,7 @@ export function pageOfBranches(
   branches: readonly Branch[],
   { page, limit }: { readonly [K in keyof PageRequest]: PageRequest[K] | undefined },
 ): Page<BranchRecord> {
-  const after = page === undefined ? 0 : parseBranchPosition(page)
+  const after = page === undefined ? 0 : parseNumberPosition(page)
   const found = pageOf(
     branches.filter(({ n }) => n > after),
     pageLimit(limit),

@@ -2,7 +2,7 @@ import type { EventPage, Found, SessionStore } from '../../contract/session-stor
 import type { EntryRecord, RunRecord, TimerRecord } from '../../contract/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../../json.ts'
-import { compareIds, pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
+import { compareIds, pageLimit, pageOf, parseCreationPosition, parseNumberPosition } from '../../contract/paging.ts'
 import { parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
 import type { CreationPosition, Page, TimerPosition } from '../../contract/paging.ts'
 import { readOfSession, wholeEvent } from '../rules.ts'
@@ -98,7 +98,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
     },
     async listRuns(key, { status, newestFirst = false, limit, page } = {}) {
       const order = newestFirst ? -1 : 1
-      const after = page === undefined ? undefined : parseRunPosition(page)
+      const after = page === undefined ? undefined : parseNumberPosition(page)
       const held = session(key)
       const wanted = (run: RunRecord): boolean =>
         (after === undefined || order * (run.n - after) > 0) && (status === undefined || status.includes(run.status))

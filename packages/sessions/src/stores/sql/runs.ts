@@ -4,7 +4,7 @@ import type { ChildQuery, Found, RunQuery } from '../../contract/session-store.t
 import type { Page } from '../../contract/paging.ts'
 import type { RunRecord, RunStatus } from '../../contract/records.ts'
 import { bodyText, parseStored } from '../../json.ts'
-import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreationPosition } from '../../contract/paging.ts'
+import { pageLimit, pageOf, parseCreationPosition, parseNumberPosition, printCreationPosition } from '../../contract/paging.ts'
 import { everyStatus, isOpen } from '../../contract/run-status.ts'
 import type { RunState } from '../rules.ts'
 import type { SqlDialect } from './dialect.ts'
@@ -154,7 +154,7 @@ export function* listRuns(namespace: string, key: string, query: RunQuery): Step
   const { newestFirst = false, page, status = everyStatus } = query
   const limit = pageLimit(query.limit)
   const start = newestFirst ? Number.MAX_SAFE_INTEGER : 0
-  const beyond = page === undefined ? start : parseRunPosition(page)
+  const beyond = page === undefined ? start : parseNumberPosition(page)
   const slots = { namespace, key, beyond, statuses: status, status: usualStatus, limit: limit + 1 } as const
   const [open, ended] = [status.filter(isOpen), status.filter((each) => !isOpen(each))]
   const parts = [

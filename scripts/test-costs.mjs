@@ -1,0 +1,52 @@
+/**
+ * @typedef {object} TestedFile
+ * @property {{ readonly name: string }} project
+ * @property {() => { readonly cpuMs?: number }} meta
+ */
+
+/** Factor above the ceiling from which on the tests fail: machines, and moments of one machine, differ. */
+const tolerance = 1.5
+
+/**
+ * Returns the processor time of each project in seconds, as `scripts/test-cost.ts` has noted it.
+ *
+ * @param {readonly TestedFile[]} modules
+ * @returns {ReadonlyMap<string, number>}
+ */
+export function costsOf(modules) {
+  /** @type {Map<string, number>} */
+  const costs = new Map()
+  for (const module of modules) {
+    const { name } = module.project
+    costs.set(name, (costs.get(name) ?? 0) + (module.meta().cpuMs ?? 0) / 1000)
+  }
+  return costs
+}
+
+/**
+ * Returns what costs too much: a project whose tests take more processor time than its ceiling allows.
+ *
+ * @param {ReadonlyMap<string, number>} costs
+ * @param {Readonly<Record<string, { readonly testSeconds?: number }>>} ceilings
+ */
+export function overCost(costs, ceilings) {
+  return [...costs].flatMap(([name, seconds]) => {
+    const ceiling = ceilings[name]?.testSeconds
+    if (ceiling === undefined || seconds <= ceiling * tolerance) return []
+    return [
+      `${name}: its tests take ${seconds.toFixed(0)} s of processor time, and the ceiling is ${ceiling} s. Make them cheaper, or take some away.`,
+    ]
+  })
+}
+
+/**
+ * @param {ReadonlyMap<string, number>} costs
+ * @param {Readonly<Record<string, { readonly testSeconds?: number }>>} ceilings
+ */
+export function tellCosts(costs, ceilings) {
+  const told = [...costs].flatMap(([name, seconds]) => {
+    const ceiling = ceilings[name]?.testSeconds
+    return ceiling === undefined ? [] : `${name} ${seconds.toFixed(1)} of ${ceiling} s`
+  })
+  return told.length > 0 ? [`processor time of the tests: ${told.join(', ')}`] : []
+}
