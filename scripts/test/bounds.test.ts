@@ -412,7 +412,7 @@ const collections: Readonly<Record<string, string>> = {
 const constant = /^(?:export )?const (\w+)(?:: [^=]+)? = (?:[0-9]|\{)/
 const boundName = /^(?:most|max|kept|usual|ring|limit|highest|longest)|(?:Kept|Limit|Limits)$/
 const collection =
-  /^(?!.*,$)(?: {2}(?:readonly |static )*(#?\w+)(?:: [^=]+)? = new (?:Map|Set)\b|(?:export )?const (\w+) = new (?:Map|Set)(?:<[^(]*>)?\(\))/
+  /^(?: {2}(?:readonly |static )*(#?\w+)(?:: [^=]+)? = new (?:Map|Set)\b|(?:export )?const (\w+) = new (?:Map|Set)(?:<[^(]*>)?\(\))/
 
 /** Returns each match in the sources as `<package>/<path in src> <name>`. Kits and doubles for tests are left out. */
 function found(nameIn: (line: string) => string | undefined): string[] {
