@@ -44,9 +44,9 @@ export function overCost(costs, ceilings) {
  * @param {Readonly<Record<string, { readonly testSeconds?: number }>>} ceilings
  */
 export function tellCosts(costs, ceilings) {
-  const told = [...costs].flatMap(([name, seconds]) => {
+  const told = [...costs].map(([name, seconds]) => {
     const ceiling = ceilings[name]?.testSeconds
-    return ceiling === undefined ? [] : `${name} ${seconds.toFixed(1)} of ${ceiling} s`
+    return `${name} ${seconds.toFixed(1)} s${ceiling === undefined ? '' : ` (ceiling ${ceiling})`}`
   })
   return told.length > 0 ? [`processor time of the tests: ${told.join(', ')}`] : []
 }

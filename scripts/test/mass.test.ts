@@ -73,7 +73,9 @@ describe('processor time of the tests', () => {
     expect(overCost(costs, ceilings)).toEqual([
       expect.stringContaining('client: its tests take 10 s of processor time, and the ceiling is 6 s'),
     ])
-    expect(tellCosts(costs, ceilings)).toEqual(['processor time of the tests: llm 4.0 of 3 s, client 10.0 of 6 s'])
-    expect(tellCosts(costs, {})).toEqual([])
+    expect(tellCosts(costs, ceilings)).toEqual([
+      'processor time of the tests: llm 4.0 s (ceiling 3), client 10.0 s (ceiling 6), demo 0.0 s',
+    ])
+    expect(tellCosts(new Map(), {})).toEqual([])
   })
 })

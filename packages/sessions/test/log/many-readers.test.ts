@@ -49,7 +49,7 @@ async function callsOf(
 it.each(namesOfPlaces)('S103: many readers of a session read its log as often as one: %s', async (name) => {
   const callsFor = async (readers: number): Promise<Readonly<Record<string, number>>> => {
     const { store, calls } = counted(placeOf(name)[0])
-    const { runtime } = setup({ steps: () => ({ text: 'Hello there' }), store })
+    const { runtime } = setup({ steps: () => ({ text: 'Hello there' }), store, clock: manualClock() })
     const session = runtime.session('room:1')
     const all = await callsOf(session, session, calls, readers)
     await runtime.stop()
