@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { StateStore } from '@bowline/sessions'
 import { stateStoreFromEnv } from '@bowline/sessions/env'
-import { startKvServer, type KvServer } from '@bowline/sessions/testing'
+import { startKvServer, type KvServer } from '@bowline/testing/stores'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../scripts/redis.ts'
 import type { BridgeAgent, BridgeRun, BridgeSession } from '../src/index.ts'

@@ -70,30 +70,4 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('on Redis', isRedisUrlMissing)
       await expectToPrint(code, stdout, { REDIS_URL: redis.url, KV_REST_API_URL: url, KV_REST_API_TOKEN: token })
     },
   )
-
-  it('O69, S180: the example of TESTING.md with a KV server runs', { timeout: 60_000 }, async () => {
-    const example = examplesOf('TESTING.md').at(said.length) ?? ''
-    expect(await runScript(example, { REDIS_URL: redis.url })).toEqual({
-      stdout: "{ ok: true, version: 2 }\n[ 'evalsha', 'evalsha' ]\n",
-      stderr: '',
-    })
-  })
 })
-
-const said = [
-  '15 points, 0 failures\n',
-  '15 calls, 31 runs, 0 failures\n',
-  'the store is slow\nStill here.\n',
-  'my store is a session store\n',
-]
-
-it.each(said.map((stdout, index) => ({ stdout, index })))(
-  'S180: example $index of TESTING.md runs',
-  { timeout: 60_000 },
-  async ({ stdout, index }) => {
-    const examples = examplesOf('TESTING.md')
-    // The last one needs Redis.
-    expect(examples).toHaveLength(said.length + 1)
-    expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
-  },
-)

@@ -9,7 +9,6 @@ import * as postgres from '@bowline/sessions/postgres'
 import * as redis from '@bowline/sessions/redis'
 import * as requests from '@bowline/sessions/requests'
 import * as sqlite from '@bowline/sessions/sqlite'
-import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
 
 it('the exported names change only on purpose', () => {
@@ -37,33 +36,6 @@ it('the exported names change only on purpose', () => {
   expect(Object.keys(redis)).toEqual(['redisStateStore'])
   expect(Object.keys(requests)).toEqual(['recordRequests'])
   expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
-  expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
-    [
-      "checkHistory",
-      "crashScenarios",
-      "exploreCrashes",
-      "explorePrograms",
-      "exploreSimulations",
-      "exploreStoreFaults",
-      "fakeClock",
-      "fakeIds",
-      "faultyStore",
-      "historyFile",
-      "programFaults",
-      "programFeatures",
-      "programInvariants",
-      "readHistory",
-      "recordHistory",
-      "runProgram",
-      "runSimulation",
-      "simulationFaults",
-      "simulationInvariants",
-      "standardInvariants",
-      "startKvServer",
-      "testSessionStore",
-      "testStateStore",
-    ]
-  `)
 })
 
 it('a value that throws when it is read is not a SessionError', () => {

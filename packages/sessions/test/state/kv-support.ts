@@ -1,6 +1,6 @@
 import type { OpenableStateStore } from '@bowline/sessions'
 import { kvStateStore, type KvStateStoreOptions } from '@bowline/sessions/kv'
-import { startKvServer, type KvServer } from '@bowline/sessions/testing'
+import { startKvServer, type KvServer } from '@bowline/testing/stores'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { SharedRedis } from '../../../../scripts/redis.ts'
 import { newPrefix } from './redis-support.ts'

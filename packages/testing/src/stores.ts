@@ -1,0 +1,7 @@
+export { testSessionStore } from './store-kit.ts'
+export type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
+export { testStateStore } from './state-kit.ts'
+export type { StateKitOptions } from './state-kit/kit.ts'
+export { startKvServer } from './kv-server.ts'
+export type { KvServer } from './kv-server.ts'
+export type { KvFault, KvServerOptions } from './kv-server/types.ts'
