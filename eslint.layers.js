@@ -68,6 +68,12 @@ export const layers = {
     libraries: [],
     builtins: [],
   },
+  testing: {
+    packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
+    typesOf: [],
+    libraries: ['redis'],
+    builtins: ['src/**'],
+  },
 }
 
 const packageNames = Object.keys(layers)
@@ -82,7 +88,7 @@ const elements = [
 
 const files = [
   { category: 'source', pattern: 'packages/*/src/**' },
-  { category: 'testing', pattern: 'packages/*/src/testing/**' },
+  { category: 'testing', pattern: ['packages/*/src/testing/**', 'packages/testing/src/**'] },
   { category: 'test', pattern: 'packages/*/test/**' },
 ]
 
@@ -212,6 +218,8 @@ const special = [
       dependency: { source: upwards },
     },
   })),
+  // The tests of all packages use the kits, and parts of them that users do not get by relative path.
+  { from: { file: { categories: 'test' } }, allow: { to: { element: { type: 'testing' } } } },
   // Kits and test doubles are for tests: product code must not import them.
   {
     from: { file: { categories: { anyOf: ['source'], noneOf: ['testing'] } } },

@@ -52,8 +52,8 @@ export const structure = {
     ],
     'run',
     'agent',
-    { room: 'entries', holds: ['index.ts', 'repair.ts'] },
-    ['node', 'testing'],
+    { room: 'entries', holds: ['index.ts', 'internal.ts', 'repair.ts'] },
+    'node',
   ],
   sessions: [
     { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts', 'missing-peer.ts'] },
@@ -71,6 +71,7 @@ export const structure = {
         'index.ts',
         'addresses.ts',
         'guarded-request.ts',
+        'internal.ts',
         'memory.ts',
         'env.ts',
         'file.ts',
@@ -80,7 +81,6 @@ export const structure = {
         'store-parts.ts',
       ],
     },
-    'testing',
   ],
   postgres: ['store', 'index.ts'],
   redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
@@ -117,7 +117,6 @@ export const structure = {
     { room: 'bridge', holds: ['bridge.ts', 'delegate-tool.ts'] },
     'bin',
     'index.ts',
-    'testing',
   ],
   server: [
     { room: 'base', holds: ['server-error.ts', 'arguments.ts', 'json.ts', 'hash.ts', 'base64url.ts', 'limits.ts', 'session-log.ts'] },
@@ -151,6 +150,21 @@ export const structure = {
     'client.ts',
     'index.ts',
     [{ room: 'react', holds: ['react', 'react.ts'] }, 'chat.ts', 'admin.ts'],
+  ],
+  testing: [
+    'loop',
+    [
+      'executors',
+      {
+        room: 'stores',
+        holds: [
+          ...['around-runtime.ts', 'around-store.ts', 'check-options.ts', 'fault-plan.ts', 'faulty-store.ts', 'program-time.ts'],
+          ...['runner.ts', 'until-quiet.ts', 'warm-up.ts', 'crash-kit', 'crash-kit.ts', 'explore-store-faults.ts'],
+          ...['store-kit', 'store-kit.ts', 'state-kit', 'state-kit.ts', 'kv-server', 'kv-server.ts'],
+        ],
+      },
+    ],
+    { room: 'entries', holds: ['index.ts', 'crashes.ts', 'executors.ts', 'stores.ts'] },
   ],
 }
 

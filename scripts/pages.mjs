@@ -25,7 +25,7 @@ const contents = [
     title: 'Agents',
     files: ['models', 'tools', 'turns', 'extensions', 'subagents', 'streams']
       .map(guide)
-      .concat('docs/prompts-and-caching.md', 'docs/testing.md', guide('random-tests')),
+      .concat('docs/prompts-and-caching.md', 'docs/testing.md'),
   },
   {
     title: 'Sessions',
@@ -37,13 +37,20 @@ const contents = [
   { title: 'Reference', files: ['docs/options.md', 'docs/events.md', 'docs/errors.md'] },
   {
     title: 'Packages',
-    files: ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', '*']
+    files: ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing', '*']
       .map((name) => `packages/${name}/README.md`)
-      .concat('packages/sessions/TESTING.md', 'apps/*/README.md'),
+      .concat('packages/testing/TESTING.md', 'apps/*/README.md'),
   },
   {
     title: 'Project',
-    files: ['CONTRIBUTING.md', 'SECURITY.md', 'CODE_OF_CONDUCT.md', 'docs/mutants.md', 'benchmarks/results.md'],
+    files: [
+      'CONTRIBUTING.md',
+      'packages/sessions/test/explorers/README.md',
+      'SECURITY.md',
+      'CODE_OF_CONDUCT.md',
+      'docs/mutants.md',
+      'benchmarks/results.md',
+    ],
     isOptional: true,
   },
   { title: 'Decisions', files: ['docs/decisions/*.md'], isOptional: true },

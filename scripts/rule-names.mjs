@@ -1,7 +1,7 @@
 /** Files with tests: test files, helpers that define tests for several of them, and the kits that packages ship. */
 export const testPatterns = [
   'packages/*/test/**/*.{ts,tsx}',
-  'packages/*/src/testing/**/*.ts',
+  'packages/testing/src/**/*.ts',
   'apps/*/test/**/*.test.{ts,tsx}',
   '{benchmarks,scripts}/test/**/*.test.ts',
 ]

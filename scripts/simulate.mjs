@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { exploreSimulations } from '../packages/sessions/src/testing/index.ts'
+import { exploreSimulations } from '../packages/sessions/test/explorers/simulation/explore-simulations.ts'
 
 const perPart = 250
 const [number = 10_000, first = randomInt(1, 1_000_000_000)] = process.argv.slice(2).map(Number)

@@ -29,7 +29,7 @@ export const bench: Bench = {
   text: [
     `Writers of one process change a record of ${JSON.stringify(value).length} bytes each, one change after the other, ${changes.toLocaleString('en')} in all: compare-and-set of the store, beside the client`,
     'alone with the shortest script that does a compare-and-set with a time to live (`EVALSHA`). *Redis* is one server whose append-only file',
-    'reaches the disk each second; *KV* is the same behind the KV server of `@bowline/sessions/testing`, in a thread of its own.',
+    'reaches the disk each second; *KV* is the same behind the KV server of `@bowline/testing/stores`, in a thread of its own.',
     `Medians of ${rounds} interleaved rounds, percentiles of all changes in them.`,
   ].join('\n'),
   async run() {

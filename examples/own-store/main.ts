@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { memoryStateStore } from '@bowline/sessions'
-import { testStateStore } from '@bowline/sessions/testing'
+import { testStateStore } from '@bowline/testing/stores'
 import { encryptedStateStore } from './store.ts'
 
 const key = randomBytes(32)

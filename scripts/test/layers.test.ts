@@ -31,6 +31,8 @@ const legal: readonly (readonly [string, string])[] = [
   ['packages/sessions/src/probe.ts', "import { Kysely } from 'kysely'"],
   ['packages/bridge/src/probe.ts', "import { McpServer } from '@modelcontextprotocol/server'"],
   ['packages/server/src/probe.ts', "import type { SessionView } from '@bowline/client'"],
+  ['packages/sessions/test/probe.ts', "import { testSessionStore } from '@bowline/testing/stores'"],
+  ['packages/sessions/test/probe.ts', "import { aroundStore } from '../../testing/src/around-store.ts'"],
   ['packages/server/src/probe.ts', "import { createRoute } from '@hono/zod-openapi'"],
   ['packages/server/src/node/probe.ts', "import { createServer } from 'node:http'"],
   ['packages/client/src/probe.ts', "import { reduceEvents } from '@bowline/agent-loop/events'"],
@@ -50,6 +52,7 @@ const illegal: readonly (readonly [string, string])[] = [
   ['packages/llm/src/probe.ts', "import { readFile } from 'node:fs/promises'"],
   ['packages/llm/src/probe.ts', "import { readFile } from 'fs/promises'"],
   ['packages/llm/src/probe.ts', "import { scriptedModel } from './testing/index.ts'"],
+  ['packages/sessions/src/probe.ts', "import { testSessionStore } from '@bowline/testing/stores'"],
   ['packages/llm/test/probe.test.ts', "import { run } from '@bowline/agent-loop'"],
   ['packages/agent-loop/src/kernel/probe.ts', "import { readFile } from 'node:fs/promises'"],
   ['packages/agent-loop/src/events/probe.ts', "import { addUsage } from '@bowline/llm'"],
@@ -87,7 +90,7 @@ describe('layer table', () => {
 
   it('names every package of the workspace, each only below itself', () => {
     const order = Object.keys(layers)
-    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client'])
+    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing'])
     for (const [name, layer] of Object.entries(layers)) expect(layer.packages).not.toContain(name)
   })
 })

@@ -6,7 +6,7 @@ import * as events from '../src/events/index.ts'
 import * as loop from '../src/index.ts'
 import * as node from '../src/node/index.ts'
 import * as repair from '../src/repair.ts'
-import * as testing from '../src/testing/index.ts'
+import * as testing from '@bowline/testing'
 
 const anyText: readonly Kind[] = ['text', 'empty']
 const amount: readonly Kind[] = ['number', 'fraction']
@@ -116,6 +116,7 @@ export const withoutRow: Readonly<Record<string, string>> = {
   eventTypes: 'a list',
   grantSchema: 'a schema',
   emptyView: 'a value',
+  fakeClock: '`manualClock` of `@bowline/llm/testing`, which has its row there',
   nullCompaction: 'a compactor that looks at nothing',
   progressCharacters: 'a number',
   statuses: 'a list',

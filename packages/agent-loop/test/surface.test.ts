@@ -3,7 +3,6 @@ import * as events from '../src/events/index.ts'
 import * as node from '../src/node/index.ts'
 import * as repair from '../src/repair.ts'
 import * as root from '../src/index.ts'
-import * as testing from '../src/testing/index.ts'
 
 // If it turns red, ask whether the change was meant.
 describe('public surface', () => {
@@ -65,9 +64,6 @@ describe('public surface', () => {
         'statuses',
         'toolCallOf',
       ],
-    ])
-    expect(Object.keys(testing).sort()).toEqual([
-      ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],
     ])
     expect(Object.keys(node).sort()).toEqual(['loadGuardrails', 'loadSkills'])
     expect(Object.keys(repair)).toEqual(['repairTranscript'])

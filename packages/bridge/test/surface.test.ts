@@ -4,7 +4,6 @@ import * as root from '../src/index.ts'
 import * as worker from '../src/worker/index.ts'
 import * as mcp from '../src/mcp/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
-import * as testing from '../src/testing/index.ts'
 import { packagesLoadedWith } from './static-imports.ts'
 
 describe('the public surface', () => {
@@ -23,7 +22,6 @@ describe('the public surface', () => {
       'workerExecutor',
     ])
     expect(Object.keys(mcp)).toEqual(['createBridgeMcpHandler', 'createBridgeMcpServer'])
-    expect(Object.keys(testing).sort()).toEqual(['kitAgent', 'kitApproval', 'kitResult', 'testBridgeExecutor'])
     expect(Object.keys(worker)).toEqual(['serveWorker'])
   })
 

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '@bowline/llm'
 import type { Batch, SessionStore, Write } from '@bowline/sessions'
-import { checkTranscript } from '@bowline/agent-loop/testing'
+import { checkTranscript } from '@bowline/testing'
 import pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { accepted, look, RecordedProcesses } from '../../sessions/test/history/recorded-runs.ts'

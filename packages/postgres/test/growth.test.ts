@@ -1,5 +1,5 @@
 import { postgresStore } from '@bowline/postgres'
-import { testSessionStore } from '@bowline/sessions/testing'
+import { testSessionStore } from '@bowline/testing/stores'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { startPostgres, type PostgresServer } from '../../../scripts/postgres.ts'

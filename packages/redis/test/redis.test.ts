@@ -1,4 +1,4 @@
-import { testStateStore, type StateKitOptions } from '@bowline/sessions/testing'
+import { testStateStore, type StateKitOptions } from '@bowline/testing/stores'
 import { describe, expect, it } from 'vitest'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../scripts/redis.ts'
 import { plantedFaults } from '../../sessions/test/state/broken-stores.ts'

@@ -1,4 +1,4 @@
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import type { Message } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
 import { verifyWebhook } from '@bowline/sessions'

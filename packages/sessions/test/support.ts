@@ -1,5 +1,5 @@
 import { defineAgent, type AgentOptions, type Tool } from '@bowline/agent-loop'
-import { checkEvents, fakeIds } from '@bowline/agent-loop/testing'
+import { checkEvents, fakeIds } from '@bowline/testing'
 import { scriptedModel, type ScriptedModel, type Script } from '@bowline/llm/testing'
 import { createRuntime, type LoggedEvent, type Runtime, type RuntimeOptions, type Session } from '@bowline/sessions'
 import { expect } from 'vitest'

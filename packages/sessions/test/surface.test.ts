@@ -6,7 +6,6 @@ import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
 import * as requests from '@bowline/sessions/requests'
 import * as sqlite from '@bowline/sessions/sqlite'
-import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
 
 it('the exported names change only on purpose', () => {
@@ -31,32 +30,6 @@ it('the exported names change only on purpose', () => {
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(requests)).toEqual(['recordRequests'])
   expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
-  expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
-    [
-      "checkHistory",
-      "crashScenarios",
-      "exploreCrashes",
-      "explorePrograms",
-      "exploreSimulations",
-      "exploreStoreFaults",
-      "fakeClock",
-      "fakeIds",
-      "faultyStore",
-      "historyFile",
-      "programFaults",
-      "programFeatures",
-      "programInvariants",
-      "readHistory",
-      "recordHistory",
-      "runProgram",
-      "runSimulation",
-      "simulationFaults",
-      "simulationInvariants",
-      "standardInvariants",
-      "testSessionStore",
-      "testStateStore",
-    ]
-  `)
 })
 
 it('a value that throws when it is read is not a SessionError', () => {

@@ -45,6 +45,7 @@ export function checkDecimal(path: string, value: unknown): void {
   })
 }
 
+/** Refuses a value that is no journal, or whose `abortSignal` is no signal. */
 export function checkJournal(path: string, value: unknown): void {
   checkRequired(path, value, 'a journal: an object with load and commit', (given) => {
     return isRecord(given) && typeof given['load'] === 'function' && typeof given['commit'] === 'function'

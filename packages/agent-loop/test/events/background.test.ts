@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { emptyView, reduceEvents } from '../../src/events/index.ts'
 import type { AgentEvent } from '../../src/index.ts'
-import { checkEvents } from '../../src/testing/index.ts'
+import { checkEvents } from '@bowline/testing'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { echo } from '../support/tools.ts'
 

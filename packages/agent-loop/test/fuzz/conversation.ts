@@ -1,6 +1,6 @@
 import { defineAgent } from '../../src/index.ts'
 import type { AgentResult } from '../../src/index.ts'
-import { fakeIds } from '../../src/testing/index.ts'
+import { fakeIds } from '@bowline/testing'
 import { plannedModel } from './answers.ts'
 import { hostStandsStill } from './child-host.ts'
 import { checkRun } from './checks.ts'

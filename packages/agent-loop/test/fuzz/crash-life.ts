@@ -1,5 +1,5 @@
 import type { AgentInput, AgentResult, ApprovalDecision, ApprovalRequest, StoredMessage } from '../../src/index.ts'
-import { fakeIds } from '../../src/testing/index.ts'
+import { fakeIds } from '@bowline/testing'
 import { checkRun } from './checks.ts'
 import { crashAgent, nextInput } from './crash-agent.ts'
 import type { Executions } from './crash-agent.ts'

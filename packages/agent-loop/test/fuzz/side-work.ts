@@ -1,7 +1,7 @@
 import { emptyView, reduceEvents } from '../../src/index.ts'
 import type { AgentResult, AgentRun, RunOptions, ToolContext } from '../../src/index.ts'
-import { checkEvents, checkTranscript, recordingJournal } from '../../src/testing/index.ts'
-import type { RecordingJournal } from '../../src/testing/index.ts'
+import { checkEvents, checkTranscript, recordingJournal } from '@bowline/testing'
+import type { RecordingJournal } from '@bowline/testing'
 import { tokensToldIn } from './spending.ts'
 import type { World } from './world.ts'
 

@@ -1,4 +1,4 @@
-import type { RecordingJournal } from '../../src/testing/index.ts'
+import type { RecordingJournal } from '@bowline/testing'
 import { tokensOf } from './shared-budget.ts'
 
 /** Returns all tokens in the logs of a conversation and its subagents, each counted once. */

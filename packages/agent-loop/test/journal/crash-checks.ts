@@ -2,7 +2,7 @@ import { addUsage } from '@bowline/llm'
 import type { Usage } from '@bowline/llm'
 import { emptyView, reduceEvents } from '../../src/index.ts'
 import type { AgentEvent, RunView, StoredMessage } from '../../src/index.ts'
-import { checkEvents, checkTranscript } from '../../src/testing/index.ts'
+import { checkEvents, checkTranscript } from '@bowline/testing'
 import { inputs } from './crash-family.ts'
 import type { Life } from './crash-lives.ts'
 

@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentInput, AgentResult, AgentRun, JournalState, OnUnknownOutcome, StoredMessage } from '../../src/index.ts'
-import type { CrashPoint } from '../../src/testing/index.ts'
+import type { CrashPoint } from '@bowline/testing'
 import { crashFamily, inputs } from './crash-family.ts'
 import { CrashWorld } from './crash-world.ts'
 

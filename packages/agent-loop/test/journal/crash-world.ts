@@ -1,8 +1,8 @@
 import type { JSONValue } from '@bowline/llm'
 import { createMemoryJournal } from '../../src/index.ts'
 import type { AgentEvent, IdSource, Journal, MemoryJournal, QueuedInput, ToolContext } from '../../src/index.ts'
-import { crashingJournal, fakeIds, recordingJournal } from '../../src/testing/index.ts'
-import type { CrashingJournal, CrashPoint, RecordingJournal } from '../../src/testing/index.ts'
+import { crashingJournal, fakeIds, recordingJournal } from '@bowline/testing'
+import type { CrashingJournal, CrashPoint, RecordingJournal } from '@bowline/testing'
 import { watchedClock } from '../fuzz/watched-clock.ts'
 import type { WatchedClock } from '../fuzz/watched-clock.ts'
 

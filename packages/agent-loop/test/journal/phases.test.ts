@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createMemoryJournal, phaseOf } from '../../src/index.ts'
-import { crashingJournal } from '../../src/testing/index.ts'
+import { crashingJournal } from '@bowline/testing'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { gated, remote, until } from '../support/tools.ts'
 

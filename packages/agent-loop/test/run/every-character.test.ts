@@ -1,6 +1,6 @@
 import { defineAgent, type AgentRun } from '@bowline/agent-loop'
 import { emptyView, missingDeltas, reduceEvents, type AgentEvent } from '@bowline/agent-loop/events'
-import { checkEvents } from '@bowline/agent-loop/testing'
+import { checkEvents } from '@bowline/testing'
 import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 

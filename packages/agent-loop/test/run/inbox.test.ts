@@ -3,7 +3,7 @@ import type { AgentInput } from '../../src/contract/input.ts'
 import type { Taking } from '../../src/kernel/run-context.ts'
 import { Inbox } from '../../src/run/inbox.ts'
 import type { InputKind } from '../../src/run/inbox.ts'
-import { fakeIds } from '../../src/testing/doubles.ts'
+import { fakeIds } from '../../../testing/src/loop/doubles.ts'
 
 const runEnded = { ok: false, reason: 'run-ended' }
 const accepted = (number: number) => ({ ok: true, inputId: `input_${number}` })

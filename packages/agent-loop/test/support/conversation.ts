@@ -16,8 +16,8 @@ import type {
   RunOptions,
   RunView,
 } from '../../src/index.ts'
-import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '../../src/testing/index.ts'
-import type { RecordingJournal } from '../../src/testing/index.ts'
+import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '@bowline/testing'
+import type { RecordingJournal } from '@bowline/testing'
 
 /** A conversation whose log and transcript are checked after the test, whatever the test checks itself. */
 export interface Conversation {

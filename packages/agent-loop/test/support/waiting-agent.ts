@@ -2,7 +2,7 @@ import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import type { JSONValue } from '@bowline/llm'
 import { createMemoryJournal, defineAgent, defineTool } from '../../src/index.ts'
 import type { AgentEvent, AgentInput } from '../../src/index.ts'
-import { fakeIds } from '../../src/testing/index.ts'
+import { fakeIds } from '@bowline/testing'
 
 /** Resumes a conversation that waits, in whatever process this is: everything that it depends on is made here. */
 export async function goOn(snapshot: JSONValue, input: AgentInput | undefined): Promise<readonly AgentEvent[]> {

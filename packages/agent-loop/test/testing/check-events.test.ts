@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { AgentEvent } from '../../src/index.ts'
-import { checkEvents } from '../../src/testing/index.ts'
+import { checkEvents } from '@bowline/testing'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { echo, remote } from '../support/tools.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkEvents } from '../../src/testing/index.ts'
+import { checkEvents } from '@bowline/testing'
 import { isDelta } from '../../src/events/index.ts'
 import type { AgentEvent } from '../../src/index.ts'
 import { drawnLog } from '../support/drawn-log.ts'

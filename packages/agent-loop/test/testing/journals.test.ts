@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Journal, JournalRecord } from '../../src/contract/journal.ts'
-import { crashingJournal, recordingJournal } from '../../src/testing/index.ts'
+import { crashingJournal, recordingJournal } from '@bowline/testing'
 
 const meta = { agent: 'a', toolCallId: 'c', runId: 'r' }
 const settled: JournalRecord = { type: 'event', event: { type: 'settled', at: 1, runId: 'r', turn: 1 } }

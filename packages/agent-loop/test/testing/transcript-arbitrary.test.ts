@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { randomRuns } from '../../../../scripts/test-length.ts'
-import { checkTranscript, transcriptArbitrary } from '../../src/testing/index.ts'
+import { checkTranscript, transcriptArbitrary } from '@bowline/testing'
 import { earlierMessages } from '../../src/transcript/earlier-messages.ts'
 import { checkPrompt, promptProviders } from '../support/check-prompt.ts'
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createMemoryJournal, defineAgent, defineTool } from '../../src/index.ts'
 import type { ToolOptions, ToolReturnValue } from '../../src/index.ts'
-import { crashingJournal } from '../../src/testing/index.ts'
-import type { CrashPoint } from '../../src/testing/index.ts'
+import { crashingJournal } from '@bowline/testing'
+import type { CrashPoint } from '@bowline/testing'
 import { agentOf, conversation } from '../support/conversation.ts'
 
 const named = { name: 'w', description: 'x', inputSchema: z.object({}) }

@@ -3,7 +3,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 import type { Step } from '@bowline/llm/testing'
 import { createMemoryJournal, defineAgent, defineTool, phaseOf } from '../../src/index.ts'
 import type { AgentOptions, AgentResult, DurableEvent, RunOptions } from '../../src/index.ts'
-import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '../../src/testing/index.ts'
+import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '@bowline/testing'
 import { watchedClock } from '../fuzz/watched-clock.ts'
 import { refusal } from '../support/waiting.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, it } from 'vitest'
 import { workerExecutor } from '../../src/index.ts'
-import { testBridgeExecutor } from '../../src/testing/index.ts'
+import { testBridgeExecutor } from '@bowline/testing/executors'
 import { fixtureFile } from '../programs.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bowline-worker-'))

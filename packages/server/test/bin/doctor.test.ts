@@ -5,7 +5,7 @@ import { createRuntime, type Runtime, type RuntimeOptions, type SessionStore } f
 import { fileStore } from '@bowline/sessions/file'
 import { postgresStore } from '@bowline/postgres'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { testDatabase } from '../../../../scripts/postgres.ts'

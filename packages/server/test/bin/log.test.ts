@@ -6,7 +6,7 @@ import { createRuntime, type Inspection, type SessionStore } from '@bowline/sess
 import { fileStore } from '@bowline/sessions/file'
 import { postgresStore } from '@bowline/postgres'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'

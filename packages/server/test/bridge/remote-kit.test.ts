@@ -1,6 +1,6 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { remoteExecutor } from '@bowline/bridge'
-import { testBridgeExecutor } from '@bowline/bridge/testing'
+import { testBridgeExecutor } from '@bowline/testing/executors'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { Script, Step } from '@bowline/llm/testing'
 import { describe, it } from 'vitest'

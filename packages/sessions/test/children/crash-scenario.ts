@@ -1,5 +1,5 @@
 import { defineAgent, defineTool, type Agent } from '@bowline/agent-loop'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { manualClock, scriptedModel, type ManualClock, type Step } from '@bowline/llm/testing'
 import { createRuntime, type LoggedEvent, type RunRecord, type Runtime, type Session, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'

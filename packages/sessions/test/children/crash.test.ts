@@ -1,4 +1,4 @@
-import { checkEvents } from '@bowline/agent-loop/testing'
+import { checkEvents } from '@bowline/testing'
 import { SessionError } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { ProcessDied, type Fault, type FaultPoint } from './dying-store.ts'

@@ -1,7 +1,7 @@
 import { systemClock } from '@bowline/llm'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import type { Batch, Session, SessionStore } from '@bowline/sessions'
-import { faultyStore, type FaultRule } from '@bowline/sessions/testing'
+import { type FaultRule, faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { namesOfPlaces, placesOfStores, type Place } from '../stores/places.ts'
 import { gate } from '../support.ts'

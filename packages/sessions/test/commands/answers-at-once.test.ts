@@ -1,7 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
 import type { Batch, InboxRecord, Runtime, Session } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
+import { type FaultPlan, faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checkLog, setup } from '../support.ts'

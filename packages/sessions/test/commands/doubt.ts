@@ -2,7 +2,7 @@ import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
 import type { Session, SessionInfo, SessionStore, StartReport } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
+import { type FaultPlan, faultyStore } from '@bowline/testing/crashes'
 import { z } from 'zod'
 import { gate, setup, type Setup, type SetupOptions } from '../support.ts'
 

@@ -1,7 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
 import { createRuntime, inspectSession, type Inspection, type SessionStore } from '@bowline/sessions'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { callTo, guarded, handOver, helper, remote, root, team } from '../children/support.ts'

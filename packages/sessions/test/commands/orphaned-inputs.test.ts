@@ -3,7 +3,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect, it } from 'vitest'
 import type { Batch } from '../../src/contract/batch.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 import { checkLog, collect, gate, setup } from '../support.ts'
 
 it('S115, S22: if two processes find an input that an ended run did not take, it becomes one run, and readers see what is stored', async () => {

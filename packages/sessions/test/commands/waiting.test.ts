@@ -4,7 +4,7 @@ import type { RunHandle } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
+import { aroundStore, type StoreOperation } from '../../../testing/src/around-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { collect, gate, setup } from '../support.ts'
 

@@ -2,7 +2,7 @@ import { defineExtension, defineTool, type AgentOptions, type Hooks, type Tool, 
 import { createModels } from '@bowline/llm'
 import { scriptedModel, type ScriptedModel, type Step } from '@bowline/llm/testing'
 import type { Runtime } from '@bowline/sessions'
-import type { CrashScenario, World } from '@bowline/sessions/testing'
+import type { CrashScenario, World } from '@bowline/testing/crashes'
 
 const inputSchema = { type: 'object', properties: {} } as const
 const done: Step = { text: 'all is done' }

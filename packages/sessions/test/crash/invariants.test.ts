@@ -1,12 +1,12 @@
 import {
-  crashScenarios,
-  exploreCrashes,
-  standardInvariants,
   type AcknowledgedInput,
   type CrashEnd,
   type CrashScenario,
+  crashScenarios,
+  exploreCrashes,
   type SessionEnd,
-} from '@bowline/sessions/testing'
+  standardInvariants,
+} from '@bowline/testing/crashes'
 import type { CommitMark } from '@bowline/agent-loop'
 import type { StoredEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'

@@ -4,7 +4,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { createRuntime, type Runtime, type SendOptions } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { exploreCrashes, standardInvariants, type CrashScenario, type Invariant } from '@bowline/sessions/testing'
+import { type CrashScenario, exploreCrashes, type Invariant, standardInvariants } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 
 const output = { type: 'object' as const, properties: { city: { type: 'string' as const } }, required: ['city'] }

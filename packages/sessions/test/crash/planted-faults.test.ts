@@ -1,4 +1,4 @@
-import { crashScenarios, exploreCrashes, type ExploreOptions } from '@bowline/sessions/testing'
+import { crashScenarios, exploreCrashes, type ExploreOptions } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { earlyTake, lateLedger, withoutFence } from './planted-faults.ts'
 

@@ -1,4 +1,4 @@
-import { crashScenarios, exploreCrashes } from '@bowline/sessions/testing'
+import { crashScenarios, exploreCrashes } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
 import { postgresPlace } from '../../../postgres/test/place.ts'

@@ -1,5 +1,5 @@
 import { scriptedModel } from '@bowline/llm/testing'
-import { crashScenarios, exploreCrashes, standardInvariants, type CrashScenario } from '@bowline/sessions/testing'
+import { type CrashScenario, crashScenarios, exploreCrashes, standardInvariants } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { lateLedger, withoutFence } from './planted-faults.ts'
 

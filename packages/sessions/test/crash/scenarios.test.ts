@@ -1,4 +1,4 @@
-import { crashScenarios, exploreCrashes, type CrashMode, type CrashScenario } from '@bowline/sessions/testing'
+import { type CrashMode, type CrashScenario, crashScenarios, exploreCrashes } from '@bowline/testing/crashes'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'

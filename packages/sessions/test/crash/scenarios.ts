@@ -2,7 +2,7 @@ import { defineTool, type AgentEvent, type Tool, type ToolEffect } from '@bowlin
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { scriptedModel } from '@bowline/llm/testing'
 import type { LoggedEvent, Runtime } from '@bowline/sessions'
-import { standardInvariants, type CrashEnd, type CrashScenario, type Invariant, type World } from '@bowline/sessions/testing'
+import { type CrashEnd, type CrashScenario, type Invariant, standardInvariants, type World } from '@bowline/testing/crashes'
 
 const key = 'room:1'
 const inputSchema = { type: 'object', properties: {} } as const

@@ -1,4 +1,4 @@
-import { checkHistory } from '@bowline/sessions/testing'
+import { checkHistory } from '../explorers/history/check-history.ts'
 import { describe, expect, it } from 'vitest'
 import { accepted } from './recorded-runs.ts'
 import {

@@ -1,4 +1,6 @@
-import { checkHistory, readHistory, type History, type HistoryOperation, type HistoryProblem } from '@bowline/sessions/testing'
+import { checkHistory, type HistoryProblem } from '../explorers/history/check-history.ts'
+import { readHistory } from '../explorers/history/read-history.ts'
+import type { History, HistoryOperation } from '../explorers/history/operations.ts'
 import { expect } from 'vitest'
 
 type Call = HistoryOperation['call']

@@ -1,12 +1,12 @@
 import { defineTool, type ToolEffect } from '@bowline/agent-loop'
-import { checkTranscript } from '@bowline/agent-loop/testing'
+import { checkTranscript } from '@bowline/testing'
 import { manualClock, type ManualClock, type Step } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import type { Batch, CommitResult } from '../../src/contract/batch.ts'
 import type { SessionStore } from '../../src/contract/session-store.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
-import { CrashProcess } from '../../src/testing/crash-kit/crash-process.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
+import { CrashProcess } from '../../../testing/src/crash-kit/crash-process.ts'
 import { checkLog, gate, setup } from '../support.ts'
 
 /** An owner that can be frozen: then its store calls are neither executed nor answered, and its timers do not fire. */

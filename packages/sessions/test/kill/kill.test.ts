@@ -1,4 +1,4 @@
-import { checkEvents, checkTranscript } from '@bowline/agent-loop/testing'
+import { checkEvents, checkTranscript } from '@bowline/testing'
 import { createRuntime, type LoggedEvent } from '@bowline/sessions'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { collect, setup, types } from '../support.ts'

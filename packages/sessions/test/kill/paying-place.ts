@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createRuntime, type Runtime } from '@bowline/sessions'
-import {
-  historyFile,
-  readHistory,
-  recordHistory,
-  standardInvariants,
-  type AcknowledgedInput,
-  type CrashEnd,
-} from '@bowline/sessions/testing'
+import { historyFile } from '../explorers/history/history-file.ts'
+import { readHistory } from '../explorers/history/read-history.ts'
+import { recordHistory } from '../explorers/history/record-history.ts'
+import { type AcknowledgedInput, type CrashEnd, standardInvariants } from '@bowline/testing/crashes'
 import { expect } from 'vitest'
-import { isAtRest, readSessions } from '../../src/testing/crash-kit/read-end.ts'
+import { isAtRest, readSessions } from '../../../testing/src/crash-kit/read-end.ts'
 import { terminalStatuses, type RunRecord } from '../../src/contract/records.ts'
 import { busyAgents } from '../fixtures/busy-agents.ts'
 import { attempts, payingAgent } from '../fixtures/paying-agent.ts'

@@ -1,7 +1,7 @@
 import { systemClock } from '@bowline/llm'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { rounds, testSeed } from '../../../../scripts/test-length.ts'
-import { seededRandom } from '../../src/testing/crash-kit/seeded-random.ts'
+import { seededRandom } from '../../../testing/src/crash-kit/seeded-random.ts'
 import { storeAt } from '../fixtures/store-at.ts'
 import { setup } from '../support.ts'
 import { Workplace, type WorkerMessage, type WorkerProcess } from './worker-process.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { LoggedEvent } from '@bowline/sessions'
-import type { AcknowledgedInput } from '@bowline/sessions/testing'
+import type { AcknowledgedInput } from '@bowline/testing/crashes'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 
 export type WorkerMessage =

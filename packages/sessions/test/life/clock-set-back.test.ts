@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { manualClock, type Step } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { gate, setup } from '../support.ts'
 

@@ -4,7 +4,7 @@ import type { Batch } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { collect, gate, logOf, setup, types, type SetupOptions } from '../support.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })

@@ -4,7 +4,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { gate, setup } from '../support.ts'
 
 /** Answers that never arrive. */

@@ -1,6 +1,6 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { Batch, SessionStore } from '@bowline/sessions'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { childrenOf, endOf, handOver, helper, launch, root, team } from '../children/support.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'

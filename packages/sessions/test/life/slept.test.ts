@@ -6,7 +6,7 @@ import { postgresStore } from '@bowline/postgres'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../../../../scripts/postgres.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { checkLog, gate, setup } from '../support.ts'
 

@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
 import type { LoggedEvent, Session, SessionStore } from '@bowline/sessions'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { postgresPlace } from '../../../postgres/test/place.ts'
 import { collect, setup } from '../support.ts'

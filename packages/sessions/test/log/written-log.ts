@@ -5,7 +5,7 @@ import { LiveLog } from '../../src/log/live-log.ts'
 import { readLog, type LogReading } from '../../src/log/read-log.ts'
 import type { Write } from '../../src/contract/batch.ts'
 import type { StoredEvent } from '../../src/contract/records.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 
 export const key = 'room:1'
 

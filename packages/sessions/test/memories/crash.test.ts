@@ -1,5 +1,5 @@
 import { defineAgent, type Agent } from '@bowline/agent-loop'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { createMemories, createRuntime, memory, type Note, type Runtime, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'

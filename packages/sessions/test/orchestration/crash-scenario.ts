@@ -1,5 +1,5 @@
 import { defineAgent, defineTool, type Agent } from '@bowline/agent-loop'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import {
   createOrchestration,

@@ -3,19 +3,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { fileStore } from '@bowline/sessions/file'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import {
-  explorePrograms,
-  programFaults,
-  programFeatures,
-  runProgram,
-  type Feature,
-  type Program,
-  type ProgramFault,
-  type RunProgramOptions,
-} from '@bowline/sessions/testing'
+import { explorePrograms } from '../explorers/programs/explore-programs.ts'
+import { programFaults } from '../explorers/programs/faults.ts'
+import { programFeatures, type Feature, type Program } from '../explorers/programs/program.ts'
+import { runProgram } from '../explorers/programs/run-program.ts'
+import type { ProgramFault, RunProgramOptions } from '../explorers/programs/program-options.ts'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
-import { drawProgram } from '../../src/testing/programs/draw-program.ts'
+import { drawProgram } from '../explorers/programs/draw-program.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 
 const folder = temporaryFolders()

@@ -1,4 +1,5 @@
-import { explorePrograms, type ExploreProgramsOptions } from '@bowline/sessions/testing'
+import { explorePrograms } from '../explorers/programs/explore-programs.ts'
+import type { ExploreProgramsOptions } from '../explorers/programs/program-options.ts'
 import { describe, it } from 'vitest'
 import { testSeed } from '../../../../scripts/test-length.ts'
 

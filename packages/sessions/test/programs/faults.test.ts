@@ -1,4 +1,5 @@
-import { explorePrograms, programFaults } from '@bowline/sessions/testing'
+import { explorePrograms } from '../explorers/programs/explore-programs.ts'
+import { programFaults } from '../explorers/programs/faults.ts'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
 

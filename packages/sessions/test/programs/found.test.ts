@@ -1,4 +1,5 @@
-import { runProgram, type Program } from '@bowline/sessions/testing'
+import { runProgram } from '../explorers/programs/run-program.ts'
+import type { Program } from '../explorers/programs/program.ts'
 import { expect, it } from 'vitest'
 
 /** Programs that failed once, in their shrunk form. */

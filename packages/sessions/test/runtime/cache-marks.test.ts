@@ -1,5 +1,5 @@
 import { defineAgent, defineTool, type AgentOptions } from '@bowline/agent-loop'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { scriptedModel, type Script, type ScriptedModel } from '@bowline/llm/testing'
 import { createRuntime, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'

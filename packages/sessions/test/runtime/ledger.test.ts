@@ -3,7 +3,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { checkLog, gate, setup } from '../support.ts'
 
 type Execute = (input: object, context: ToolContext) => string | Promise<string>

@@ -5,7 +5,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { gate, setup } from '../support.ts'
 

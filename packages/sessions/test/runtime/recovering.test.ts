@@ -1,4 +1,4 @@
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/memory.ts'
 import { manualClock } from '@bowline/llm/testing'
@@ -8,7 +8,7 @@ import { finalizeRun, endLostRun, giveBack, holdForDecision, answersOf } from '.
 import type { Batch, CommitResult, RunPatch, Write } from '../../src/contract/batch.ts'
 import type { Claim, SessionStore } from '../../src/contract/session-store.ts'
 import type { InboxRecord } from '../../src/contract/records.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 import {
   appendEvents,
   benchOf,
@@ -21,7 +21,7 @@ import {
   putCalls,
   room,
   startMs,
-} from '../../src/testing/store-kit/bench.ts'
+} from '../../../testing/src/store-kit/bench.ts'
 
 const crashed = { status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message: 'lost again and again' } } as const
 const diff = { instructions: true, tools: { added: ['look'], removed: [], changed: [] } } as unknown as DefinitionDiff

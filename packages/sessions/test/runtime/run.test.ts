@@ -1,5 +1,5 @@
 import { defineTool } from '@bowline/agent-loop'
-import { checkTranscript } from '@bowline/agent-loop/testing'
+import { checkTranscript } from '@bowline/testing'
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'

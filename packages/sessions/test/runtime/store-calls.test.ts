@@ -3,7 +3,7 @@ import { manualClock } from '@bowline/llm/testing'
 import type { Session } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
+import { aroundStore, type StoreOperation } from '../../../testing/src/around-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { collect, gate, setup, type SetupOptions } from '../support.ts'
 

@@ -1,6 +1,6 @@
 import { SessionError, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { expect, it } from 'vitest'
 import type { DurableEvent } from '@bowline/agent-loop'
 import { handOver, helper } from '../children/support.ts'

@@ -3,7 +3,7 @@ import { manualClock, type Step } from '@bowline/llm/testing'
 import type { RunHandle, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { ClaimRequest, Lease } from '../../src/contract/session-store.ts'
-import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
+import { aroundStore, type StoreOperation } from '../../../testing/src/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 
 /** Answers that never arrive. */

@@ -2,20 +2,17 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { runInThisContext } from 'node:vm'
 import { memoryStore } from '@bowline/sessions/memory'
-import {
-  exploreSimulations,
-  runSimulation,
-  simulationFaults,
-  type DisturbanceKind,
-  type Simulation,
-  type SimulationFault,
-} from '@bowline/sessions/testing'
+import { exploreSimulations } from '../explorers/simulation/explore-simulations.ts'
+import { runSimulation } from '../explorers/simulation/run-simulation.ts'
+import { simulationFaults } from '../explorers/simulation/faults.ts'
+import type { DisturbanceKind, Simulation } from '../explorers/simulation/simulation.ts'
+import type { SimulationFault } from '../explorers/simulation/options.ts'
 import { describe, expect, it } from 'vitest'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { rounds } from '../../../../scripts/test-length.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
-import { drawSimulation } from '../../src/testing/simulation/draw-simulation.ts'
-import { disturbanceKinds } from '../../src/testing/simulation/simulation.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
+import { drawSimulation } from '../explorers/simulation/draw-simulation.ts'
+import { disturbanceKinds } from '../explorers/simulation/simulation.ts'
 
 /** Two processes with one client each, tools and a subagent. */
 const calm: Simulation = {
@@ -88,7 +85,7 @@ describe('a simulation', () => {
       .failures
     expect(failure?.invariant).toBe('the history agrees with the model of a session')
     const printed = failure?.simulation ?? ''
-    expect(printed).toMatch(/^import { runSimulation } from '@bowline\/sessions\/testing'/)
+    expect(printed).toMatch(/^import { runSimulation } from '..\/explorers\/simulation\/run-simulation.ts'/)
     // The printed simulation can be run.
     const simulation = runInThisContext(`(${/runSimulation\(({.*?\n {2}})\)/s.exec(printed)?.[1]})`) as Simulation
     expect((await runSimulation(simulation, { ...(fault && { fault }) })).failures[0]).toMatchObject({

@@ -1,4 +1,5 @@
-import { exploreSimulations, simulationFaults } from '@bowline/sessions/testing'
+import { exploreSimulations } from '../explorers/simulation/explore-simulations.ts'
+import { simulationFaults } from '../explorers/simulation/faults.ts'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
 

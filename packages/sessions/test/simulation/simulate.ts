@@ -1,4 +1,4 @@
-import { exploreSimulations } from '@bowline/sessions/testing'
+import { exploreSimulations } from '../explorers/simulation/explore-simulations.ts'
 import { describe, it } from 'vitest'
 import { rounds, testSeed } from '../../../../scripts/test-length.ts'
 

@@ -1,4 +1,4 @@
-import { testStateStore, type StateKitOptions, type TestRunner } from '@bowline/sessions/testing'
+import { testStateStore, type StateKitOptions, type TestRunner } from '@bowline/testing/stores'
 
 export interface KitRun {
   readonly ran: number

@@ -1,6 +1,6 @@
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStateStore, type StateStore } from '@bowline/sessions'
-import { testStateStore } from '@bowline/sessions/testing'
+import { testStateStore } from '@bowline/testing/stores'
 import { describe, expect, it } from 'vitest'
 import { plantedFaults } from './broken-stores.ts'
 import { runKit } from './kit-failures.ts'

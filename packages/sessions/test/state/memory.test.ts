@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStateStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { testStateStore } from '@bowline/sessions/testing'
+import { testStateStore } from '@bowline/testing/stores'
 import { StateTable } from '../../src/state/state-table.ts'
 import { tableStateStore } from '../../src/state/table-state-store.ts'
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { systemClock, type Clock } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
 import { sqliteStateStore, sqliteStore } from '@bowline/sessions/sqlite'
-import { testStateStore } from '@bowline/sessions/testing'
+import { testStateStore } from '@bowline/testing/stores'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 
 const newFolder = temporaryFolders()

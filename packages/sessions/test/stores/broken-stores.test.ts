@@ -1,5 +1,5 @@
 import { memoryStore } from '@bowline/sessions/memory'
-import { testSessionStore, type TestRunner } from '@bowline/sessions/testing'
+import { testSessionStore, type TestRunner } from '@bowline/testing/stores'
 import type { SessionStore } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 import { brokenStores } from './broken-stores.ts'

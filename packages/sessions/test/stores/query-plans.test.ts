@@ -11,7 +11,7 @@ import type { Tables } from '../../src/stores/sql/tables.ts'
 import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.ts'
 import { openFile } from '../../src/stores/sqlite/open-file.ts'
 import { SqliteConnection } from '../../src/stores/sqlite/sqlite-connection.ts'
-import { testSessionStore } from '../../src/testing/store-kit.ts'
+import { testSessionStore } from '../../../testing/src/store-kit.ts'
 import { sessionLists } from './session-lists.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 

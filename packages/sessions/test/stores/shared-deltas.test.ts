@@ -1,6 +1,6 @@
 import { memoryStore, type MemoryStore } from '@bowline/sessions/memory'
 import type { SessionStore } from '@bowline/sessions'
-import { testSessionStore } from '@bowline/sessions/testing'
+import { testSessionStore } from '@bowline/testing/stores'
 import { describe, it } from 'vitest'
 import { sharedDeltas, type SharedDeltas } from '../log/shared-deltas.ts'
 

@@ -1,5 +1,5 @@
 import type { SessionStore } from '@bowline/sessions'
-import { testSessionStore, type StoreKitOptions, type TestRunner } from '@bowline/sessions/testing'
+import { testSessionStore, type StoreKitOptions, type TestRunner } from '@bowline/testing/stores'
 import { describe, expect, it } from 'vitest'
 
 export interface WholeKitOptions extends Omit<StoreKitOptions, 'runner'> {

@@ -1,7 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { Batch, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore, type FaultPlan } from '@bowline/sessions/testing'
+import { type FaultPlan, faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { gate } from '../support.ts'
 

@@ -4,7 +4,7 @@ import type { NewEntry, SessionStore, Write } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { charactersIn } from '../../src/json.ts'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 import { Conversations, type Conversation } from '../../src/writer/conversations.ts'
 
 const key = 'room:1'

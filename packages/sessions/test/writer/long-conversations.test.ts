@@ -3,7 +3,7 @@ import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { createRuntime, type NewEntry } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { aroundStore } from '../../src/testing/around-store.ts'
+import { aroundStore } from '../../../testing/src/around-store.ts'
 
 const key = 'room:1'
 const models: Readonly<Record<string, () => AgentModel>> = {

@@ -1,5 +1,5 @@
 import type { CallRow, DurableEvent, RunRow, ToolResult } from '@bowline/agent-loop'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { describe, expect, it } from 'vitest'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun } from '../../src/writer/close-run.ts'
 import { callRecord, callRow } from '../../src/writer/ledger-rows.ts'

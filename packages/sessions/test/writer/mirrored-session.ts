@@ -7,7 +7,7 @@ import {
   type JournalState,
   type RunOptions,
 } from '@bowline/agent-loop'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect } from 'vitest'

@@ -8,7 +8,7 @@ import { compactJournal } from '../../../src/plugins/compaction/compact-journal.
 import type { JournalCompaction } from '../../../src/plugins/compaction/compact-journal.ts'
 import { breakerOf, compactionPolicyOf } from '../../../src/plugins/compaction/policy.ts'
 import { summaryModel } from '../../../src/plugins/compaction/summary.ts'
-import { fakeIds } from '../../../src/testing/index.ts'
+import { fakeIds } from '@bowline/testing'
 import { answer, long, testModel, used, user } from './messages.ts'
 
 const messages = [

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createMemoryJournal, defineAgent, defineExtension, defineTool, emptyView, reduceEvents } from '../../../src/index.ts'
 import type { AgentEvent, AgentOptions, AgentRun } from '../../../src/index.ts'
-import { checkEvents, checkTranscript, crashingJournal, recordingJournal } from '../../../src/testing/index.ts'
+import { checkEvents, checkTranscript, crashingJournal, recordingJournal } from '@bowline/testing'
 import { refusal } from '../../support/waiting.ts'
 
 type Steps = Parameters<typeof scriptedModel>[0]

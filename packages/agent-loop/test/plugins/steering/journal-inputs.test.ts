@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { defineExtension, defineTool } from '../../../src/index.ts'
 import type { JournalRecord, StoredMessage } from '../../../src/index.ts'
-import { crashingJournal } from '../../../src/testing/index.ts'
+import { crashingJournal } from '@bowline/testing'
 import { agentOf, conversation } from '../../support/conversation.ts'
 import { outerInbox } from '../../support/outer-inbox.ts'
 import { userTexts } from '../../support/prompts.ts'

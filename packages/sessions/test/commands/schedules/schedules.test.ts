@@ -1,6 +1,6 @@
 import { defineExtension } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
-import { fakeIds } from '@bowline/agent-loop/testing'
+import { fakeIds } from '@bowline/testing'
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { ScheduleOptions, Session } from '@bowline/sessions'

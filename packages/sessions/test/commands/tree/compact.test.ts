@@ -1,7 +1,7 @@
 import { defineAgent, defineExtension, emptyView, reduceEvents } from '@bowline/agent-loop'
 import { manualClock, type Step } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate, logOf, types } from '../../support.ts'
 import { look, quiet, smallWindow, talk } from './talk.ts'

@@ -1,5 +1,5 @@
 import type { SessionStore } from '@bowline/sessions'
-import { faultyStore } from '@bowline/sessions/testing'
+import { faultyStore } from '@bowline/testing/crashes'
 
 export class ProcessDied extends Error {}
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { rounds, testSeed } from '../../../../../scripts/test-length.ts'
-import { seededRandom } from '../../../src/testing/crash-kit/seeded-random.ts'
+import { seededRandom } from '../../../../testing/src/crash-kit/seeded-random.ts'
 import { postgresPlace } from '../../../../postgres/test/place.ts'
 import { expectSound } from '../paying-place.ts'
 import { startWorld, type WorldProcess } from '../world-process.ts'

@@ -1,0 +1,5 @@
+// For the other packages of Bowline. Users should not import it: any version except a patch may change it.
+export { checkJournal } from './base/checks.ts'
+export { copyJson, isRecord, NotJsonError } from './base/json.ts'
+export { clientCalls } from './base/messages.ts'
+export { sumCost, sumUsage } from './events/spending.ts'

@@ -1,8 +1,0 @@
-export { checkEvents } from './check-events.ts'
-export type { CheckEventsOptions } from './check-events.ts'
-export { checkTranscript } from './check-transcript.ts'
-export type { CheckTranscriptOptions } from './check-transcript.ts'
-export { crashingJournal, fakeIds, recordingJournal } from './doubles.ts'
-export type { CrashingJournal, CrashPoint, RecordingJournal } from './doubles.ts'
-export { transcriptArbitrary } from './transcript-arbitrary.ts'
-export type { TranscriptArbitraryOptions } from './transcript-arbitrary.ts'

@@ -1,0 +1,11 @@
+// For the other packages of Bowline. Users should not import it: any version except a patch may change it.
+export { configChecks, longestMs } from './arguments.ts'
+export { messageOf } from './commands/new-run.ts'
+export { holdingStatuses, runMoves, terminalStatuses, waitingKinds, waitingStatuses } from './contract/records.ts'
+export type { DeltaBatch, DeltaPlace, DeltaStore } from './contract/session-store.ts'
+export { announceable } from './writer/reminders.ts'
+
+/** Loads the module that runtimes load before their first webhook request. */
+export function loadWebhookRequests(): Promise<unknown> {
+  return import('./net/post-webhook.ts')
+}
