@@ -117,7 +117,7 @@ async function planMinor() {
   await changeset('version')
   assert.deepEqual(
     changed(before, versions()),
-    names.filter((name) => name !== '@bowline/llm'),
+    names.filter((name) => [name, ...Object.keys(manifestOf(copyOf(name)).dependencies ?? {})].includes('@bowline/agent-loop')),
   )
 }
 
