@@ -57,7 +57,7 @@ const additions = {
     edits: [
       {
         file: 'packages/sessions/package.json',
-        before: '    "./sqlite": "./src/sqlite.ts"\n',
+        before: '    "./sqlite": "./src/sqlite.ts",\n',
         added: '    "./ripple": "./src/ripple.ts",\n',
       },
       { file: 'packages/sessions/src/ripple.ts', before: '', added: "export { memoryStore as rippleStore } from './stores/memory.ts'\n" },
