@@ -33,7 +33,8 @@ export function copyWorkspace(folder) {
     copy(join('packages', name), folder)
     linkDependencies(join(root, 'packages', name, 'node_modules'), join(folder, 'packages', name, 'node_modules'), folder)
   }
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  // A folder of its own, so that nothing that is installed in the copy gets into the repository.
+  linkDependencies(join(root, 'node_modules'), join(folder, 'node_modules'), folder)
 }
 
 /**

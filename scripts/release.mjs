@@ -306,6 +306,8 @@ function environment() {
     PNPM_CONFIG_PROVENANCE: 'false',
     // By default pnpm refuses versions of the last day.
     PNPM_CONFIG_MINIMUM_RELEASE_AGE: '0',
+    // The copy links what the repository has installed: an installation of the copy would change that.
+    PNPM_CONFIG_VERIFY_DEPS_BEFORE_RUN: 'false',
     BUN_INSTALL_CACHE_DIR: join(folder, 'bun-cache'),
     GIT_CONFIG_GLOBAL: '/dev/null',
     ...Object.fromEntries(

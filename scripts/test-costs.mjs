@@ -5,7 +5,7 @@
  */
 
 /** Factor above the ceiling from which on the tests fail: machines, and moments of one machine, differ. */
-const tolerance = 1.5
+const tolerance = 2
 
 /**
  * Returns the processor time of each project in seconds, as `scripts/test-cost.ts` has noted it.

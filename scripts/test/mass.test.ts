@@ -69,12 +69,12 @@ describe('processor time of the tests', () => {
       ['client', 10],
       ['demo', 0],
     ])
-    const ceilings = { llm: { testSeconds: 3 }, client: { testSeconds: 6 } }
+    const ceilings = { llm: { testSeconds: 3 }, client: { testSeconds: 4 } }
     expect(overCost(costs, ceilings)).toEqual([
-      expect.stringContaining('client: its tests take 10 s of processor time, and the ceiling is 6 s'),
+      expect.stringContaining('client: its tests take 10 s of processor time, and the ceiling is 4 s'),
     ])
     expect(tellCosts(costs, ceilings)).toEqual([
-      'processor time of the tests: llm 4.0 s (ceiling 3), client 10.0 s (ceiling 6), demo 0.0 s',
+      'processor time of the tests: llm 4.0 s (ceiling 3), client 10.0 s (ceiling 4), demo 0.0 s',
     ])
     expect(tellCosts(new Map(), {})).toEqual([])
   })

@@ -34,20 +34,3 @@ it('the example of the README runs', { timeout: 60_000 }, async () => {
   expect(examples).toHaveLength(1)
   await expectToPrint(examples[0] ?? '', 'Hello, and this is on disk.completed\n')
 })
-
-const said = [
-  '15 points, 0 failures\n',
-  '15 calls, 31 runs, 0 failures\n',
-  'the store is slow\nStill here.\n',
-  'my store is a session store\n',
-]
-
-it.each(said.map((stdout, index) => ({ stdout, index })))(
-  'S180: example $index of TESTING.md runs',
-  { timeout: 60_000 },
-  async ({ stdout, index }) => {
-    const examples = examplesOf('TESTING.md')
-    expect(examples).toHaveLength(said.length)
-    expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
-  },
-)

@@ -2,19 +2,15 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { bundledFlags } from '../../../scripts/programs.ts'
-import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../scripts/redis.ts'
 
 const folder = join(import.meta.dirname, '..')
 
 /** Runs a script in the folder of the package, where the package can import itself by name. */
-async function runScript(
-  script: string,
-  environment: NodeJS.ProcessEnv = {},
-): Promise<{ readonly stdout: string; readonly stderr: string }> {
+async function runScript(script: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
-  return promisify(execFile)(process.execPath, args, { cwd: folder, env: { ...process.env, ...environment } })
+  return promisify(execFile)(process.execPath, args, { cwd: folder })
 }
 
 function examplesOf(file: string): readonly string[] {
@@ -39,20 +35,7 @@ it.each(said.map((stdout, index) => ({ stdout, index })))(
   { timeout: 60_000 },
   async ({ stdout, index }) => {
     const examples = examplesOf('TESTING.md')
-    // The last one needs Redis.
-    expect(examples).toHaveLength(said.length + 1)
+    expect(examples).toHaveLength(said.length)
     expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
   },
 )
-
-describe.skipIf(isRedisUrlMissing)(titleWithRedis('on Redis', isRedisUrlMissing), () => {
-  const redis = sharedRedis()
-
-  it('O69, S180: the example of TESTING.md with a KV server runs', { timeout: 60_000 }, async () => {
-    const example = examplesOf('TESTING.md').at(said.length) ?? ''
-    expect(await runScript(example, { REDIS_URL: redis.url })).toEqual({
-      stdout: "{ ok: true, version: 2 }\n[ 'evalsha', 'evalsha' ]\n",
-      stderr: '',
-    })
-  })
-})
