@@ -36,7 +36,7 @@ export function noticesOfRun(session: SessionRecord, before: RunState, after: Ru
   if (after.status === 'needs-recovery') return hasMoved ? [draft('needs-recovery', questionsIn(after))] : []
   const waits = after.status === 'awaiting-tools' || after.status === 'awaiting-approval'
   if (!waits && after.status !== 'running') return []
-  // What a run asks while it goes on is told then.
+  // A run that goes on may have asked already: its webhooks were told in that commit.
   const isTold = !hasMoved || !waits || (before.status === 'running' && before.pendingToolCalls.length > 0)
   if (isTold && !asksMore(before, after)) return []
   const asked = new Set(namesOf(before))

@@ -29,6 +29,12 @@ interface Beside extends Partial<SetupOptions> {
   readonly effect?: 'pure' | 'once'
   /** Called before each commit that lets the run wait. */
   readonly beforeWait?: (session: Session) => Promise<unknown>
+  /** Called before each commit that stores an answer. */
+  readonly beforeAnswer?: (session: Session) => Promise<unknown>
+}
+
+function putsAnswer({ writes }: Batch): boolean {
+  return writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ kind }) => kind === 'answer'))
 }
 
 function letsWait({ writes }: Batch): boolean {
@@ -40,6 +46,7 @@ async function besideSearch({
   asks = calls('search', 'place'),
   memory = memoryStore(),
   beforeWait,
+  beforeAnswer,
   effect = 'once',
   ...options
 }: Beside = {}) {
@@ -60,6 +67,7 @@ async function besideSearch({
   })
   const store = aroundStore(memory, async (operation, args, go) => {
     if (operation === 'commit' && letsWait(args[0] as Batch)) await beforeWait?.(session)
+    if (operation === 'commit' && putsAnswer(args[0] as Batch)) await beforeAnswer?.(session)
     return go()
   })
   const tools = [search, { ...place, effect }, colour, confirm]
@@ -166,6 +174,49 @@ describe('answers while other calls of the run go on', () => {
     await stopped
     expect(await run.result()).toMatchObject({ status: 'aborted', pendingToolCalls: [] })
     await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S216: an answer that a stop overtakes before it is stored is refused, not accepted and lost', async () => {
+    const memory = memoryStore()
+    let stopping: Promise<unknown> | undefined
+    const { session, runtime, run, finish } = await besideSearch({
+      memory,
+      beforeAnswer: async (asked) => {
+        stopping ??= asked.stop()
+        for (let read = await memory.readRun(run.runId); read.status === 'found' && !read.value.stop;)
+          read = await memory.readRun(run.runId)
+      },
+    })
+    await expect(session.submitToolResults([answer('place')])).rejects.toMatchObject({ code: 'tool-result-conflict' })
+    finish()
+    await stopping
+    expect(await run.result()).toMatchObject({ status: 'aborted' })
+    await runtime.stop()
+  })
+
+  it('S216: a run that goes on after an answer no longer lists the call', async () => {
+    const found = gate<string>()
+    const started = gate()
+    const search = defineTool({
+      name: 'search',
+      description: 'Searches.',
+      inputSchema: input,
+      execute: () => (started.open(), found.passed),
+    })
+    const { runtime } = setup({
+      steps: [calls('place'), calls('search'), { text: 'all done' }],
+      tools: [search, place],
+      store: memoryStore(),
+    })
+    const session = runtime.session('room:1')
+    const run = await session.send('go')
+    expect(await run.result()).toMatchObject({ status: 'awaiting-tools', pendingToolCalls: [{ toolCallId: 'c-place' }] })
+    await session.submitToolResults([answer('place')])
+    await started.passed
+    expect(await runtime.run(run.runId)).toMatchObject({ status: 'running', pendingToolCalls: [] })
+    found.open('found')
+    for await (const event of session.events()) if (event.type === 'settled') break
     await runtime.stop()
   })
 
