@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseRanges } from '@bowline/sessions/addresses'
+import { parseRanges } from '@bowline/sessions/internal'
 import { defaultLimits } from '../limits.ts'
 import { defaultDrainMs, defaultHeartbeatMs } from '../options.ts'
 import { bytes, integer, list, milliseconds, oneOf, text, toggle, type Setting } from './setting.ts'

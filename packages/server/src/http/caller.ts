@@ -1,4 +1,4 @@
-import { isWithin, parseAddress, type Address, type AddressRange } from '@bowline/sessions/addresses'
+import { isWithin, parseAddress, type Address, type AddressRange } from '@bowline/sessions/internal'
 
 /** Facts of the transport about a caller. */
 export interface Peer {

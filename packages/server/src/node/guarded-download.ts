@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { systemClock, type Clock } from '@bowline/llm'
 import type { FieldChecks } from '@bowline/llm/arguments'
-import { parseRanges } from '@bowline/sessions/addresses'
-import { guardedRequest, RefusedAddress, type AddressRefusal, type GuardOptions } from '@bowline/sessions/guarded-request'
+import { loadGuardedRequest, parseRanges, type AddressRefusal, type GuardOptions } from '@bowline/sessions/internal'
 import { configChecks, longestTimerMs, methods, names, whole } from '../arguments.ts'
 import type { FetchedFile, FileDownload } from '../execute/file-download.ts'
 import { ProblemError } from '../problems.ts'
@@ -61,6 +60,7 @@ export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownl
   const { maxBytes = defaultMaxBytes, timeoutMs = 10_000, maxRedirects = 3, http, resolve, ca, clock = systemClock } = options
   const { ranges, faults } = parseRanges(options.allow ?? [], (place) => `allow[${place}]`)
   if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
+  const protocols = http ? 'https: or http:' : 'https:'
   const guard: GuardOptions = { http, ranges, resolve, ca }
   return async (url, abortSignal, mostBytes = maxBytes) => {
     const late = new AbortController()
@@ -69,7 +69,8 @@ export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownl
     try {
       return await unlessAborted(follow(url, { guard, maxBytes: Math.min(maxBytes, mostBytes), maxRedirects, signal }), signal)
     } catch (error) {
-      if (error instanceof RefusedAddress) throw refused(refusals[error.refusal](http ? 'https: or http:' : 'https:'))
+      const { RefusedAddress } = await loadGuardedRequest()
+      if (error instanceof RefusedAddress) throw new ProblemError('url-not-allowed', refusals[error.refusal](protocols))
       throw error instanceof ProblemError ? error : failed('A file could not be fetched.', error)
     } finally {
       cancel()
@@ -86,6 +87,7 @@ interface Fetching {
 
 async function follow(start: URL, fetching: Fetching): Promise<FetchedFile> {
   const { guard, maxBytes, maxRedirects, signal } = fetching
+  const { guardedRequest } = await loadGuardedRequest()
   let url = start
   for (let count = 0; count <= maxRedirects; count++) {
     const response = await guardedRequest(url, { headers, signal }, guard)
@@ -134,10 +136,6 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
-}
-
-function refused(detail: string): ProblemError {
-  return new ProblemError('url-not-allowed', detail)
 }
 
 function tooLarge(maxBytes: number): ProblemError {

@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import type { Principal } from '../auth/principal.ts'
-import { networkOf } from '@bowline/sessions/addresses'
+import { networkOf } from '@bowline/sessions/internal'
 import type { Limits } from '../limits.ts'
 import { ProblemError } from '../problems.ts'
 import type { CreateRateLimiter, RateLimiter, RateLimitName, RateLimitPolicy, RateLimitState } from './rate-limiter.ts'

@@ -1,6 +1,6 @@
 import { createServer, ServerError } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
-import { parseRanges } from '@bowline/sessions/addresses'
+import { parseRanges } from '@bowline/sessions/internal'
 import { callerOf } from '../../src/http/caller.ts'
 import { bench, idleRuntime, refusal } from '../support/bench.ts'
 import { ask, type AskOptions } from '../support/request.ts'

@@ -1,6 +1,6 @@
-import type { AgentInput } from '@bowline/agent-loop'
+import { parseInput, type AgentInput } from '@bowline/agent-loop'
+import type { UserMessage } from '@bowline/llm'
 import type { Runtime } from '@bowline/sessions'
-import { messageOf } from '@bowline/sessions/internal'
 import { aroundRuntime } from '../around-runtime.ts'
 import type { Scene } from './scene.ts'
 
@@ -38,8 +38,10 @@ function noteInput(scene: Scene, session: string, { name, args, told }: Answered
   const [input, { id, turns = 1 } = {}] = args as [AgentInput, { readonly id?: string; readonly turns?: number } | undefined]
   const named = id === undefined ? {} : { inputId: id }
   const shown = name === 'overlay' ? { turns } : {}
+  // These methods have refused answers.
+  const { content } = parseInput(input) as UserMessage
   const isNew = told?.accepted !== 'duplicate'
-  scene.acceptedInputs = [...scene.acceptedInputs, { method: name, session, ...named, content: messageOf(input).content, ...shown, isNew }]
+  scene.acceptedInputs = [...scene.acceptedInputs, { method: name, session, ...named, content, ...shown, isNew }]
 }
 
 function noteAnswer(scene: Scene, told: unknown): void {

@@ -1,1 +1,0 @@
-export { isPublic, isWithin, networkOf, parseAddress, parseRanges, type Address, type AddressRange } from './net/addresses.ts'

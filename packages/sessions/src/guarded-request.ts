@@ -1,1 +1,0 @@
-export { guardedRequest, RefusedAddress, type AddressRefusal, type GuardedRequest, type GuardOptions } from './net/guarded-request.ts'
