@@ -1,10 +1,12 @@
 import { createRedaction, LlmError } from '@bowline/llm'
 import { isFields, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
+import { parseRanges, type AddressRange } from '@bowline/sessions/internal'
 import { configChecks, longestTimerMs, methods, names, oneOf, optionalName, required, whole } from './arguments.ts'
+import { startAuthFaults } from './auth/auth.ts'
 import { checkAuth } from './auth/check-auth.ts'
-import { defaultLimits } from './limits.ts'
+import { defaultLimits, limitFaults } from './limits.ts'
 import type { LogOptions } from './observe/log-observer.ts'
-import type { AgentAccess, CorsOptions, RouteOptions, ServerOptions } from './options.ts'
+import { corsFaults, type AgentAccess, type CorsOptions, type RouteOptions, type ServerOptions } from './options.ts'
 import { ServerError } from './server-error.ts'
 
 const {
@@ -78,19 +80,24 @@ const options: FieldChecks<ServerOptions> = {
 }
 
 /**
- * Refuses unknown options, values of the wrong type, and agents that the runtime does not have. `more` holds options of a wrapper.
+ * Throws for the first unknown option, value of the wrong type, or agent that the runtime does not have, and then for all invalid
+ * values. `more` holds options of a wrapper. Returns the trusted proxies.
  */
 export function checkServerOptions(
-  given: Pick<ServerOptions, 'runtime' | 'agents' | 'defaultAgent'>,
+  given: Omit<ServerOptions, 'download'>,
   more: Readonly<Record<string, ArgumentCheck>> = {},
-): void {
+): readonly AddressRange[] {
   checkRequired('options', given, 'an object', isFields)
   checkFields('options', given, { ...options, ...more })
-  const { runtime, agents = {}, defaultAgent } = given
+  const { runtime, agents = {}, defaultAgent, auth, cors, trustedProxies = [] } = given
   const known = runtime.agents.flatMap(({ name }) => name ?? [])
   checkOneOf('defaultAgent', defaultAgent, known)
   const unknown = Object.keys(agents).find((name) => !known.includes(name))
   if (unknown !== undefined) checkFields('agents', { [unknown]: {} }, Object.fromEntries(known.map((name) => [name, checkObject])))
+  const { ranges, faults } = parseRanges(trustedProxies, (place) => `trustedProxies[${place}]`)
+  const all = [...startAuthFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(given.limits), ...faults]
+  if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
+  return ranges
 }
 
 function checkOrigin(path: string, value: unknown): void {

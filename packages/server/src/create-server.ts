@@ -1,21 +1,20 @@
 import { createRedaction, systemClock } from '@bowline/llm'
 import { definedFields, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks } from './arguments.ts'
-import { authFaults, startAuthFaults, type Auth } from './auth/auth.ts'
+import { authFaults, type Auth } from './auth/auth.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { checkAuth } from './auth/check-auth.ts'
 import { Tickets } from './auth/tickets.ts'
 import { checkServerOptions } from './check-options.ts'
 import { limitDownloads } from './execute/limit-downloads.ts'
 import { createApp } from './http/app.ts'
-import { parseRanges } from '@bowline/sessions/internal'
-import type { Peer, TrustedProxies } from './http/caller.ts'
+import type { Peer } from './http/caller.ts'
 import { faultOf } from './http/fault.ts'
-import { defaultLimits, limitFaults, type SocketLimits } from './limits.ts'
+import { defaultLimits, type SocketLimits } from './limits.ts'
 import { createMcpService } from './mcp/mcp-service.ts'
 import { observerOf } from './observe/observer-of.ts'
 import { redactingLogger } from './observe/redacting-logger.ts'
-import { consoleLogger, defaultDrainMs, defaultHeartbeatMs, corsFaults, systemServerIds, type ServerOptions } from './options.ts'
+import { consoleLogger, defaultDrainMs, defaultHeartbeatMs, systemServerIds, type ServerOptions } from './options.ts'
 import { problemBody } from './problems.ts'
 import { RateLimits } from './rate/rate-limits.ts'
 import { RunningRuns } from './rate/running-runs.ts'
@@ -59,7 +58,7 @@ export interface CloseOptions {
  * the same store serves every session. Throws a `ServerError` with code `invalid-config`.
  */
 export function createServer(options: ServerOptions): Server {
-  const trustedProxies = checkOptions(options)
+  const trustedProxies = checkServerOptions(options)
   const { auth, runtime, clock = systemClock, ids = systemServerIds, basePath = '' } = options
   const redaction = createRedaction(options.redact)
   const logger = redactingLogger(options.logger ?? consoleLogger, redaction)
@@ -147,16 +146,6 @@ export function createServer(options: ServerOptions): Server {
       await streams.recheck((principal) => authenticator.stillKnows(principal))
     },
   }
-}
-
-/** Checks the options. Throws for the first value of the wrong type, or for all invalid values. */
-function checkOptions(options: ServerOptions): TrustedProxies {
-  checkServerOptions(options)
-  const { auth, cors, trustedProxies = [] } = options
-  const { ranges, faults } = parseRanges(trustedProxies, (place) => `trustedProxies[${place}]`)
-  const all = [...startAuthFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(options.limits), ...faults]
-  if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
-  return ranges
 }
 
 const closeChecks: FieldChecks<CloseOptions> = { drainMs: (path, value) => inputChecks.checkNumber(path, value, 0) }

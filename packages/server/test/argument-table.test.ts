@@ -3,6 +3,9 @@ import { systemClock } from '@bowline/llm'
 import * as root from '@bowline/server'
 import * as config from '@bowline/server/config'
 import * as node from '@bowline/server/node'
+import * as pino from '@bowline/server/pino'
+import * as prometheus from '@bowline/server/prometheus'
+import * as rateLimits from '@bowline/server/rate-limits'
 import { createOrchestration } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { recordRequests } from '@bowline/sessions/requests'
@@ -127,7 +130,7 @@ const server = (): root.Server => root.createServer({ runtime: idleRuntime(), au
 const on = <Result>(work: (server: root.Server) => Result): Result => work(server())
 
 /** Replaces the file by one that the test need not delete. */
-const logTo = (options: node.PinoLoggerOptions): unknown => node.pinoLogger(options?.to === 'x' ? { ...options, to: '/dev/null' } : options)
+const logTo = (options: pino.PinoLoggerOptions): unknown => pino.pinoLogger(options?.to === 'x' ? { ...options, to: '/dev/null' } : options)
 
 const rows: Readonly<Record<string, ArgumentRow>> = {
   createServer: { names: ['options'], good: () => [serverOptions()], call: root.createServer, takes: serverTakes, ...serverRow },
@@ -188,15 +191,15 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   flexibleRateLimiter: {
     names: ['make'],
-    good: () => [(options: node.FlexibleLimiterOptions) => new RateLimiterMemory(options)],
-    call: node.flexibleRateLimiter,
+    good: () => [(options: rateLimits.FlexibleLimiterOptions) => new RateLimiterMemory(options)],
+    call: rateLimits.flexibleRateLimiter,
   },
   postgresRateLimiter: {
     names: ['options'],
     good: () => [
       { pool: { query: () => Promise.reject(new Error('no')), on: () => undefined, removeListener: () => undefined }, schema: 'limits' },
     ],
-    call: node.postgresRateLimiter,
+    call: rateLimits.postgresRateLimiter,
     whole: ['options.pool'],
     takes: { 'options.schema': ['text'] },
   },
@@ -227,13 +230,13 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
   prometheusMetrics: {
     names: ['options'],
     good: () => [{ registry: new Registry(), tenants: true }],
-    call: (options: node.PrometheusOptions) => node.prometheusMetrics(options).close(),
+    call: (options: prometheus.PrometheusOptions) => prometheus.prometheusMetrics(options).close(),
   },
   'prometheusMetrics.measure': {
     names: ['store'],
     good: () => [memoryStore()],
     call: (store: never) => {
-      const metrics = node.prometheusMetrics()
+      const metrics = prometheus.prometheusMetrics()
       metrics.close()
       metrics.measure(store)
     },
@@ -254,9 +257,9 @@ const withoutRow: Readonly<Record<string, string>> = { ServerError: 'the error i
 describe('the arguments of every export', () => {
   it('S206: every export has a row, or a reason why it needs none', () => {
     const methods = Object.entries(server()).filter(([, value]) => typeof value === 'function')
-    const exported = [...Object.keys(root), ...Object.keys(config), ...Object.keys(node), ...methods.map(([name]) => `server.${name}`)]
+    const exported = [root, config, node, pino, prometheus, rateLimits].flatMap(Object.keys)
     const listed = Object.keys(rows).filter((name) => name !== 'prometheusMetrics.measure')
-    expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
+    expect(unlistedNames([...exported, ...methods.map(([name]) => `server.${name}`)], [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
 
   it.each(Object.entries(rows))(
@@ -288,8 +291,8 @@ describe('the arguments of every export', () => {
       () => node.createNodeServer({ runtime: idleRuntime(), auth: 'none', registery: 1 } as never),
       'options has no option "registery"; did you mean registry?',
     ],
-  ])('S206: the misspelled name of %s is refused with a hint to the right name', (_name, run, message) => {
-    expect(run).toThrow(new root.ServerError('invalid-config', message))
+  ])('S206: the misspelled name of %s is refused with a hint to the right name', async (_name, run, message) => {
+    await expect((async () => run())()).rejects.toThrow(new root.ServerError('invalid-config', message))
   })
 
   it('S206: refuses an origin that no browser sends', () => {
@@ -326,7 +329,7 @@ describe('the arguments of every export', () => {
       rateLimiter: undefined,
       metrics: undefined,
     }
-    const counting = node.createNodeServer(options as never)
+    const counting = await node.createNodeServer(options as never)
     const get = () => counting.fetch(new Request('http://localhost/api/agents', { headers: { authorization: `Bearer ${token}` } }))
     expect([(await get()).status, (await get()).status]).toEqual([200, 429])
     const post = {

@@ -1,6 +1,7 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { createRuntime } from '@bowline/sessions'
 import { createNodeServer } from '../node/create-node-server.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { consoleLogger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { readConfig } from './read-config.ts'
@@ -14,9 +15,12 @@ export async function printOpenApi(call: CommandCall): Promise<Outcome> {
   const runtime = createRuntime({ agents: [nobody] })
   // Only the document may be written to the standard output.
   const quiet = { ...options, logger: consoleLogger, routes: { ...options.routes, openapi: true } }
-  const server = createNodeServer({ ...quiet, runtime, auth: 'none' })
+  const server = await createNodeServer({ ...quiet, runtime, auth: 'none', metrics: unread })
   const request = new Request(`http://localhost${config.values.basePath}/openapi.json`)
   const answer = await server.fetch(request, { remoteAddress: '127.0.0.1' })
   await call.print(JSON.stringify(await answer.json(), undefined, 2))
   return 'done'
 }
+
+/** The document has the route of the metrics, and the command reads none. */
+const unread: Metrics = { contentType: 'text/plain', text: () => Promise.resolve('') }

@@ -1,5 +1,6 @@
 import { missingPackage } from '../config/config-error.ts'
-import { makeRateLimitTable, postgresRateLimiter } from '../node/postgres-rate-limiter.ts'
+import { makeRateLimitTable } from '../node/rate-limit-table.ts'
+import { postgresRateLimiter } from '../node/rate-limiters.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
 
 /** Rate limits shared by all servers on one database. */

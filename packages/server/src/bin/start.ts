@@ -18,7 +18,7 @@ import { readConfig } from './read-config.ts'
 import { recordedAgents } from './record-requests.ts'
 import { reloadOnHangup, type ReadAuth } from './reload-on-hangup.ts'
 import { serverOptions, socketOptions } from './server-options.ts'
-import { sharedRateLimits, type SharedRateLimits } from './shared-rate-limits.ts'
+import type { SharedRateLimits } from './shared-rate-limits.ts'
 
 export async function start(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
@@ -51,7 +51,7 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Flush
   const recorded = requests && { requests }
   const server = countedBy(
     limits,
-    createNodeServer({ ...serverOptions(config), ...served, ...counted, ...recorded, auth: config.auth, logger, metrics }),
+    await createNodeServer({ ...serverOptions(config), ...served, ...counted, ...recorded, auth: config.auth, logger, metrics }),
   )
   await runtime.start()
   try {
@@ -68,7 +68,9 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Flush
 
 /** Returns shared limits for servers on one database. Without authentication, callers are not limited. */
 async function limitsOf({ store, auth }: WholeConfig<'auth'>): Promise<SharedRateLimits | undefined> {
-  return store.kind === 'postgres' && auth !== 'none' ? sharedRateLimits(store.connectionString) : undefined
+  if (store.kind !== 'postgres' || auth === 'none') return undefined
+  const { sharedRateLimits } = await import('./shared-rate-limits.ts')
+  return sharedRateLimits(store.connectionString)
 }
 
 /** Returns the server with a `close` that closes the limits last. */

@@ -1,8 +1,4 @@
 export { createNodeServer, type NodeServerOptions } from './create-node-server.ts'
-export { flexibleRateLimiter, type FlexibleLimiterOptions } from './flexible-rate-limiter.ts'
 export { guardedDownload, type GuardedDownloadOptions } from './guarded-download.ts'
-export { pinoLogger, type FlushedLogger, type PinoLoggerOptions } from './pino-logger.ts'
-export { postgresRateLimiter, type PostgresRateLimiterOptions, type RateLimitPool } from './postgres-rate-limiter.ts'
-export { prometheusMetrics, type PrometheusMetrics, type PrometheusOptions } from './prometheus/prometheus-metrics.ts'
 export { tracedRuns } from './traced-runs.ts'
 export { serve, type RunningServer, type ServeOptions } from './serve.ts'

@@ -28,5 +28,5 @@ export interface RateLimiter {
   look(key: string): Promise<RateLimitState>
 }
 
-/** Factory of rate limiters, called once per policy. `flexibleRateLimiter` of `./node` returns one. */
+/** Factory of rate limiters, called once per policy. `flexibleRateLimiter` of `./rate-limits` returns one. */
 export type CreateRateLimiter = (policy: RateLimitPolicy) => RateLimiter

@@ -1,4 +1,4 @@
-import { pinoLogger } from '@bowline/server/node'
+import { pinoLogger } from '@bowline/server/pino'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'

@@ -1,5 +1,6 @@
 import { createToken, type CreateRateLimiter, type Principal, type RateLimitName } from '@bowline/server'
-import { createNodeServer, flexibleRateLimiter } from '@bowline/server/node'
+import { createNodeServer } from '@bowline/server/node'
+import { flexibleRateLimiter } from '@bowline/server/rate-limits'
 import { manualClock } from '@bowline/llm/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'

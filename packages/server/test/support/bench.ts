@@ -37,7 +37,7 @@ export interface BenchOptions extends Partial<ServerOptions> {
   readonly runtimeOptions?: Partial<RuntimeOptions>
   readonly serveOptions?: ServeOptions
   /** Creates the server. Default: `createServer`. */
-  readonly make?: (options: ServerOptions) => Server
+  readonly make?: (options: ServerOptions) => Server | Promise<Server>
 }
 
 /** Creates a runtime that is not started. */
@@ -65,7 +65,7 @@ export async function bench({
   await runtime.start()
   const nothing = (): void => undefined
   const logger = { info: nothing, warn: nothing, error: (fields: object, message: string) => faults.push({ message, ...fields }) }
-  const server = make({ runtime, auth: 'none', logger, ...options })
+  const server = await make({ runtime, auth: 'none', logger, ...options })
   const running = await serve(server, { port: 0, ...serveOptions })
   onTestFinished(() => running.close({ drainMs: 0 }))
   const post: Bench['post'] = (path, body, headers = {}) =>

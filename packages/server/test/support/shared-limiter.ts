@@ -1,5 +1,5 @@
 import { stateRateLimiter, type CreateRateLimiter } from '@bowline/server'
-import { flexibleRateLimiter } from '@bowline/server/node'
+import { flexibleRateLimiter } from '@bowline/server/rate-limits'
 import { stateStoreFromEnv } from '@bowline/sessions/env'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
