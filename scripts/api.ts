@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
 import { compile } from './native-compiler.mjs'
-import { publishedPackages } from './packages.mjs'
+import { libraries } from './packages.mjs'
 import { root } from './setup.mjs'
 
 /** Export of an entry of a package. */
@@ -177,7 +177,7 @@ export function reportFile(name: string): string {
 export function readWorkspace(): ReadonlyMap<string, PackageApi> {
   const work = mkdtempSync(join(root, 'node_modules/api-'))
   try {
-    const packages = publishedPackages().map((published) => ({ ...published, sources: sourcesOf(published.folder) }))
+    const packages = libraries().map((published) => ({ ...published, sources: sourcesOf(published.folder) }))
     writeFileSync(join(work, 'tsconfig.json'), JSON.stringify(configOf(work, packages)))
     // Several checkers would compute the same types. One takes two thirds of the CPU time.
     if (!compile(['--checkers', '1', '-p', join(work, 'tsconfig.json')]))

@@ -3,7 +3,7 @@
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix } from 'node:path'
-import { publishedPackages } from './packages.mjs'
+import { libraries, publishedPackages } from './packages.mjs'
 import { run } from './run.mjs'
 import { root } from './setup.mjs'
 
@@ -13,14 +13,23 @@ const licences = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 
 /** Characters of all pages of one package. */
 const maxDocs = 250_000
 
+/** Files of every package. */
+const common = ['LICENSE', 'README.md']
+/** Files of packages that code imports. */
+const ofLibrary = [...common, 'dist/index.js', 'dist/index.d.ts', 'docs/llms.txt', 'docs/quick-start.md', 'src/index.ts']
+/** The page of the studio contains libraries. This file has the text of their licences. */
+const studioLicences = 'dist/package/page/licenses.md'
+const ofStudio = [...common, 'dist/package/bin.js', 'dist/package/page/index.html', studioLicences]
+
 const packages = publishedPackages()
+const typed = new Set(libraries().map(({ name }) => name))
 const folder = mkdtempSync(join(tmpdir(), 'bowline-tarballs-'))
 try {
   const failures = [
     ...packages.flatMap(({ name, tarball }) => [
       ...failureOf(name, 'publint', ['run', tarball, '--strict']),
-      ...failureOf(name, 'attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-definitely-typed']),
-      ...badFiles(unpack(name, tarball)).map((failure) => `${name}: ${failure}`),
+      ...(typed.has(name) ? failureOf(name, 'attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-definitely-typed']) : []),
+      ...badFiles(unpack(name, tarball), typed.has(name) ? ofLibrary : ofStudio).map((failure) => `${name}: ${failure}`),
     ]),
     ...badLicences(),
   ]
@@ -60,22 +69,14 @@ function unpack(name, tarball) {
 
 /**
  * @param {string} unpacked
+ * @param {readonly string[]} needed
  * @returns {string[]} what a tarball lacks or should not hold
  */
-function badFiles(unpacked) {
+function badFiles(unpacked, needed) {
   const manifest = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8'))
   const files = globSync('**/*.*', { cwd: unpacked }).map((file) => file.replaceAll('\\', '/'))
   // A package gets its CHANGELOG with its first version.
-  const wanted = [
-    'LICENSE',
-    'README.md',
-    'dist/index.js',
-    'dist/index.d.ts',
-    'docs/llms.txt',
-    'docs/quick-start.md',
-    'src/index.ts',
-    ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md']),
-  ]
+  const wanted = [...needed, ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md'])]
   return [
     ...wanted.filter((file) => !existsSync(join(unpacked, file))).map((file) => `${file} is missing`),
     ...files.filter((file) => /\.test(-d)?\.|(^|\/)(test|fixtures|node_modules)\//.test(file)).map((file) => `${file} is for tests only`),
@@ -132,16 +133,20 @@ function badMap(unpacked, file) {
   ]
 }
 
-/** @returns {string[]} packages with another licence that an installation of ours includes */
+/** @returns {string[]} packages with another licence that an installation of ours includes, or the page of the studio */
 function badLicences() {
-  const listed = JSON.parse(run('pnpm', ['licenses', 'list', '--prod', '--json', '--filter', './packages/*'], { cwd: root }))
-  return Object.entries(listed)
+  const filters = ['--filter', './packages/*', '--filter', './apps/studio']
+  /** @type {Record<string, { name: string }[]>} */
+  const listed = JSON.parse(run('pnpm', ['licenses', 'list', '--prod', '--json', ...filters], { cwd: root }))
+  const installed = Object.entries(listed).flatMap(([licence, found]) => found.map(({ name }) => ({ name, licence })))
+  const bundled = [...readFileSync(join(root, 'apps/studio', studioLicences), 'utf8').matchAll(/^## (\S+) - \S+(?: \((.+)\))?$/gm)]
+  return [...installed, ...bundled.map(([, name, licence = 'unknown']) => ({ name, licence }))]
     .filter(
-      ([licence]) =>
+      ({ licence }) =>
         !licence
           .replace(/[()]/g, '')
           .split(' OR ')
           .some((one) => licences.has(one)),
     )
-    .flatMap(([licence, found]) => found.map((/** @type {{ name: string }} */ { name }) => `${name} has the licence ${licence}`))
+    .map(({ name, licence }) => `${name} has the licence ${licence}`)
 }

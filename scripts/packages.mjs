@@ -13,21 +13,31 @@ import { root } from './setup.mjs'
 
 export const tarballFolder = join(root, 'node_modules/.cache/bowline/tarballs')
 
-/** Tool that is packed but not published yet. */
-export const studioTarball = join(tarballFolder, 'bowline-studio.tgz')
-
 /** @returns {PublishedPackage[]} the packages that go to the registry */
 export function publishedPackages() {
-  return readdirSync(join(root, 'packages')).map((directory) => {
-    const folder = join(root, 'packages', directory)
-    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    return {
-      name: manifest.name,
-      folder,
-      entries: Object.keys(manifest.exports).map((subpath) => join(manifest.name, subpath)),
-      bins: Object.keys(manifest.bin ?? {}),
-      // Name that `pnpm pack` uses.
-      tarball: join(tarballFolder, `${manifest.name.replace('@', '').replace('/', '-')}.tgz`),
-    }
-  })
+  return [...libraries(), packageIn('apps/studio')]
+}
+
+/** @returns {PublishedPackage[]} the published packages that code imports */
+export function libraries() {
+  return readdirSync(join(root, 'packages')).map((directory) => packageIn(join('packages', directory)))
+}
+
+/**
+ * @param {string} directory relative to the root
+ * @returns {PublishedPackage}
+ */
+function packageIn(directory) {
+  const folder = join(root, directory)
+  const { name, bin, publishConfig } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return {
+    name,
+    folder,
+    entries: Object.keys(publishConfig.exports)
+      .filter((subpath) => subpath !== './package.json')
+      .map((subpath) => join(name, subpath)),
+    bins: Object.keys(bin ?? {}),
+    // Name that `pnpm pack` uses.
+    tarball: join(tarballFolder, `${name.replace('@', '').replace('/', '-')}.tgz`),
+  }
 }

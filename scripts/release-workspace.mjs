@@ -1,9 +1,10 @@
 // Copy of the workspace in which a release can change versions, publish and tag.
 import { cpSync, globSync, mkdirSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
+import { publishedPackages } from './packages.mjs'
 import { root } from './setup.mjs'
 
-/** Files of the workspace that `changeset` and `pnpm publish` read, in addition to `packages`. */
+/** Files of the workspace that `changeset` and `pnpm publish` read, in addition to the published packages. */
 const read = [
   '.changeset',
   'scripts',
@@ -29,9 +30,10 @@ const read = [
  */
 export function copyWorkspace(folder) {
   for (const file of globSync(read, { cwd: root })) copy(file, folder)
-  for (const name of readdirSync(join(root, 'packages'))) {
-    copy(join('packages', name), folder)
-    linkDependencies(join(root, 'packages', name, 'node_modules'), join(folder, 'packages', name, 'node_modules'), folder)
+  for (const published of publishedPackages()) {
+    const place = relative(root, published.folder)
+    copy(place, folder)
+    linkDependencies(join(published.folder, 'node_modules'), join(folder, place, 'node_modules'), folder)
   }
   // A folder of its own, so that nothing that is installed in the copy gets into the repository.
   linkDependencies(join(root, 'node_modules'), join(folder, 'node_modules'), folder)

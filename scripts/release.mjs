@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join, relative } from 'node:path'
 import { publishedPackages } from './packages.mjs'
 import { startRegistry } from './release-registry.mjs'
 import { addChangeset, copyWorkspace, manifestOf } from './release-workspace.mjs'
@@ -48,6 +48,7 @@ async function rehearse() {
     step('D50: npm installs from the registry and every entry runs', () => installWith('npm', ['install', '--ignore-scripts'])),
     step('D50: pnpm installs from the registry and every entry runs', () => installWith('pnpm', ['install', '--ignore-scripts'])),
     installWithBun('D50: bun installs from the registry and every entry runs'),
+    step('D50: npx gets the studio from the registry and runs its command', runStudio),
   ])
   await step('D48: a minor releases its package and everything that depends on it', planMinor)
 }
@@ -177,6 +178,13 @@ async function buildWhatHoldsItsVersion(released) {
   }
 }
 
+/** Runs the command of the studio like a user who has installed nothing. */
+async function runStudio() {
+  const project = join(folder, 'project-npx')
+  mkdirSync(project)
+  assert.match(await execute('npx', ['--yes', '@bowline/studio', '--help'], project), /^bowline-studio --server URL/m)
+}
+
 /** @returns {Promise<Record<string, string>>} the next version of each package that has a changeset */
 async function releasesDue() {
   if (globSync('.changeset/*.md', { cwd: workspace }).length === 0) return {}
@@ -202,7 +210,7 @@ function changed(before, after) {
 
 /** @param {string} name */
 function copyOf(name) {
-  return join(workspace, 'packages', name.replace('@bowline/', ''))
+  return join(workspace, relative(root, packages.find((each) => each.name === name)?.folder ?? ''))
 }
 
 /** @param {string} name */

@@ -5,15 +5,16 @@ import { tmpdir } from 'node:os'
 import { dirname, delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { docsPrograms } from './docs-programs.mjs'
-import { publishedPackages, studioTarball } from './packages.mjs'
+import { libraries, publishedPackages } from './packages.mjs'
 import { runInWorker } from './run-in-worker.mjs'
 import { run } from './run.mjs'
 import { nodeBinary, root } from './setup.mjs'
 
-const packages = publishedPackages()
+const packages = libraries()
+const studio = publishedPackages().filter(({ entries }) => entries.length === 0)
 const project = mkdtempSync(join(tmpdir(), 'bowline-smoke-'))
 try {
-  const manifest = { private: true, type: 'module', dependencies: { ...peers(), ...tarballs() } }
+  const manifest = { private: true, type: 'module', dependencies: { ...peers(), ...tarballs(packages) } }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, undefined, 2))
   // npm is a script that uses `node` on PATH: on an older Node of the host it would select older releases of the peers.
   const env = { ...process.env, PATH: `${dirname(nodeBinary)}${delimiter}${process.env.PATH ?? ''}` }
@@ -32,10 +33,7 @@ try {
   copyFileSync(fileURLToPath(new URL('smoke/use-studio.mjs', import.meta.url)), join(project, 'use-studio.mjs'))
   const alone = join(project, 'studio')
   mkdirSync(alone)
-  writeFileSync(
-    join(alone, 'package.json'),
-    JSON.stringify({ private: true, dependencies: { '@bowline/studio': `file:${studioTarball}` } }),
-  )
+  writeFileSync(join(alone, 'package.json'), JSON.stringify({ private: true, dependencies: tarballs(studio) }))
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: alone, env })
   process.stdout.write(run(nodeBinary, ['use-studio.mjs', join(alone, 'node_modules/.bin/bowline-studio')], { cwd: project, env }))
 } finally {
@@ -56,7 +54,8 @@ function runDocsPrograms() {
   console.log(`${programs.length} programs of the documentation print the expected output with the packed packages.`)
 }
 
-function tarballs() {
+/** @param {readonly import('./packages.mjs').PublishedPackage[]} packages */
+function tarballs(packages) {
   return Object.fromEntries(packages.map(({ name, tarball }) => [name, `file:${tarball}`]))
 }
 

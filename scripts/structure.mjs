@@ -4,7 +4,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { mains, structure, targets } from '../structure.js'
 import { graphCeiling, loweredMass, massOf, massProblems, optionsIn, tellMass } from './mass.mjs'
-import { publishedPackages } from './packages.mjs'
+import { libraries } from './packages.mjs'
 import { root } from './setup.mjs'
 import { checkStructure, lowered } from './structure-check.mjs'
 
@@ -15,7 +15,7 @@ const ceilings = JSON.parse(readFileSync(ceilingsFile, 'utf8'))
 const args = process.argv.slice(2)
 const lowers = args.includes('--lower')
 const listed = args.filter((arg) => arg !== '--lower')
-const names = publishedPackages().map(({ folder }) => basename(folder))
+const names = libraries().map(({ folder }) => basename(folder))
 const unknown = [...listed, ...Object.keys(structure), ...Object.keys(ceilings)].filter((name) => !names.includes(name))
 if (unknown.length > 0) {
   console.error(`No such package: ${unknown.join(', ')}. There are: ${names.join(', ')}`)

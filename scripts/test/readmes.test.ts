@@ -15,10 +15,11 @@ interface Manifest {
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const manifestOf = (folder: string) => JSON.parse(read(join(folder, 'package.json'))) as Manifest
-const packages = readdirSync(join(root, 'packages')).map((name) => ({
+const libraries = readdirSync(join(root, 'packages')).map((name) => ({
   folder: `packages/${name}`,
   manifest: manifestOf(`packages/${name}`),
 }))
+const packages = [...libraries, { folder: 'apps/studio', manifest: manifestOf('apps/studio') }]
 const readmes = ['README.md', ...packages.map(({ folder }) => `${folder}/README.md`)]
 
 /** Returns the code blocks of a README. */
@@ -65,7 +66,7 @@ function installedBy(text: string): ReadonlySet<string> {
 
 /** Modules that export a value or type, by its name. */
 const exporters = new Map<string, string[]>()
-for (const { folder, manifest } of packages) {
+for (const { folder, manifest } of libraries) {
   for (const [subpath, file] of Object.entries(manifest.exports)) {
     for (const [, names = ''] of read(join(folder, file)).matchAll(
       /^export (?:(?:type )?\{|(?:async )?(?:function|const|class|interface|type) )([\w$,\s]*)/gm,

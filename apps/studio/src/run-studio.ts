@@ -15,6 +15,10 @@ const answerMs = 10_000
  */
 export async function runStudio(args: readonly string[], builtPage: () => Promise<string>): Promise<number> {
   const given = readArguments(args)
+  if (given === 'help') {
+    console.log(usage)
+    return 0
+  }
   if (typeof given === 'string') {
     console.error(given)
     return 2
@@ -46,7 +50,8 @@ function readArguments(args: readonly string[]): { readonly server: string; read
       options: { server: { type: 'string' }, port: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
     })
     const { server, port: text = String(defaultPort) } = values
-    if (server === undefined || values.help) return usage
+    if (values.help) return 'help'
+    if (server === undefined) return `--server is missing: give the address of a Bowline server.\n\n${usage}`
     if (!/^https?:\/\//.test(server) || !URL.canParse(server))
       return `--server is ${server}: give an http or https address, such as https://agents.example.com.`
     const port = Number(text)
