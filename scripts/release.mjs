@@ -2,7 +2,7 @@
 // the commands of .github/workflows/release.yml, and installs from there like users. All files are in a temporary folder.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join, relative } from 'node:path'
 import { publishedPackages } from './packages.mjs'
@@ -50,6 +50,7 @@ async function rehearse() {
     installWithBun('D50: bun installs from the registry and every entry runs'),
     step('D50: npx gets the studio from the registry and runs its command', runStudio),
   ])
+  await step('S208: a store of another version of sessions is refused with both versions', meetOtherVersion)
   await step('D48: a minor releases its package and everything that depends on it', planMinor)
 }
 
@@ -174,8 +175,33 @@ async function installWithBun(title) {
 async function buildWhatHoldsItsVersion(released) {
   for (const name of released) {
     const bundles = globSync('dist/**/*.js', { cwd: copyOf(name) }).map((file) => readFileSync(join(copyOf(name), file), 'utf8'))
-    if (bundles.some((text) => text.includes(`name: "${name}",\n  version: `))) await execute('tsup', ['--silent'], copyOf(name))
+    if (bundles.some((text) => text.includes(`name: "${name}", version: `))) await execute('tsup', ['--silent'], copyOf(name))
   }
+}
+
+/** Gives a store to a runtime of another copy of sessions, which a dependency may have brought. */
+async function meetOtherVersion() {
+  const project = join(folder, 'project-npm')
+  const nested = 'node_modules/dependency/node_modules/@bowline/sessions'
+  cpSync(join(project, 'node_modules/@bowline/sessions'), join(project, nested), { recursive: true })
+  const version = versions()['@bowline/sessions']
+  for (const file of globSync(`${nested}/dist/**/*.js`, { cwd: project })) {
+    const text = readFileSync(join(project, file), 'utf8')
+    writeFileSync(
+      join(project, file),
+      text.replace(`name: "@bowline/sessions", version: "${version}"`, 'name: "@bowline/sessions", version: "99.1.2"'),
+    )
+  }
+  const program = `
+    import { defineAgent } from '@bowline/agent-loop'
+    import { scriptedModel } from '@bowline/llm/testing'
+    import { createRuntime } from '@bowline/sessions'
+    import { memoryStore } from './${nested}/dist/memory.js'
+    createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })], store: memoryStore() })
+  `
+  await assert.rejects(execute(nodeBinary, ['--input-type=module', '--eval', program], project), (/** @type {Error} */ { message }) =>
+    message.includes(`store was made with @bowline/sessions 99.1.2, but @bowline/sessions ${version} is used here`),
+  )
 }
 
 /** Runs the command of the studio like a user who has installed nothing. */

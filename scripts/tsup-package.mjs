@@ -19,7 +19,7 @@ export function packageBuild(folder) {
     clean: true,
     // tsup would use the compiler in JavaScript, which takes ten times the time.
     dts: false,
-    esbuildPlugins: [pureConstants],
+    esbuildPlugins: [pureConstants, slimManifest],
     onSuccess: () => writeDeclarations(folder, entries),
     sourcemap: true,
     // The maps name files of `src`, which are in the tarball, so they need not contain the text again.
@@ -31,6 +31,22 @@ export function packageBuild(folder) {
     // tsup would change `node:sqlite` to `sqlite`, which does not exist.
     removeNodeProtocol: false,
   }
+}
+
+/**
+ * Plugin of esbuild that keeps only the name and the version of an imported package.json. The code of a package may read nothing else
+ * of it.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const slimManifest = {
+  name: 'slim-manifest',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]package\.json$/ }, ({ path }) => {
+      const { name, version } = JSON.parse(readFileSync(path, 'utf8'))
+      return { contents: JSON.stringify({ name, version }), loader: 'json' }
+    })
+  },
 }
 
 /**

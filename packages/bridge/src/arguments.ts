@@ -1,4 +1,5 @@
-import { fieldChecks } from '@bowline/llm/arguments'
+import { fieldChecks, versionCheck, versionMark } from '@bowline/llm/arguments'
+import manifest from '../package.json' with { type: 'json' }
 import { withSchema, withSchemas } from './check-schemas.ts'
 import { BridgeError } from './errors.ts'
 
@@ -8,7 +9,17 @@ export const idForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 export const idWords = 'an id: a letter or digit, then up to 127 of those and . _ : -'
 
 /** Checks for definitions and options. A violation is `CONFIG`. */
-export const configChecks = withSchemas(fieldChecks((message) => new BridgeError('CONFIG', message)))
+export const configChecks = withSchemas(fieldChecks(refusedConfig))
+
+export function refusedConfig(message: string): BridgeError {
+  return new BridgeError('CONFIG', message)
+}
+
+/** Mark of the bridges of this package. */
+export const bridgeMark = versionMark(manifest)
+
+/** Refuses a bridge of another version of this package. */
+export const checkBridgeVersion = versionCheck(manifest, refusedConfig)
 
 /** Checks for arguments of calls. A violation is `PROTOCOL`, with the same `issues` as for a call over MCP. */
 export const callChecks = fieldChecks(

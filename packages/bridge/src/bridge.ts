@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import manifest from '../package.json' with { type: 'json' }
 import { AgentDirectory } from './agent-directory.ts'
-import { callChecks } from './arguments.ts'
+import { bridgeMark, callChecks } from './arguments.ts'
 import type { ListedAgent } from './bridge-contract.ts'
 import type { Bridge, BridgeCounters, BridgeHealth, BridgeLimits, BridgeResult, BridgeRun, BridgeSession } from './bridge-contract.ts'
 import type { CancelInput, CancelReceipt, CloseInput, CloseReceipt, CreateSessionInput, DelegateInput } from './bridge-contract.ts'
@@ -65,6 +65,7 @@ class ExecutorBridge implements Bridge {
   constructor(given: BridgeSettings) {
     const redaction = bridgeRedaction(given.redact)
     keepRedaction(this, redaction)
+    Object.assign(this, bridgeMark)
     const settings = { ...given, logger: contextLogger(given.logger, redaction) }
     const { waitMs, heartbeatMs, maxTimeoutMs, clock } = settings
     this.limits = { waitMs, heartbeatMs, maxTimeoutMs }

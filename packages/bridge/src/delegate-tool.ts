@@ -3,7 +3,7 @@ import { defineTool } from '@bowline/agent-loop'
 import type { ChildReport, Tool, ToolContext, ToolReturnValue } from '@bowline/agent-loop'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { z } from 'zod'
-import { configChecks as check } from './arguments.ts'
+import { checkBridgeVersion, configChecks as check } from './arguments.ts'
 import { contextOfRun } from './agents/run-contexts.ts'
 import type { BridgeEvent } from './agent.ts'
 import type { Bridge, BridgeOutcome, BridgeResult, DepthOption, OwnerOption } from './bridge-contract.ts'
@@ -41,6 +41,7 @@ const optionChecks: FieldChecks<DelegateToolOptions> = {
  * the same request. Stopping the run cancels the request. Its cost is added to the run.
  */
 export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}): Tool {
+  checkBridgeVersion('delegateTool.bridge', bridge)
   check.requiredMethods('delegate', 'cancel', 'discover')('delegateTool.bridge', bridge)
   check.record(optionChecks)('delegateTool.options', options)
   const { agents, name = 'delegate', description = describe(bridge, agents) } = options

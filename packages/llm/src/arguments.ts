@@ -265,6 +265,39 @@ export function isMarked(value: unknown, mark: symbol): boolean {
   }
 }
 
+type PackageVersion = { readonly name: string; readonly version: string }
+
+/**
+ * Returns the fields that mark an object as made by this version of a package. `versionCheck` reads them. A copy of the object by
+ * spreading keeps them.
+ */
+export function versionMark({ name, version }: PackageVersion): object {
+  return { [versionKey(name)]: version }
+}
+
+/**
+ * Creates a check that refuses objects that another minor version of the package has made: an app may have several copies of a
+ * package. Objects without a mark are accepted.
+ */
+export function versionCheck({ name, version }: PackageVersion, refuse: (message: string) => Error): ArgumentCheck {
+  return (path, value) => {
+    const other: unknown = isRecord(value) ? Reflect.get(value, versionKey(name)) : undefined
+    if (typeof other === 'string' && minorOf(other) !== minorOf(version))
+      throw refuse(
+        `${path} was made with ${name} ${other}, but ${name} ${version} is used here; install one version (npm ls ${name} shows where they come from)`,
+      )
+  }
+}
+
+/** Made by `Symbol.for`, so that all copies of a package have the same key. */
+function versionKey(name: string): symbol {
+  return Symbol.for(`${name} version`)
+}
+
+function minorOf(version: string): string {
+  return version.split('.', 2).join('.')
+}
+
 /** Returns the fields that are not `undefined`, so that they do not override defaults. */
 export function definedFields<Fields extends object>(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields

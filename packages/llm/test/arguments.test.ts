@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
 import { randomRuns } from '../../../scripts/test-length.ts'
-import { argumentChecks, closest, describeValue, fieldChecks, needed } from '../src/arguments.ts'
+import { argumentChecks, closest, describeValue, fieldChecks, needed, versionCheck, versionMark } from '../src/arguments.ts'
 
 const check = argumentChecks((message) => new RangeError(message))
 
@@ -173,5 +173,29 @@ describe('checks of a table of fields', () => {
     ['absent methods', requiredMethods('load', 'commit'), undefined, 'a must be an object with load and commit; received undefined'],
   ])('S208: %s is refused by its path', (_name, check, value, message) => {
     expect(() => check('a', value)).toThrow(new RangeError(message))
+  })
+})
+
+describe('objects of another version', () => {
+  const check = versionCheck({ name: '@acme/store', version: '1.3.0' }, (message) => new RangeError(message))
+  const madeWith = (version: string) => ({ load: () => undefined, ...versionMark({ name: '@acme/store', version }) })
+
+  it.each(['1.2.9', '1.4.0', '2.3.0', '0.3.0', '1.2.9-beta.1'])('S208: made with %s are refused with both versions', (version) => {
+    const message = `options.store was made with @acme/store ${version}, but @acme/store 1.3.0 is used here; install one version (npm ls @acme/store shows where they come from)`
+    expect(() => check('options.store', madeWith(version))).toThrow(new RangeError(message))
+    expect(() => check('options.store', { ...madeWith(version) })).toThrow(new RangeError(message))
+    expect(() => check('options.store', new Proxy(madeWith(version), {}))).toThrow(new RangeError(message))
+  })
+
+  it.each(['1.3.0', '1.3.7', '1.3.0-beta.1'])('S208: made with %s, which differs in the patch at most, are accepted', (version) => {
+    check('options.store', madeWith(version))
+  })
+
+  it('S208: without a mark, or with that of another package, are accepted', () => {
+    check('options.store', undefined)
+    check('options.store', null)
+    check('options.store', 'a text')
+    check('options.store', { load: () => undefined })
+    check('options.store', versionMark({ name: '@acme/other', version: '9.0.0' }))
   })
 })

@@ -1,6 +1,6 @@
 import { createRedaction, LlmError } from '@bowline/llm'
 import { isFields, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
-import { parseRanges, type AddressRange } from '@bowline/sessions/internal'
+import { parseRanges, sessionsVersionCheck, type AddressRange } from '@bowline/sessions/internal'
 import { configChecks, longestTimerMs, methods, names, oneOf, optionalName, required, whole } from './arguments.ts'
 import { startAuthFaults } from './auth/auth.ts'
 import { checkAuth } from './auth/check-auth.ts'
@@ -21,6 +21,7 @@ const {
   checkText,
   optional,
   record,
+  requiredMethods,
   valuesOf,
 } = configChecks
 
@@ -48,8 +49,13 @@ const cors: FieldChecks<CorsOptions> = {
 
 const log: FieldChecks<LogOptions> = { content: checkBoolean }
 
+const runtimeVersion = sessionsVersionCheck((message) => new ServerError('invalid-config', message))
+
 const options: FieldChecks<ServerOptions> = {
-  runtime: required(methods('session', 'sessions', 'run', 'reader', 'stop')),
+  runtime: (path, value) => {
+    runtimeVersion(path, value)
+    requiredMethods('session', 'sessions', 'run', 'reader', 'stop')(path, value)
+  },
   orchestration: methods('getState', 'allowedTools', 'removeState'),
   requests: methods('list', 'get'),
   auth: checkAuth,

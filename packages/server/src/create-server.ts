@@ -74,7 +74,9 @@ export function createServer(options: ServerOptions): Server {
     onFault: (error) => logger.error(faultOf(error), 'the rate limiter failed'),
   })
   const runningRuns = new RunningRuns({ runtime, limit: limits.runsPerTenant, clock })
-  const mcp = options.bridge && createMcpService(options.bridge, { mayUse: options.mayUse, heartbeatMs })
+  const onFault = (error: unknown): void =>
+    logger.error({ ...faultOf(error), reason: String(error) }, 'the bridge cannot be served over MCP')
+  const mcp = options.bridge && createMcpService(options.bridge, { mayUse: options.mayUse, heartbeatMs, onFault })
   const observer = observerOf(options, logger, redaction)
   let closing: Promise<void> | undefined
   const isDraining = (): boolean => closing !== undefined

@@ -1,5 +1,6 @@
 import type { Problem } from '@bowline/client'
 import { systemClock } from '@bowline/llm'
+import { versionMark } from '@bowline/llm/arguments'
 import * as root from '@bowline/server'
 import * as config from '@bowline/server/config'
 import * as node from '@bowline/server/node'
@@ -13,6 +14,7 @@ import { Registry } from 'prom-client'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { argumentProblems, unlistedNames, type ArgumentRow, type Kind } from '../../../scripts/argument-table.ts'
+import sessions from '../../sessions/package.json' with { type: 'json' }
 import { bench, idleRuntime } from './support/bench.ts'
 
 const isRefusal = (error: unknown): error is Error => root.ServerError.isInstance(error) && error.code.startsWith('invalid-')
@@ -293,6 +295,13 @@ describe('the arguments of every export', () => {
     ],
   ])('S206: the misspelled name of %s is refused with a hint to the right name', async (_name, run, message) => {
     await expect((async () => run())()).rejects.toThrow(new root.ServerError('invalid-config', message))
+  })
+
+  it('S208: refuses a runtime of another version of sessions, and names both versions', () => {
+    const { name, version } = sessions
+    const runtime = { ...idleRuntime(), ...versionMark({ name, version: '99.1.2' }) }
+    const message = `runtime was made with ${name} 99.1.2, but ${name} ${version} is used here; install one version (npm ls ${name} shows where they come from)`
+    expect(make({ runtime })).toThrow(new root.ServerError('invalid-config', message))
   })
 
   it('S206: refuses an origin that no browser sends', () => {

@@ -1,5 +1,5 @@
 // For the other packages of Bowline. Users should not import it: any version except a patch may change it.
-export { configChecks, longestMs } from './arguments.ts'
+export { configChecks, longestMs, sessionsVersionCheck } from './arguments.ts'
 export { holdingStatuses, runMoves, terminalStatuses, waitingKinds, waitingStatuses } from './contract/records.ts'
 export type { DeltaBatch, DeltaPlace, DeltaStore } from './contract/session-store.ts'
 export { isWithin, networkOf, parseAddress, parseRanges, type Address, type AddressRange } from './net/addresses.ts'

@@ -1,5 +1,6 @@
 import { systemClock } from '@bowline/llm'
-import { describeValue } from '@bowline/llm/arguments'
+import { describeValue, versionMark } from '@bowline/llm/arguments'
+import manifest from '../../package.json' with { type: 'json' }
 import { checkKeys, checkList, checkName, checkRequired, checkText, refuseConfig } from '../base/checks.ts'
 import type {
   Agent,
@@ -62,6 +63,7 @@ function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): A
 function agentOf(definition: AgentDefinition): Agent {
   const { name, description } = definition
   return Object.freeze({
+    ...versionMark(manifest),
     [definitionKey]: definition,
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),

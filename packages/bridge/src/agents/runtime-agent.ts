@@ -2,9 +2,10 @@ import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { SessionError } from '@bowline/sessions'
 import type { LoggedEvent, RunInfo, Runtime, Session } from '@bowline/sessions'
+import { sessionsVersionCheck } from '@bowline/sessions/internal'
 import type { BridgeAgent, BridgeEvent, CancelContext, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 import { defineBridgeAgent } from '../agent.ts'
-import { checkId, configChecks as check } from '../arguments.ts'
+import { checkId, configChecks as check, refusedConfig } from '../arguments.ts'
 import { workContextOf } from '../context.ts'
 import { BridgeError } from '../errors.ts'
 import { ownerKey } from '../owner-key.ts'
@@ -28,6 +29,8 @@ export interface RuntimeAgentOptions {
   readonly onClose?: 'keep' | 'delete'
 }
 
+const checkRuntimeVersion = sessionsVersionCheck(refusedConfig)
+
 const optionChecks: FieldChecks<RuntimeAgentOptions> = {
   agent: check.checkName,
   id: check.optionalName,
@@ -49,6 +52,7 @@ const stopWaitMs = 5000
  * which any process on the store may execute. Does not start or stop the runtime. Throws `CONFIG`.
  */
 export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): BridgeAgent {
+  checkRuntimeVersion('runtimeAgent.runtime', runtime)
   check.requiredMethods('session', 'start', 'stop')('runtimeAgent.runtime', runtime)
   check.record(optionChecks)('runtimeAgent.options', options)
   const { agent, id = agent, onClose = 'keep' } = options

@@ -2,7 +2,7 @@ import type { FieldChecks } from '@bowline/llm/arguments'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { McpHttpHandler, McpServerFactory, RegisteredTool, ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../../package.json' with { type: 'json' }
-import { configChecks as check } from '../arguments.ts'
+import { checkBridgeVersion, configChecks as check } from '../arguments.ts'
 import type { Bridge, BridgeLimits } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { invalidInput, issuesWith } from '../input/issues.ts'
@@ -34,6 +34,7 @@ const bridgeMethods = ['health', 'discover', 'createSession', 'prompt', 'delegat
  * connection, over HTTP on its streams of `subscriptions/listen`, which exist since the protocol of 2026.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
+  checkBridgeVersion('createBridgeMcpServer.bridge', bridge)
   check.requiredMethods(...bridgeMethods)('createBridgeMcpServer.bridge', bridge)
   check.record(userChecks)('createBridgeMcpServer.user', user)
   check.checkFunction('createBridgeMcpServer.onerror', onerror)

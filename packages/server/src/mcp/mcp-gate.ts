@@ -6,6 +6,8 @@ import type { McpOptions } from './mcp-service.ts'
 
 /** Creates the HTTP handler of the bridge's tools, for both versions of the protocol. Each request acts for its own caller. */
 export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs }: McpOptions): McpHttpHandler {
+  // Checks the bridge before the first request.
+  createBridgeMcpServer(bridge)
   return createBridgeMcpHandler(
     (context) => {
       const principal = context.authInfo?.extra?.['principal'] as Principal

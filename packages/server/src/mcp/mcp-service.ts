@@ -5,6 +5,8 @@ import type { Principal } from '../auth/principal.ts'
 export interface McpOptions {
   readonly mayUse?: ((principal: Principal, agentId: string) => boolean) | undefined
   readonly heartbeatMs: number
+  /** Gets the error if the bridge cannot be served. Each request then fails. */
+  readonly onFault: (error: unknown) => void
 }
 
 export interface McpService {
@@ -15,8 +17,7 @@ export interface McpService {
 /** Creates the MCP service. The SDK is loaded here, because most servers have no bridge. */
 export function createMcpService(bridge: Bridge, options: McpOptions): McpService {
   const loading = import('./mcp-gate.ts').then(({ createMcpGate }) => createMcpGate(bridge, options))
-  // The first request reports the error.
-  loading.catch(() => undefined)
+  loading.catch(options.onFault)
   return {
     async answer(request, principal, parsedBody) {
       const gate = await loading

@@ -17,7 +17,11 @@ it('V82: a server that could not load the MCP SDK says so when it is closed, and
     info: { id: 'echo' },
     onPrompt: async ({ prompt }) => ({ text: prompt, stopReason: 'end_turn' }),
   })
-  const server = createServer({ runtime, auth: 'none', bridge: createBridge({ executors: [inProcessExecutor({ agents: [agent] })] }) })
+  const nothing = (): void => undefined
+  const logger = { info: nothing, warn: nothing, error: vi.fn() }
+  const bridge = createBridge({ executors: [inProcessExecutor({ agents: [agent] })] })
+  const server = createServer({ runtime, auth: 'none', bridge, logger })
   await expect(server.close({ drainMs: 0 })).rejects.toThrow()
   expect(stop).toHaveBeenCalledOnce()
+  expect(logger.error).toHaveBeenCalledOnce()
 })

@@ -1,5 +1,5 @@
 import { needed, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
-import { configChecks, inputChecks } from '../arguments.ts'
+import { configChecks, inputChecks, sessionsMark } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkNamespace } from '../keys.ts'
 import type { Batch, Delivery } from './batch.ts'
@@ -196,7 +196,7 @@ function checkedCalls<Target extends object>(target: Target, checks: Checks<Targ
     }
     return [name, call]
   })
-  return { ...target, ...(Object.fromEntries(checked) as Partial<Target>) }
+  return { ...target, ...(Object.fromEntries(checked) as Partial<Target>), ...sessionsMark }
 }
 
 /** Returns a state store that passes its calls to another one. `current` throws until that is open, or opens it. */

@@ -1,5 +1,6 @@
+import { agentVersionCheck } from '@bowline/agent-loop/internal'
 import { needed, type ArgumentCheck } from '@bowline/llm/arguments'
-import { configChecks, inputChecks, listOfNames, longestMs, sentence } from '../arguments.ts'
+import { checkStoreVersion, configChecks, inputChecks, listOfNames, longestMs, refusedConfig, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkKey, checkNamespace } from '../keys.ts'
 import { checkTtl } from '../commands/settings.ts'
@@ -23,13 +24,19 @@ const isAgent = (value: unknown): boolean =>
   value !== null &&
   ['run', 'compact', 'fingerprint'].every((name) => typeof Reflect.get(value, name) === 'function')
 
+const agentVersion = agentVersionCheck(refusedConfig)
+
 const agents: ArgumentCheck = (path, value) => {
   configChecks.checkRequired(path, value, 'a list with at least one agent', (given) => Array.isArray(given) && given.length > 0)
-  configChecks.listOf((place, agent) => configChecks.checkRequired(place, agent, 'an agent made by defineAgent', isAgent))(path, value)
+  configChecks.listOf((place, agent) => {
+    agentVersion(place, agent)
+    configChecks.checkRequired(place, agent, 'an agent made by defineAgent', isAgent)
+  })(path, value)
 }
 
-/** Reads only the description of the store, because creating a runtime does no I/O. */
+/** Reads only the version and the description of the store, because creating a runtime does no I/O. */
 const store = configChecks.optional((path, value) => {
+  checkStoreVersion(path, value)
   const { name, capabilities } = (typeof value === 'object' ? (value ?? {}) : {}) as Partial<SessionStore>
   if (typeof name !== 'string' || typeof capabilities !== 'object') configChecks.checkRequired(path, value, 'a session store', () => false)
 })

@@ -1,4 +1,4 @@
-import { inputChecks } from '../arguments.ts'
+import { inputChecks, sessionsMark } from '../arguments.ts'
 import { runHandle } from '../commands/run-handle.ts'
 import { createSession } from '../commands/session.ts'
 import { inspectSession } from '../commands/inspect/inspect-session.ts'
@@ -49,6 +49,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ...runMethods(parts),
     ...noticeMethods(parts),
     [Symbol.asyncDispose]: () => runtime.stop(),
+    ...sessionsMark,
   }
   return runtime
 }

@@ -10,7 +10,8 @@ const agent = (name: string) => defineAgent({ name, model: scriptedModel([]) })
 function untouchable(): SessionStore {
   return new Proxy(memoryStore(), {
     get(target, name) {
-      if (name === 'name' || name === 'capabilities') return target[name]
+      // A symbol is the mark of its version.
+      if (name === 'name' || name === 'capabilities' || typeof name === 'symbol') return Reflect.get(target, name) as unknown
       throw new Error(`the store was touched: ${String(name)}`)
     },
   })
