@@ -280,11 +280,11 @@ describe('several processes on one Postgres', () => {
     await (await place.empty({ onWarning })).close()
     const wakes: number[] = []
     const serverless = { listen: false, poolSize: 1 } as const
-    const accepting = runtimeOver(serverless, { concurrency: 0, timers: false, onWake: (atMs) => void wakes.push(atMs) })
+    const accepting = runtimeOver(serverless, { concurrency: 0, timers: false, onWake: ({ atMs }) => void wakes.push(atMs) })
     await accepting.session('room:1').send('go')
     expect(wakes.length).toBeGreaterThan(0)
     await accepting.stop()
-    const working = runtimeOver(serverless, { steps: [{ text: 'done' }], timers: false, onWake: (atMs) => void wakes.push(atMs) })
+    const working = runtimeOver(serverless, { steps: [{ text: 'done' }], timers: false, onWake: ({ atMs }) => void wakes.push(atMs) })
     expect(await working.drain({ untilMs: Date.now() + 60_000 })).toMatchObject({ ran: 1, left: 0 })
     expect(await working.session('room:1').info()).toMatchObject({ status: 'completed' })
     await working.stop()

@@ -7,6 +7,7 @@ export type {
   DrainOptions,
   DrainReport,
   ErrorContext,
+  OnWake,
   Retention,
   RunExecution,
   Runtime,
@@ -16,7 +17,10 @@ export type {
   StartOptions,
   StartReport,
   SweepReport,
+  Wake,
   WebhookOptions,
+  WorkOptions,
+  WorkReport,
 } from './runtime/types.ts'
 export { noticeOfExpiry, noticesOfEvents, noticesOfRun } from './contract/draft-notices.ts'
 export type {
@@ -117,6 +121,7 @@ export type {
   SessionStore,
   StoreCapabilities,
   StoreHint,
+  Placement,
   StoreOpenOptions,
   TimerQuery,
 } from './contract/session-store.ts'

@@ -70,6 +70,7 @@ const openOptions = configChecks.record<StoreOpenOptions>({
   namespace: (_path, value) => checkNamespace(value as string),
   clock: configChecks.requiredMethods('now', 'setTimer'),
   owner: configChecks.checkName,
+  placement: configChecks.oneOf('own', 'host'),
 })
 
 const key = ['key', checkName] as const
@@ -85,6 +86,7 @@ const claimRequest = record<ClaimRequest>({
   runId: optionalName,
   keys: listOf(checkName),
   others: checkBoolean,
+  lostAt: whole(0),
   maxRunsPerTenant: whole(1),
 })
 

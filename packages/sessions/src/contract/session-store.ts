@@ -69,9 +69,9 @@ export interface SessionStore {
   listTimers(query: TimerQuery): Promise<Page<TimerRecord>>
   /**
    * Returns due work by the store's clock, the earliest first, at most `limit` of each kind, and the time of the next. With
-   * `limit` 0 it returns only that time.
+   * `limit` 0 it returns only that time. With `runs` it also returns sessions with a run to claim.
    */
-  due(limit: number): Promise<DueReport>
+  due(limit: number, options?: { readonly runs?: boolean }): Promise<DueReport>
   /**
    * Must delete records by the rules in one small step: at most `limit` sessions are changed. This is no commit: `version` and
    * `activeAt` stay.
@@ -156,7 +156,15 @@ export interface StoreOpenOptions {
   readonly clock: Clock
   /** Names the process that opens the store. */
   readonly owner: string
+  /** `host`: others decide what this process claims, so it neither shows that it is alive nor watches other processes. Default `own`. */
+  readonly placement?: Placement
 }
+
+/**
+ * Who decides which process works on a session. `own`: the processes on a store claim work by themselves and take over from dead
+ * ones. `host`: an engine tells a process when to work on which session.
+ */
+export type Placement = 'own' | 'host'
 
 /**
  * Result of a read. An expired session can be read, but batches that expect it `alive` are refused. It is expired from its
@@ -254,6 +262,8 @@ export interface DueReport {
   readonly expired: readonly string[]
   /** Keys of sessions without an open run, but with waiting steering or notifications of children in the inbox. */
   readonly unread: readonly string[]
+  /** Keys of sessions whose first run can be claimed now, leases and agents apart. Absent unless it was asked for. */
+  readonly runs?: readonly string[]
   /**
    * The present time if something is due. Else the earliest time at which a timer is due, a session expires, or the first run
    * of a session can be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases do not count.
@@ -307,6 +317,11 @@ export interface ClaimRequest {
   readonly keys?: readonly string[]
   /** With `keys`: claims runs of other sessions too. Default false. */
   readonly others?: boolean
+  /**
+   * Version of the one session in `keys`, as read: its running run is lost, although its lease has not ended, if the session still
+   * has this version. For a host that lets one worker at a time work on a session.
+   */
+  readonly lostAt?: number
   /**
    * Limit of running runs per tenant. Queued runs above it stay queued and must not block other tenants. The session key
    * `tenant:<id>:…` names the tenant. Runs with a parent neither count nor are limited, because their parents wait for them.

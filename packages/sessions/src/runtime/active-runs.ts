@@ -24,7 +24,7 @@ export interface ActiveRun {
   readonly abort: AbortController
   /** Aborted once this process can write nothing more for the run: another claim has it, or it is given back. */
   readonly over: AbortController
-  readonly done: Promise<void>
+  readonly done: Promise<Leaving>
   /** Resolves when this execution has stored its first event or is over: until then the stored status is that of an earlier one. */
   readonly judged: Promise<void>
   /** End of the lease by the clock of this process. No other process can claim the run before. */
@@ -90,19 +90,21 @@ export class ActiveRuns {
     const done = this.#execute(claim, { abort, over: over.signal, onLastCommit: () => (active.wasWoken = false) }).then((how) => {
       letGo()
       const current = this.#active.get(run.id) ?? active
-      if (current !== active) return
-      this.#remove(active)
-      live.endRun(run.session, run.id)
-      this.#options.onRest(active, how)
+      if (current === active) {
+        this.#remove(active)
+        live.endRun(run.session, run.id)
+        this.#options.onRest(active, how)
+      }
+      return how
     })
-    const judged = claim.previous === 'running' ? this.#firstEvent(run, done) : done
+    const judged = claim.previous === 'running' ? this.#firstEvent(run, done) : done.then(() => undefined)
     const active: ActiveRun = { claim, abort, over, heldUntil, unheardBeats: 0, wasWoken: false, done, judged }
     this.#active.set(run.id, active)
     this.#bySession.set(run.session, active)
     return active
   }
 
-  async #firstEvent({ id, session: key }: RunRecord, done: Promise<void>): Promise<void> {
+  async #firstEvent({ id, session: key }: RunRecord, done: Promise<unknown>): Promise<void> {
     const { live } = this.#options
     const letGo = live.hold(key)
     const session = live.session(key)
@@ -126,8 +128,7 @@ export class ActiveRuns {
   }
 
   /** Makes all runs yield and go back into the queue. Runs that have not yielded when the grace period ends are given back here. */
-  async yieldAll(graceOver: Promise<void>): Promise<void> {
-    const runs = this.all()
+  async yieldAll(graceOver: Promise<void>, runs = this.all()): Promise<void> {
     for (const run of runs) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
     await Promise.race([Promise.all(runs.map((run) => run.done)), graceOver])
     // These executions can write nothing more, because their epoch is given back.

@@ -12,7 +12,16 @@ import { protocolsOf, webhookFields } from '../commands/webhook.ts'
 import { sessionHook } from '../contract/notices.ts'
 import type { Webhook } from '../contract/records.ts'
 import { parseRanges } from '../net/addresses.ts'
-import type { DrainOptions, Retention, RuntimeOptions, RuntimeWebhook, SessionOptions, StartOptions, WebhookOptions } from './types.ts'
+import type {
+  DrainOptions,
+  Retention,
+  RuntimeOptions,
+  RuntimeWebhook,
+  SessionOptions,
+  StartOptions,
+  WebhookOptions,
+  WorkOptions,
+} from './types.ts'
 import type { ImportOptions } from '../commands/tree/types.ts'
 
 const defaultHook = 'default'
@@ -147,6 +156,7 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
   }),
   autoStart: configChecks.checkBoolean,
   timers: configChecks.checkBoolean,
+  placement: configChecks.oneOf('own', 'host'),
   onWake: configChecks.checkFunction,
   aroundRun: configChecks.checkFunction,
   clock: configChecks.methods('now', 'setTimer'),
@@ -190,6 +200,12 @@ export const checkDrainOptions = inputChecks.optionalRecord<DrainOptions>({
   untilMs: inputChecks.whole(0, longestMs),
   maxRuns: inputChecks.whole(0),
   abortSignal: inputChecks.checkSignal,
+})
+
+export const checkWorkOptions = inputChecks.optionalRecord<WorkOptions>({
+  untilMs: inputChecks.whole(0, longestMs),
+  abortSignal: inputChecks.checkSignal,
+  takeOver: inputChecks.checkBoolean,
 })
 
 const importOptions = inputChecks.optionalRecord<ImportOptions>({

@@ -5,13 +5,15 @@ import { defaultLeaseMs, Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions
-  extends Pick<RuntimeOptions, 'concurrency' | 'maxRunsPerTenant' | 'lease' | 'timers'>, Omit<ActiveRunsOptions, 'onRest'> {
+  extends Pick<RuntimeOptions, 'concurrency' | 'maxRunsPerTenant' | 'lease'>, Omit<ActiveRunsOptions, 'onRest'> {
+  /** False: the loop claims only what its methods ask for. */
+  readonly claimsByItself: boolean
   readonly owner: string
   /** Called after an execution has ended. Resolves when its follow-up work is stored. Must neither throw nor reject. */
   readonly onRest: (claim: Claim, how: Leaving) => Promise<void>
 }
 
-type ClaimOrder = Pick<ClaimRequest, 'max' | 'runId' | 'keys' | 'others'>
+type ClaimOrder = Pick<ClaimRequest, 'max' | 'runId' | 'keys' | 'others' | 'lostAt'>
 
 const nothing: ClaimOrder = { max: 0 }
 
@@ -26,7 +28,6 @@ export class ClaimLoop {
   readonly #concurrency: number
   readonly #leaseMs: number
   readonly #heartbeatMs: number
-  readonly #hasTimers: boolean
   #isStarted = false
   /** Number of callers that have paused claiming. At 0 the loop claims work as it arrives. */
   #pauses = 0
@@ -54,7 +55,6 @@ export class ClaimLoop {
     this.#concurrency = options.concurrency ?? 32
     this.#leaseMs = options.lease?.ttlMs ?? defaultLeaseMs
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
-    this.#hasTimers = options.timers ?? true
     this.#runs = new ActiveRuns({ ...options, onRest: (run, how) => this.#onRest(run, how) }, async () => {
       if (this.#isStarted) await this.#nextBeat.promise
       return this.#isStarted
@@ -62,11 +62,11 @@ export class ClaimLoop {
     this.#leases = new Leases({ ...options, leaseMs: this.#leaseMs, heartbeatMs: this.#heartbeatMs }, this.#runs)
   }
 
-  /** Resolves with the runs taken over from dead owners. Without timers it claims nothing. */
+  /** Resolves with the runs taken over from dead owners. If it does not claim by itself, there are none. */
   async start(): Promise<readonly Claim[]> {
     this.#isStarted = true
     this.#nextBeat = Promise.withResolvers()
-    if (!this.#hasTimers) return []
+    if (!this.#options.claimsByItself) return []
     this.#poll()
     return this.#claimAll(undefined)
   }
@@ -103,7 +103,7 @@ export class ClaimLoop {
    */
   wake(key?: string): void {
     this.#tellNews()
-    if (!this.#hasTimers || (key !== undefined && this.#runs.wake(key))) return
+    if (!this.#options.claimsByItself || (key !== undefined && this.#runs.wake(key))) return
     this.#claimAll(key).catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
@@ -154,8 +154,30 @@ export class ClaimLoop {
     return (await this.#claim(() => ({ max: Math.min(max, this.#room()) }))).length
   }
 
+  /**
+   * Claims the first run of a session. Resolves with false if it cannot be claimed. `lostAt`: see `ClaimRequest`.
+   */
+  async claimSession(key: string, lostAt: number | undefined): Promise<boolean> {
+    return (await this.#claim(() => ({ max: 1, keys: [key], ...(lostAt !== undefined && { lostAt }) }))).length > 0
+  }
+
+  /**
+   * Resolves when the run of a session has left this process. Once `over` resolves, the run yields at its next boundary. Undefined:
+   * no run of the session is executed here.
+   */
+  async leaving(key: string, over: Promise<void>): Promise<Leaving | undefined> {
+    const active = this.#runs.ofSession(key)
+    if (!active) return undefined
+    void over.then(() => this.#runs.yieldAll(new Promise(() => undefined), [active]))
+    return active.done
+  }
+
   get size(): number {
     return this.#runs.size
+  }
+
+  get hasRoom(): boolean {
+    return this.#room() > 0
   }
 
   /** Number of ended executions so far, by how they ended. */

@@ -2,6 +2,7 @@ import type { CommitMark } from '@bowline/agent-loop/events'
 import type { Batch, CommitResult, NewEvent, Write } from '../contract/batch.ts'
 import type { NoticeHook } from '../contract/notices.ts'
 import type { SessionStore } from '../contract/session-store.ts'
+import { inputKindsThatStart } from '../stores/rules.ts'
 
 export interface CommittingStoreOptions {
   /** The id of the runtime. */
@@ -10,14 +11,23 @@ export interface CommittingStoreOptions {
   readonly hooks: readonly NoticeHook[]
   /** Called after a commit that created notices. */
   readonly onNotices: () => void
+  /** Called after a commit that left work, before its result is returned. Must not reject. */
+  readonly onWork?: ((work: readonly WorkLeft[]) => Promise<void>) | undefined
+}
+
+/** A session in which a commit left work. Without a time it can be done now. */
+export interface WorkLeft {
+  readonly key: string
+  readonly atMs?: number | undefined
 }
 
 /** Returns a store that adds to each commit of a runtime a mark with its writer and the webhooks to notify. */
-export function committingStore(store: SessionStore, { owner, hooks, onNotices }: CommittingStoreOptions): SessionStore {
+export function committingStore(store: SessionStore, { owner, hooks, onNotices, onWork }: CommittingStoreOptions): SessionStore {
   const commit = async (batch: Batch): Promise<CommitResult> => {
     const { batch: marked, mark } = markedBatch(batch, owner)
     const result = await store.commit(hooks.length === 0 ? marked : notifying(marked, hooks))
     if (result.ok && result.notices) onNotices()
+    if (result.ok && onWork) await onWork(workOf(batch))
     return result.ok && mark ? { ...result, mark } : result
   }
   const bound = new WeakMap<object, unknown>()
@@ -38,6 +48,30 @@ export function committingStore(store: SessionStore, { owner, hooks, onNotices }
 function notifying(batch: Batch, notify: readonly NoticeHook[]): Batch {
   const { deliver } = batch
   return { ...batch, notify, ...(deliver && deliver.length > 0 && { deliver: deliver.map((delivery) => ({ ...delivery, notify })) }) }
+}
+
+function workOf({ key, writes, deliver = [] }: Batch): readonly WorkLeft[] {
+  return [{ key, writes }, ...deliver.map((delivery) => ({ key: delivery.to, writes: delivery.writes }))].flatMap((each) => {
+    const times = each.writes.flatMap(timesOf)
+    const isNow = times.includes(undefined)
+    return times.length === 0 ? [] : { key: each.key, ...(!isNow && { atMs: Math.min(...(times as number[])) }) }
+  })
+}
+
+/** Returns the times at which a write leaves work. Undefined means now. */
+function timesOf(write: Write): readonly (number | undefined)[] {
+  switch (write.op) {
+    case 'run.insert':
+      return [write.run.notBefore]
+    case 'run.patch':
+      return write.patch.status === 'queued' ? [write.patch.notBefore ?? undefined] : []
+    case 'inbox.put':
+      return write.rows.some(({ kind }) => inputKindsThatStart.includes(kind)) ? [undefined] : []
+    case 'timer.put':
+      return write.timers.flatMap(({ dueAt }) => dueAt ?? [])
+    default:
+      return []
+  }
 }
 
 interface Writer {

@@ -20,6 +20,7 @@ import {
   checkSessionWebhook,
   checkStartOptions,
   checkStopOptions,
+  checkWorkOptions,
   unknownAgent,
 } from './check-options.ts'
 import { drainLoop, withTimeLimit } from './drain.ts'
@@ -62,7 +63,9 @@ function processMethods({
   store,
   clock,
   courier,
-}: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'sweep'> {
+  work,
+  hosts,
+}: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'work' | 'onWake' | 'sweep'> {
   return {
     async start(options = {}) {
       checkStartOptions('start.options', options)
@@ -85,6 +88,13 @@ function processMethods({
       if (left.nextDueAt !== null) scheduler.schedule(left.nextDueAt)
       return { ...done, ...left }
     },
+    async work(key, options = {}) {
+      checkAnyKey(key)
+      checkWorkOptions('work.options', options)
+      await lifecycle.ensureStarted()
+      return work.work(key, options)
+    },
+    onWake: (callback) => hosts.add(callback),
     async sweep() {
       await lifecycle.ensureStarted()
       const report = await courier.drainWhile(() => scheduler.sweep())

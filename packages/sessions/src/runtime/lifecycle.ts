@@ -14,6 +14,8 @@ interface LifecycleParts {
   readonly scheduler: Scheduler
   readonly courier: Courier
   readonly openOptions: StoreOpenOptions
+  /** Throws if nobody would work on what is stored. */
+  readonly checkHost: () => void
   readonly onHint: (hint: StoreHint) => void
   /** Finishes pending writes after the last execution has ended, within this time. */
   readonly finishWriting: (withinMs: number) => Promise<void>
@@ -26,6 +28,7 @@ export class Lifecycle {
   readonly #scheduler: Scheduler
   readonly #courier: Courier
   readonly #openOptions: StoreOpenOptions
+  readonly #checkHost: () => void
   readonly #onHint: (hint: StoreHint) => void
   readonly #finishWriting: LifecycleParts['finishWriting']
   #unsubscribe: (() => void) | undefined
@@ -37,12 +40,13 @@ export class Lifecycle {
   #over = new AbortController()
   #releaseProcess: (() => void) | undefined
 
-  constructor({ store, loop, scheduler, courier, openOptions, onHint, finishWriting }: LifecycleParts) {
+  constructor({ store, loop, scheduler, courier, openOptions, checkHost, onHint, finishWriting }: LifecycleParts) {
     this.#store = store
     this.#loop = loop
     this.#scheduler = scheduler
     this.#courier = courier
     this.#openOptions = openOptions
+    this.#checkHost = checkHost
     this.#onHint = onHint
     this.#finishWriting = finishWriting
   }
@@ -91,6 +95,7 @@ export class Lifecycle {
 
   async #open({ keepAlive = false }: StartOptions): Promise<readonly Claim[]> {
     try {
+      this.#checkHost()
       await this.#store.open(this.#openOptions)
       this.#isOpen = true
       this.#over = new AbortController()

@@ -24,13 +24,15 @@ import type { Leaving } from './active-runs.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { webhooksOf } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
-import { committingStore } from './committing-store.ts'
+import { committingStore, type WorkLeft } from './committing-store.ts'
 import { Courier } from './courier.ts'
+import { Hosts } from './hosts.ts'
 import { defaultLeaseMs } from './leases.ts'
 import { Lifecycle, startingStore } from './lifecycle.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
 import { Scheduler } from './scheduler.ts'
+import { SessionWork } from './session-work.ts'
 import { TenantBudgets } from './tenant-budgets.ts'
 import type { RuntimeOptions } from './types.ts'
 
@@ -56,6 +58,8 @@ export class RuntimeParts {
   readonly scheduler: Scheduler
   readonly lifecycle: Lifecycle
   readonly courier: Courier
+  readonly work: SessionWork
+  readonly hosts: Hosts
   readonly #live = new LiveLog()
   readonly #conversations = new Conversations()
   readonly #onError: NonNullable<RuntimeOptions['onError']>
@@ -88,13 +92,36 @@ export class RuntimeParts {
     const webhooks = webhooksOf(options)
     this.courier = this.#makeCourier(webhooks)
     const hooks = [...webhooks].map(([name, { events }]) => ({ name, events }))
-    this.#committing = committingStore(this.store, { owner: this.id, hooks, onNotices: () => this.courier.wake() })
+    this.hosts = new Hosts(options, { clock: this.clock, onError: this.#onError })
+    this.#committing = committingStore(this.store, {
+      owner: this.id,
+      hooks,
+      onNotices: () => this.courier.wake(),
+      ...(this.hosts.decide && { onWork: (work) => this.#tell(work) }),
+    })
     const steady = this.#steady()
     this.context = this.#makeContext(steady)
     this.#ownContext = { ...this.context, store: steady }
     this.loop = this.#makeLoop()
     this.scheduler = this.#makeScheduler()
     this.lifecycle = this.#makeLifecycle()
+    this.work = new SessionWork({
+      store: steady,
+      clock: this.clock,
+      loop: this.loop,
+      sweep: (due) => this.scheduler.sweepSession(due),
+      tell: (key) => this.hosts.tell({ key, atMs: this.clock.now() }),
+    })
+  }
+
+  /** Tells the host which sessions have work, except those that this process is working on and looks at again. */
+  async #tell(work: readonly WorkLeft[]): Promise<void> {
+    const now = this.clock.now()
+    await Promise.all(
+      work.map(async ({ key, atMs = now }) => {
+        if (atMs > now || !this.work.note(key)) await this.hosts.tell({ key, atMs })
+      }),
+    )
   }
 
   /** Returns the store for commands. */
@@ -162,6 +189,7 @@ export class RuntimeParts {
       owner: this.id,
       onError: this.#onError,
       drivers: context.drivers,
+      claimsByItself: (options.timers ?? true) && !this.hosts.decide,
       conversations: this.#conversations,
       tenants: this.tenants,
       childrenOn: (store) => this.#childContextOn(store),
@@ -196,8 +224,8 @@ export class RuntimeParts {
   }
 
   #makeScheduler(): Scheduler {
-    const { clock, ids, options } = this
-    const { retention, timers = true, onWake } = options
+    const { clock, ids, options, hosts } = this
+    const { retention, timers = true } = options
     const context = this.#ownContext
     const { store } = context
     return new Scheduler({
@@ -206,7 +234,8 @@ export class RuntimeParts {
       ids,
       onError: this.#onError,
       hasTimers: timers,
-      onWake,
+      onDue: hosts.decide ? undefined : (atMs) => void hosts.tell({ atMs }),
+      onLeft: hosts.decide ? (key) => void this.#tell([{ key }]) : undefined,
       retention: { runsMs: retention?.runsMs ?? 30 * dayMs, expiredMs: retention?.expiredMs ?? 7 * dayMs },
       onNotices: (atMs) => this.courier.wake(atMs),
       noticesMs: Math.max(30 * dayMs, ...[...webhooksOf(options).values()].map(({ retentionMs = 0 }) => retentionMs)),
@@ -243,7 +272,8 @@ export class RuntimeParts {
       loop,
       scheduler,
       courier,
-      openOptions: { namespace, clock, owner: this.id },
+      openOptions: { namespace, clock, owner: this.id, placement: this.options.placement ?? 'own' },
+      checkHost: () => this.hosts.check(),
       finishWriting: async (withinMs) => this.tenants?.finishWriting(withinMs),
       onHint: ({ key, wake, deltas, elsewhere }) => {
         if (key === undefined) return this.#lookEverywhere()
@@ -272,7 +302,7 @@ export class RuntimeParts {
 
   async #onRest({ run, session }: Claim, how: Leaving): Promise<void> {
     // Nothing is waiting in the session, and nothing in it is due later.
-    if (how === 'settled' && !session.settings.ttl && !this.options.onWake) return
+    if (how === 'settled' && !session.settings.ttl && !this.#drainsAreTold) return
     const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
     for (const key of keys) {
       // If the store fails, the next sweep finds these inputs.
@@ -281,10 +311,15 @@ export class RuntimeParts {
     await this.#lookAhead(keys, how === 'gave-back' || how === 'lost')
   }
 
+  /** True if a host calls `drain()` when it is told to. */
+  get #drainsAreTold(): boolean {
+    return !this.hosts.decide && this.hosts.isTold
+  }
+
   /** Arms the timer and tells the host when to call `drain()`: now, if one of these sessions has a run that can be claimed. */
   async #lookAhead(keys: readonly string[], isWorkLeft: boolean): Promise<void> {
     try {
-      const isLeft = isWorkLeft || (this.options.onWake !== undefined && (await hasWork(this.store, keys, this.clock.now())))
+      const isLeft = isWorkLeft || (this.#drainsAreTold && (await hasWork(this.store, keys, this.clock.now())))
       await this.scheduler.refresh(isLeft)
     } catch (error) {
       this.#onError(error, { during: 'sweep' })
@@ -292,10 +327,10 @@ export class RuntimeParts {
   }
 }
 
-function backgroundOf({ background, timers = true, onWake }: RuntimeOptions, store: SessionStore): BackgroundSettings {
+function backgroundOf({ background, timers = true, onWake, placement }: RuntimeOptions, store: SessionStore): BackgroundSettings {
   const { maxActive = 64, maxRetained = 256, maxDepth = 3 } = background || {}
   // Without timers and without `onWake` no process would continue a background task.
-  const canWake = timers || onWake !== undefined
+  const canWake = timers || onWake !== undefined || placement === 'host'
   const mode = background === false || !canWake ? 'none' : store.capabilities.durable === 'none' ? 'in-process' : 'durable'
   return { mode, maxActive, maxRetained, maxDepth }
 }

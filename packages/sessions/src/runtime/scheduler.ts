@@ -2,7 +2,7 @@ import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
 import { isWaiting } from '../contract/run-status.ts'
 import type { Expect } from '../contract/batch.ts'
-import type { SessionStore } from '../contract/session-store.ts'
+import type { DueReport, SessionStore } from '../contract/session-store.ts'
 import type { SessionRecord, TimerRecord } from '../contract/records.ts'
 import type { ErrorContext, Retention, SweepReport } from './types.ts'
 
@@ -13,7 +13,10 @@ export interface SchedulerOptions {
   readonly retention: Required<Retention>
   /** If false, nothing is scheduled automatically. */
   readonly hasTimers: boolean
-  readonly onWake: ((atMs: number) => void | Promise<void>) | undefined
+  /** Called with the time at which the host must call `drain()`. Undefined: the host need not be told. */
+  readonly onDue: ((atMs: number) => void) | undefined
+  /** Called with a session whose run can be claimed. Undefined: the loop finds it. */
+  readonly onLeft: ((key: string) => void) | undefined
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
   /** Called with the time at which notices are due. */
@@ -36,6 +39,8 @@ export interface SchedulerOptions {
 
 /** One incarnation of a session. A later session under the same key is another one. */
 type Lived = Pick<SessionRecord, 'key' | 'id'>
+
+type Due = Pick<DueReport, 'timers' | 'expired' | 'unread'>
 
 /** `kept`: the timer changed meanwhile and is left for the next sweep. */
 type Fired = 'fired' | 'dropped' | 'kept'
@@ -103,19 +108,15 @@ export class Scheduler {
     this.tellHost(atMs)
   }
 
-  /** Tells the host the earliest due time. If `onWake` fails, reports the error and continues. */
+  /** Tells the host the earliest due time. */
   tellHost(atMs: number): void {
-    const { onWake, onError, clock, hasTimers } = this.#options
-    if (!onWake) return
+    const { onDue, clock, hasTimers } = this.#options
+    if (!onDue) return
     // With timers, work that is due now starts without the host. Without timers, the host is told the earliest time until it
     // comes.
     const before = hasTimers && this.#toldFor <= clock.now() ? Infinity : this.#toldFor
     this.#toldFor = Math.min(before, atMs)
-    try {
-      Promise.resolve(onWake(this.#toldFor)).catch((error: unknown) => onError(error, { during: 'wake' }))
-    } catch (error) {
-      onError(error, { during: 'wake' })
-    }
+    onDue(this.#toldFor)
   }
 
   /** Does everything that is due, including work without a hint, and deletes records past their retention. */
@@ -135,25 +136,19 @@ export class Scheduler {
   }
 
   async #sweep(): Promise<SweepReport> {
-    const { store, clock, expire, startOrphanedInputs } = this.#options
+    const { store, clock, onNotices, onLeft } = this.#options
     const done = { timers: 0, expired: 0, started: 0 }
     this.#toldFor = Infinity
     for (;;) {
-      const due = await store.due(batchSize)
-      if (due.noticesAt !== undefined) this.#options.onNotices(due.noticesAt)
-      const fired = await this.#each(
-        due.timers,
-        (timer) => timer.session,
-        (timer) => this.#fire(timer),
-        lanes,
-      )
-      const expired = await this.#each(due.expired, String, expire)
-      const started = await this.#each(due.unread, String, startOrphanedInputs)
+      const due = await store.due(batchSize, onLeft && { runs: true })
+      if (due.noticesAt !== undefined) onNotices(due.noticesAt)
+      const { fired, expired, started } = await this.#do(due)
       done.timers += fired.filter((what) => what === 'fired').length
-      done.expired += expired.length
-      done.started += started.length
+      done.expired += expired
+      done.started += started
       // Due timers hide later ones, so read again. A timer that was kept is left for the next sweep.
-      if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
+      if (fired.some((what) => what !== 'kept') || expired > 0) continue
+      if (onLeft) due.runs?.forEach(onLeft)
       // Takes the absolute value, because the last time is in the future if the clock was set back.
       const pauseMs = this.#failedPrunes === 0 ? pruneMs : Math.min(pruneMs, sweepMs * 2 ** (this.#failedPrunes - 1))
       const pruned = Math.abs(clock.now() - this.#prunedAt) >= pauseMs ? await this.#prune() : nothingPruned
@@ -161,6 +156,25 @@ export class Scheduler {
       this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
       return { ...done, pruned, nextDueAt: isLeft ? this.#retryAt : due.nextAt }
     }
+  }
+
+  /** Does what is due in one session. Resolves with true if anything changed. */
+  async sweepSession(due: Due): Promise<boolean> {
+    const { fired, expired, started } = await this.#do(due)
+    return fired.some((what) => what !== 'kept') || expired + started > 0
+  }
+
+  async #do({ timers, expired, unread }: Due): Promise<{ readonly fired: readonly Fired[]; readonly expired: number; readonly started: number }> {
+    const { expire, startOrphanedInputs } = this.#options
+    const fired = await this.#each(
+      timers,
+      (timer) => timer.session,
+      (timer) => this.#fire(timer),
+      lanes,
+    )
+    const ended = await this.#each(expired, String, expire)
+    const started = await this.#each(unread, String, startOrphanedInputs)
+    return { fired, expired: ended.length, started: started.length }
   }
 
   /** Runs each item. Reports errors and continues with the others. Returns the results of the items that succeeded. */

@@ -7,7 +7,7 @@ import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } 
 import type { NoticeQuery, NoticeRecord } from '../contract/notices.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunKind, SessionTtl, Webhook } from '../contract/records.ts'
-import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
+import type { Placement, PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
 import type { DefinitionPolicy } from '../contract/definition-diff.ts'
 import type { RequestRecorder } from '../requests/types.ts'
 import type { TenantBudgetOptions, TenantSpending } from './tenant-budgets.ts'
@@ -68,8 +68,13 @@ export interface RuntimeOptions {
   readonly autoStart?: boolean
   /** False: nothing runs automatically, and the host calls `drain()`. Default true. */
   readonly timers?: boolean
-  /** Called when work or a timer is left, with the time in epoch milliseconds at which to call `drain()`. For hosts with alarms. */
-  readonly onWake?: (atMs: number) => void | Promise<void>
+  /**
+   * Who decides which process works on a session. `own` (default): the processes on the store claim work by themselves. `host`: an
+   * engine calls `work()` for each session that `onWake` names, and no session is worked on without it.
+   */
+  readonly placement?: Placement
+  /** Called when work or a timer is left. Can also be given by `runtime.onWake`. */
+  readonly onWake?: OnWake
   /** Wraps each execution of a run, for example to open a tracing context around it. */
   readonly aroundRun?: AroundRun
   /** Time and timers. Default: the system clock. */
@@ -79,6 +84,19 @@ export interface RuntimeOptions {
   /** Called with errors in the background. Default: `console.error`, without content. */
   readonly onError?: (error: unknown, where: ErrorContext) => void
 }
+
+/** Time in epoch milliseconds at which a host must come back. */
+export interface Wake {
+  readonly atMs: number
+  /** Placement `host`: the session to call `work()` for. Absent with placement `own`: call `drain()`. */
+  readonly key?: string
+}
+
+/**
+ * Tells a host when to come back. With placement `host` it is called before the commit that caused it is acknowledged, which waits
+ * for it up to 5 s. Its failure is reported to `onError` and fails nothing: a sweep tells again.
+ */
+export type OnWake = (wake: Wake) => void | Promise<void>
 
 /**
  * Callback around each execution of a run, for tracing or context. It must call `execute` exactly once, without waiting first,
@@ -195,6 +213,14 @@ export interface Runtime extends AsyncDisposable {
    */
   drain(options?: DrainOptions): Promise<DrainReport>
   /**
+   * Works on one session, until nothing is left to do there or until `untilMs`, and does what is due in it: timers, expiry, unread
+   * inputs. For hosts that decide which process works on a session. A second call for a session joins the first. Throws
+   * `invalid-key`.
+   */
+  work(key: string, options?: WorkOptions): Promise<WorkReport>
+  /** Adds a callback to `onWake` of the options. Returns a function that removes it. */
+  onWake(callback: OnWake): () => void
+  /**
    * Fires due timers, expires sessions, starts runs for unread inputs, and deletes records past their retention. A running
    * runtime does this by itself.
    */
@@ -219,6 +245,22 @@ export interface DrainOptions {
   readonly maxRuns?: number
   /** Signal that makes runs yield at their next boundary. */
   readonly abortSignal?: AbortSignal
+}
+
+/** Limits of one `work()` and the promise of its host. */
+export interface WorkOptions extends Omit<DrainOptions, 'maxRuns'> {
+  /**
+   * True: the host guarantees that no other worker is to work on this session, so a run of another process is taken over at once.
+   * That process can write nothing more. While it may be executing a tool with effect `once`, its lease is waited for, so that the
+   * outcome of a call is not declared unknown too early. Default false: the lease of another process is always waited for.
+   */
+  readonly takeOver?: boolean
+}
+
+/** Result of one `work()`. */
+export interface WorkReport extends Pick<DrainReport, 'ran' | 'yielded'> {
+  /** Time at which the session is to be worked on again; null: nothing is due by time. */
+  readonly nextDueAt: number | null
 }
 
 /** Result of one `drain()`: counts of runs and sessions, and the time in epoch milliseconds at which the next work is due. */

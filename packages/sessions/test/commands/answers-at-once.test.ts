@@ -53,14 +53,14 @@ describe('concurrent answers about one call', () => {
 
   it('S68: onWake is called for runAgain once no other answer is open', async () => {
     const wakes: number[] = []
-    const { session, runtime } = await inDoubt('stop', { onWake: (atMs) => void wakes.push(atMs) })
+    const { session, runtime } = await inDoubt('stop', { onWake: ({ atMs }) => void wakes.push(atMs) })
     await runtime.stop()
     wakes.length = 0
     await session.resolveTool('c-pay', { runAgain: true })
     expect(wakes).toEqual([])
     await session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     expect(wakes).toHaveLength(1)
-    const other = await inDoubt('stop', { onWake: (atMs) => void wakes.push(atMs) })
+    const other = await inDoubt('stop', { onWake: ({ atMs }) => void wakes.push(atMs) })
     await other.runtime.stop()
     await other.session.submitToolResults([{ toolCallId: 'c-place', output: 'Oslo' }])
     wakes.length = 0

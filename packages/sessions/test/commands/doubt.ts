@@ -1,6 +1,6 @@
 import { defineTool } from '@bowline/agent-loop'
 import { manualClock } from '@bowline/llm/testing'
-import type { Session, SessionInfo, SessionStore, StartReport } from '@bowline/sessions'
+import type { OnWake, Session, SessionInfo, SessionStore, StartReport } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { type FaultPlan, faultyStore } from '@bowline/testing/crashes'
 import { z } from 'zod'
@@ -45,7 +45,7 @@ export interface Doubt extends Setup {
 interface DoubtOptions {
   /** Faults in the store of the next owner. */
   readonly faults?: FaultPlan
-  readonly onWake?: (atMs: number) => void
+  readonly onWake?: OnWake
   /** Options of the agent of the next owner. */
   readonly agent?: NonNullable<SetupOptions['agent']>
   /** Type of the event after which the caller goes on. By default the run must be at rest. */

@@ -13,7 +13,7 @@ async function asleep(options: SetupOptions) {
   const clock = manualClock()
   const store = memoryStore()
   const wakes: number[] = []
-  const made = setup({ clock, store, timers: false, onWake: (atMs) => void wakes.push(atMs), ...options })
+  const made = setup({ clock, store, timers: false, onWake: ({ atMs }) => void wakes.push(atMs), ...options })
   await made.runtime.start()
   return { ...made, clock, store, wakes, session: made.runtime.session('room:1') }
 }

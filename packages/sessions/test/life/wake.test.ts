@@ -13,7 +13,7 @@ const asks: Step = { toolCalls: [{ id: 'c1', name: 'place', input: {} }] }
 async function told(options: SetupOptions) {
   const clock = manualClock()
   const wakes: number[] = []
-  const made = setup({ clock, timers: false, onWake: (atMs) => void wakes.push(atMs), ...options })
+  const made = setup({ clock, timers: false, onWake: ({ atMs }) => void wakes.push(atMs), ...options })
   await made.runtime.start()
   const heard = (): number[] => wakes.splice(0)
   return { ...made, clock, heard, session: made.runtime.session('room:1') }

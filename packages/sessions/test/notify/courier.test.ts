@@ -223,7 +223,7 @@ describe('a host without timers', () => {
     const hook = await receiver((response) => void response.writeHead(isWell ? 204 : 500).end())
     const clock = manualClock(startMs)
     const wakes: number[] = []
-    const { runtime } = talkative({ clock, timers: false, onWake: (atMs) => void wakes.push(atMs), notify: to(hook.url) })
+    const { runtime } = talkative({ clock, timers: false, onWake: ({ atMs }) => void wakes.push(atMs), notify: to(hook.url) })
     await runtime.session('room:1').send('go')
     const report = await runtime.drain()
     expect([hook.received.length, report.nextDueAt]).toEqual([1, startMs + 1000])

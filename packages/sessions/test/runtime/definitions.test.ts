@@ -2,7 +2,7 @@ import { defineAgent, defineTool, type AgentOptions } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/testing'
 import { type FaultPlan, faultyStore } from '@bowline/testing/crashes'
 import { scriptedModel, type Script } from '@bowline/llm/testing'
-import { createRuntime, type Batch, type DefinitionPolicy, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
+import { createRuntime, type Batch, type DefinitionPolicy, type OnWake, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -16,7 +16,7 @@ interface Version extends Partial<AgentOptions> {
   readonly steps: Script
   readonly store: SessionStore
   readonly policy?: DefinitionPolicy
-  readonly onWake?: (atMs: number) => void
+  readonly onWake?: OnWake
 }
 
 /** Creates a process with one version of the code. */
@@ -107,7 +107,7 @@ describe('a definition that changed after the run began', () => {
     const store = faultyStore(memoryStore(), faults)
     const runId = await begun(store)
     const wakes: number[] = []
-    const made = version({ steps, store, policy: 'refuse', onWake: (atMs) => void wakes.push(atMs), ...longer })
+    const made = version({ steps, store, policy: 'refuse', onWake: ({ atMs }) => void wakes.push(atMs), ...longer })
     const session = made.runtime.session('room:1')
     await (await session.submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])).run.result()
     wakes.length = 0

@@ -48,12 +48,12 @@ export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
     listBranches: ofSession(reads.listBranches),
     listTimers: checked(reads.listTimers, (folder, { key }) => key !== undefined && folder.checkSession(key)),
     listNotices: checked(reads.listNotices, (folder, { key }) => key !== undefined && folder.checkSession(key)),
-    async due(limit) {
+    async due(limit, options) {
       const { folder, queue } = open()
       // Retries pending deliveries: each group of writes does.
       if (folder.isSending) await queue.run(() => undefined)
       await queue.settled
-      return reads.due(limit)
+      return reads.due(limit, options)
     },
   }
 }

@@ -78,7 +78,7 @@ function claimableOf(space: Space, held: HeldSession, request: ClaimRequest, now
   if (hasExpired(held.record, now) || !request.agents.includes(held.record.agent)) return []
   const first = boundLease(held, firstOpenRun(held), now + request.leaseMs)
   const wanted = first && (request.runId ?? first.id) === first.id
-  return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
+  return wanted && isClaimable(space, { held, first }, request, now) ? [{ held, first }] : []
 }
 
 /** Shortens a lease that ends later than a new one would: it was given before the clock was set back. */
@@ -91,8 +91,8 @@ function boundLease(held: HeldSession, run: RunRecord | undefined, latest: numbe
 }
 
 /** True if the run is queued, or running and lost by its owner, and its earliest start has passed. */
-function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
+function isClaimable({ loss }: Space, { held, first: run }: Claimable, { owner, holds, lostAt }: ClaimRequest, now: number): boolean {
   const { status, leaseUntil = -Infinity } = run
-  const isLost = run.owner === owner ? !holds.includes(run.id) : loss === 'owner' || leaseUntil <= now
+  const isLost = run.owner === owner ? !holds.includes(run.id) : loss === 'owner' || leaseUntil <= now || held.record.version === lostAt
   return (status === 'queued' || (status === 'running' && isLost)) && claimableAt(run, now) <= now
 }

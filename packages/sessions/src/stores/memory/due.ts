@@ -5,7 +5,7 @@ import { firstOpenRun } from './held-session.ts'
 import type { Space } from './space.ts'
 
 /** Returns the work that is due by time alone, and when more becomes due. */
-export function dueIn({ index }: Space, now: number, limit: number): DueReport {
+export function dueIn({ index }: Space, now: number, limit: number, runs = false): DueReport {
   const sessions = [...index.times.until(now)]
   const [line] = index.notices.lines
   const timers = sessions
@@ -20,9 +20,23 @@ export function dueIn({ index }: Space, now: number, limit: number): DueReport {
       .slice(0, limit)
       .map((record) => record.key),
     unread: [...index.unread.keys()].slice(0, limit),
+    ...(runs && { runs: claimableKeys(index, now, limit) }),
     nextAt: nextAt === Infinity ? null : nextAt,
     ...(line && { noticesAt: line.sessions.first }),
   }
+}
+
+function claimableKeys({ queued, running }: Space['index'], now: number, limit: number): readonly string[] {
+  const keys: string[] = []
+  for (const sessions of [running, queued]) {
+    for (const held of sessions.values()) {
+      if (keys.length === limit) return keys
+      const first = firstOpenRun(held)
+      const isHeld = first?.status === 'running' && (first.leaseUntil ?? 0) > now
+      if (first && !isHeld && !hasExpired(held.record, now) && claimableAt(first, now) <= now) keys.push(held.record.key)
+    }
+  }
+  return keys
 }
 
 /** Returns the earliest time at which a run becomes claimable that is not claimable yet. */

@@ -122,8 +122,8 @@ export function readsOf(space: () => Space, now: () => number): Reads {
     async listNotices(query) {
       return copyJson(listNotices(space(), query))
     },
-    async due(limit) {
-      return copyJson(dueIn(space(), now(), limit))
+    async due(limit, { runs = false } = {}) {
+      return copyJson(dueIn(space(), now(), limit, runs))
     },
   }
 }

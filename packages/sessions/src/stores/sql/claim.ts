@@ -286,20 +286,20 @@ function claimable(
   const open = runs.filter((row) => row.session === session.row)
   const run = open.find(({ status }) => isHolding(status)) ?? open[0]
   const isWanted = run !== undefined && request.agents.includes(session.agent) && (request.runId ?? run.id) === run.id
-  if (!isWanted || hasExpired(sessionRecord(session), now) || !(run.status === 'queued' || isLost(run, request, context, now))) return []
+  if (!isWanted || hasExpired(sessionRecord(session), now) || !(run.status === 'queued' || isLost(session, run, request, context))) return []
   const state = runState(run, session.key)
   return claimableAt(state, now) <= now ? [{ session, run, state, now }] : []
 }
 
 function isLost(
+  { version, now }: SessionRow & { readonly now: number },
   { status, id, owner, lease_until: leaseUntil }: RunRow,
   request: ClaimRequest,
   { loss }: ClaimContext,
-  now: number,
 ): boolean {
   if (status !== 'running') return false
   if (owner === request.owner) return !request.holds.includes(id)
-  return loss === 'owner' || (leaseUntil ?? now) <= now
+  return loss === 'owner' || (leaseUntil ?? now) <= now || version === request.lostAt
 }
 
 const updateRunState = statement((db, slots: RunProgressSlots & RunLease) =>

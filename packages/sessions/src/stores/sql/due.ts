@@ -7,6 +7,7 @@ import { runState, selectRuns } from './runs.ts'
 import type { StoreView } from './sessions.ts'
 import { ask, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
+import type { Database } from './tables.ts'
 import { timerRecord } from './timers.ts'
 import { atMost } from './values.ts'
 
@@ -84,14 +85,12 @@ const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly
     .limit(atMost(limit)),
 )
 
-/** Time of the next delayed run that is first in its session. */
-const nextStart = statement((db, { namespace, now }: DueSlots, { time }) =>
-  db
+/** Selects queued runs that are the first of their session. */
+function selectFirstInLine(db: Database, { namespace }: Pick<DueSlots, 'namespace'>) {
+  return db
     .selectFrom('run')
-    .select('run.not_before as at')
     .where('run.namespace', '=', namespace)
     .where('run.status', '=', sql.lit('queued'))
-    .where('run.not_before', '>', time(now))
     .where((where) =>
       where.not(
         where.exists(
@@ -107,8 +106,38 @@ const nextStart = statement((db, { namespace, now }: DueSlots, { time }) =>
         ),
       ),
     )
+}
+
+/** Time of the next delayed run that is first in its session. */
+const nextStart = statement((db, slots: DueSlots, { time }) =>
+  selectFirstInLine(db, slots)
+    .select('run.not_before as at')
+    .where('run.not_before', '>', time(slots.now))
     .orderBy('run.not_before')
     .limit(sql.lit(1)),
+)
+
+const queuedSessions = statement((db, slots: DueSlots, { time }) =>
+  selectFirstInLine(db, slots)
+    .innerJoin('session', 'session.row', 'run.session')
+    .innerJoin('session_state', 'session_state.session', 'run.session')
+    .select('session.key')
+    .where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', time(slots.now))]))
+    .where('session_state.expired_at', 'is', null)
+    .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', time(slots.now))]))
+    .orderBy('run.created_at')
+    .orderBy('run.row')
+    .limit(atMost(slots.limit)),
+)
+
+/** Runs whose lease has ended. */
+const lostRuns = statement((db, { namespace, now }: DueSlots, { time }) =>
+  selectRuns(db)
+    .innerJoin('session', 'session.row', 'run.session')
+    .select('session.key as session_key')
+    .where('run.namespace', '=', namespace)
+    .where('run.status', '=', sql.lit('running'))
+    .where('run_state.lease_until', '<=', time(now)),
 )
 
 /** Runs that were lost before and claimed again: only these have a backoff. Others can be claimed as soon as they are lost. */
@@ -124,7 +153,7 @@ const firstNotice = headsOf({})
 const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
 
 /** Returns the work that is due by time alone, when more becomes due, and the time of the store. */
-export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<DueReport & { readonly now: number }> {
+export function* dueNow({ namespace, now }: StoreView, limit: number, withRuns: boolean): Steps<DueReport & { readonly now: number }> {
   const slots = { namespace, now, limit }
   const isWanted = limit > 0
   const rows = yield* together({
@@ -133,16 +162,20 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
     unread: isWanted ? ask(unread, { ...slots, kinds: inputKindsThatStart }) : undefined,
     next: [ask(firstTimer, slots), ask(firstEnd, slots), ask(nextStart, slots)],
     lost: ask(lostBefore, slots),
+    queued: withRuns ? ask(queuedSessions, slots) : undefined,
+    over: withRuns ? ask(lostRuns, slots) : undefined,
     notice: ask(firstNotice, { ...slots, receiver: '', hooks: [], except: [], limit: 1 }),
     time: ask(currentTime, slots),
   })
   const at = rows.time[0]?.now ?? 0
   const delays = rows.lost.map((row) => claimableAt(runState(row, ''), at)).filter((each) => each > at)
+  const over = rows.over.filter((row) => claimableAt(runState(row, ''), at) <= at).map((row) => row.session_key)
   const times = [...rows.next.flatMap((row) => row.at ?? []), ...delays]
   return {
     timers: rows.timers.map(timerRecord),
     expired: rows.expired.map(({ key }) => key),
     unread: rows.unread.map(({ key }) => key),
+    ...(withRuns && { runs: [...over, ...rows.queued.map(({ key }) => key)].slice(0, limit) }),
     nextAt: times.length > 0 ? Math.max(at, Math.min(...times)) : null,
     ...(rows.notice[0] && { noticesAt: rows.notice[0].at }),
     now: at,

@@ -96,9 +96,9 @@ export function sqlOperations(
     listBranches: (key, query = {}) => snapshot((view) => listBranches(view, key, query)),
     readDefinition: (hash) => read(({ namespace }) => readDefinition(namespace, hash)),
     listTimers: (query) => read(({ namespace }) => listTimers(namespace, query)),
-    async due(limit) {
+    async due(limit, { runs = false } = {}) {
       const { localTime } = driver()
-      const { now, nextAt, noticesAt, ...due } = await read((view) => dueNow(view, limit))
+      const { now, nextAt, noticesAt, ...due } = await read((view) => dueNow(view, limit, runs))
       return {
         ...due,
         nextAt: nextAt === null ? null : localTime(nextAt, now),

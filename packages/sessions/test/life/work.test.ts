@@ -1,0 +1,397 @@
+import { defineAgent, defineTool } from '@bowline/agent-loop'
+import { manualClock, scriptedModel, type Step } from '@bowline/llm/testing'
+import type { Runtime, SessionStore, Wake } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { faultyStore } from '@bowline/testing/crashes'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { checkLog, gate, heldScript, setup, type SetupOptions } from '../support.ts'
+
+const call = (name: string, id = 'c1'): Step => ({ toolCalls: [{ id, name, input: {} }] })
+const slowPlace = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}), timeoutMs: 60_000 })
+
+/** Creates a worker of a host. The store stays open when a worker ends. */
+async function hosted(options: SetupOptions & { readonly shared?: Awaited<ReturnType<typeof place>> }) {
+  const { shared = await place(), ...given } = options
+  const wakes: Wake[] = []
+  const made = setup({ ...shared, timers: false, placement: 'host', onWake: (wake) => void wakes.push(wake), ...given })
+  await made.runtime.start()
+  const heard = (): Wake[] => wakes.splice(0)
+  return { ...made, ...shared, shared, heard, session: made.runtime.session('room:1') }
+}
+
+async function place() {
+  const clock = manualClock()
+  const store = memoryStore()
+  await store.open({ namespace: 'default', clock, owner: 'keeper' })
+  return { clock, store: store as SessionStore }
+}
+
+describe('placement host', () => {
+  it('a send tells the session before it is acknowledged, and nothing runs until the host calls work', async () => {
+    const { runtime, session, heard, model, clock } = await hosted({ steps: [{ text: 'done' }], timers: true })
+    const run = await session.send('go')
+    expect(heard()).toEqual([{ key: 'room:1', atMs: 0 }])
+    await clock.advance(20_000)
+    expect(model.calls).toEqual([])
+    expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: null })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    expect(heard()).toEqual([])
+    await runtime.stop()
+  })
+
+  it('a send whose answer was lost tells the session again', async () => {
+    const { runtime, session, heard } = await hosted({ steps: [] })
+    await session.send('go', { id: 'm-1' })
+    heard()
+    expect(await session.send('go', { id: 'm-1' })).toMatchObject({ accepted: 'duplicate' })
+    expect(heard()).toEqual([{ key: 'room:1', atMs: 0 }])
+    await runtime.stop()
+  })
+
+  it('the acknowledgement waits for the host, at most five seconds, and a host that fails fails nothing', async () => {
+    const told = gate()
+    const { runtime, session, clock, faults } = await hosted({ steps: [], onWake: () => told.passed })
+    let done = false
+    const first = session.send('one').then(() => (done = true))
+    await clock.advance(4_999)
+    expect(done).toBe(false)
+    await clock.advance(1)
+    await first
+    told.open()
+    runtime.onWake(() => Promise.reject(new Error('no engine')))
+    await session.send('two')
+    expect(faults).toMatchObject([{ message: 'no engine' }])
+    await runtime.stop()
+  })
+
+  it('without a host it refuses to start, and writes nothing', async () => {
+    const store = memoryStore()
+    const { runtime } = setup({ steps: [], store, placement: 'host' })
+    await expect(runtime.start()).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining("'host'") as string })
+    await expect(runtime.session('room:1').send('go')).rejects.toMatchObject({ code: 'invalid-config' })
+    const remove = runtime.onWake(() => undefined)
+    await runtime.session('room:1').send('go')
+    remove()
+    expect((await runtime.sessions()).items).toHaveLength(1)
+    await runtime.stop()
+  })
+
+  it('refuses bad arguments', async () => {
+    const { runtime } = await hosted({ steps: [] })
+    await expect(runtime.work('')).rejects.toMatchObject({ code: 'invalid-key' })
+    await expect(runtime.work('room:1', { untilMs: -1 })).rejects.toMatchObject({ message: expect.stringContaining('untilMs') as string })
+    await expect(runtime.work('room:1', { takeover: true } as never)).rejects.toMatchObject({ message: expect.stringContaining('takeover') as string })
+    expect(() => runtime.onWake(undefined as never)).toThrow('onWake.callback')
+    expect(() => setup({ steps: [], placement: 'engine' as never })).toThrow('placement')
+    expect(await runtime.work('room:nobody')).toEqual({ ran: 0, yielded: 0, nextDueAt: null })
+    await runtime.stop()
+  })
+})
+
+describe('work', () => {
+  it('executes all runs of one session, in order, and none of another', async () => {
+    const { runtime, session, model } = await hosted({ steps: (_call, index) => ({ text: `answer ${index}` }) })
+    const runs = [await session.send('one'), await session.send('two')]
+    const other = await runtime.session('room:2').send('not me')
+    expect(await runtime.work('room:1')).toEqual({ ran: 2, yielded: 0, nextDueAt: null })
+    expect(await Promise.all(runs.map((run) => run.result()))).toMatchObject([{ text: 'answer 0' }, { text: 'answer 1' }])
+    expect(await other.status()).toBe('queued')
+    expect(model.calls).toHaveLength(2)
+    await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('a second call joins the first; at its own limit it returns, and the first goes on', async () => {
+    const { steps, reached, answer } = heldScript([{ text: 'done' }])
+    const { runtime, session, clock, model } = await hosted({ steps })
+    await session.send('go')
+    const first = runtime.work('room:1')
+    await reached(0)
+    const second = runtime.work('room:1')
+    const third = runtime.work('room:1', { untilMs: 1_000 })
+    await clock.advance(1_000)
+    expect(await third).toEqual({ ran: 0, yielded: 0, nextDueAt: 1_000 })
+    answer(0)
+    const report = { ran: 1, yielded: 0, nextDueAt: null }
+    expect(await Promise.all([first, second])).toEqual([report, report])
+    expect(model.calls).toHaveLength(1)
+    await runtime.stop()
+  })
+
+  it('at the deadline the run yields at its next boundary, and is due at once', async () => {
+    const { steps, reached, answer } = heldScript([{ text: 'never' }, { text: 'done' }])
+    const { runtime, session, clock, store } = await hosted({ steps })
+    const run = await session.send('go')
+    const working = runtime.work('room:1', { untilMs: 5_000 })
+    await reached(0)
+    await clock.advance(5_000)
+    expect(await working).toEqual({ ran: 0, yielded: 1, nextDueAt: 5_000 })
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'queued', attempts: 0 } })
+    answer(1)
+    expect(await runtime.work('room:1')).toMatchObject({ ran: 1, nextDueAt: null })
+    answer(0)
+    await runtime.stop()
+  })
+
+  it('a session that is due later is worked on then, and not before', async () => {
+    const { runtime, session, clock, heard } = await hosted({ steps: [call('place'), { text: 'nobody knows' }, { text: 'late' }], tools: [slowPlace] })
+    const run = await session.send('where?')
+    expect(await runtime.work('room:1')).toMatchObject({ ran: 1, nextDueAt: 60_000 })
+    await clock.advance(59_999)
+    expect(await runtime.work('room:1')).toEqual({ ran: 0, yielded: 0, nextDueAt: 60_000 })
+    await clock.advance(1)
+    heard()
+    expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: null })
+    expect(await run.result()).toMatchObject({ text: 'nobody knows' })
+    expect(heard()).toEqual([])
+    await session.send('later', { notBefore: 90_000 })
+    expect(heard()).toEqual([{ key: 'room:1', atMs: 90_000 }])
+    expect(await runtime.work('room:1')).toEqual({ ran: 0, yielded: 0, nextDueAt: 90_000 })
+    await runtime.stop()
+  })
+
+  it('fires the schedules of the session and expires it', async () => {
+    const { runtime, clock, heard, model } = await hosted({ steps: () => ({ text: 'tick' }) })
+    const session = runtime.session('room:1', { ttl: { maxAgeMs: 150_000 } })
+    await session.schedule({ id: 's', every: 60_000, input: 'tick' } as never)
+    expect(heard()).toContainEqual({ key: 'room:1', atMs: 60_000 })
+    await clock.advance(60_000)
+    expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: 120_000 })
+    await clock.advance(60_000)
+    expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: 150_000 })
+    await clock.advance(30_000)
+    expect(await runtime.work('room:1')).toEqual({ ran: 0, yielded: 0, nextDueAt: null })
+    expect(model.calls).toHaveLength(2)
+    expect((await checkLog(session)).at(-1)).toMatchObject({ type: 'session-end' })
+    await runtime.stop()
+  })
+
+  it('what is stored while a visit ends is not lost: the visit does it, or says that it is due', async () => {
+    let send: (() => Promise<unknown>) | undefined
+    const shared = await place()
+    // Stores an input at each of the reads of a visit in turn.
+    for (let at = 1; at <= 12; at++) {
+      let reads = 0
+      const watched = new Proxy(shared.store, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name)
+          if (name !== 'readSession' || typeof value !== 'function') return typeof value === 'function' ? (value.bind(target) as unknown) : value
+          return async (...args: unknown[]) => {
+            const found: unknown = await (Reflect.apply(value, target, args) as Promise<unknown>)
+            reads += 1
+            const now = reads === at ? send : undefined
+            if (now) send = undefined
+            await now?.()
+            return found
+          }
+        },
+      })
+      const key = `room:${at}`
+      const { runtime, heard } = await hosted({ steps: () => ({ text: 'done' }), shared: { ...shared, store: watched } })
+      const session = runtime.session(key)
+      await session.send('one')
+      heard()
+      let later: Promise<{ readonly runId: string }> | undefined
+      reads = 0
+      send = () => (later = session.send('two'))
+      let due: number | null = 0
+      for (let visits = 0; due !== null && visits < 3; visits++) due = (await runtime.work(key)).nextDueAt
+      if (later) {
+        const { runId } = await later
+        const isDone = (await shared.store.readRun(runId) as { value: { status: string } }).value.status === 'completed'
+        expect([at, isDone || heard().some((wake) => wake.key === key)]).toEqual([at, true])
+      }
+      send = undefined
+      await runtime.stop()
+    }
+  })
+
+  it('a run of a subagent is told as its own session, and its end wakes the parent', async () => {
+    const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel([{ text: 'helped' }]) })
+    const { runtime, session, heard } = await hosted({
+      steps: [{ toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'help' } }] }, { text: 'done' }],
+      agent: { subagents: [helper] },
+    })
+    const run = await session.send('go')
+    heard()
+    expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: null })
+    const [child] = heard()
+    expect(child?.key).toMatch(/^room:1~/)
+    expect(await runtime.work(child?.key ?? '')).toMatchObject({ ran: 1 })
+    expect(heard()).toEqual([{ key: 'room:1', atMs: 0 }])
+    expect(await runtime.work('room:1')).toMatchObject({ ran: 1 })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    await runtime.stop()
+  })
+
+  it('waits for a free slot, and for a tenant that is at its limit it says when to come again', async () => {
+    const { steps, reached, answer } = heldScript([{ text: 'one' }, { text: 'two' }])
+    const { runtime, clock } = await hosted({ steps, concurrency: 1, maxRunsPerTenant: 1 })
+    await runtime.session('tenant:a:1').send('one')
+    await runtime.session('tenant:b:1').send('two')
+    await runtime.session('tenant:a:2').send('three')
+    const first = runtime.work('tenant:a:1')
+    await reached(0)
+    const second = runtime.work('tenant:b:1')
+    const limited = runtime.work('tenant:b:1', { untilMs: 10 })
+    await clock.advance(10)
+    expect(await limited).toMatchObject({ ran: 0, nextDueAt: 10 })
+    answer(0)
+    expect(await first).toMatchObject({ ran: 1 })
+    await reached(1)
+    answer(1)
+    expect(await second).toMatchObject({ ran: 1 })
+    await runtime.stop()
+  })
+})
+
+describe('takeOver', () => {
+  async function abandoned(tools: SetupOptions['tools'], steps: SetupOptions['steps']) {
+    const shared = await place()
+    const first = await hosted({ steps, tools: tools ?? [], shared })
+    const run = await first.session.send('go')
+    void first.runtime.work('room:1').catch(() => undefined)
+    return { shared, first, run }
+  }
+
+  const untilStopped = async ({ runtime, clock }: { readonly runtime: Runtime; readonly clock: ReturnType<typeof manualClock> }): Promise<void> => {
+    const stopping = runtime.stop({ graceMs: 0 })
+    await clock.advance(0)
+    await stopping
+  }
+
+  it('takes a run of another process at once, and fences that process', async () => {
+    const held = heldScript([{ text: 'too late' }])
+    const { shared, first, run } = await abandoned([], held.steps)
+    await held.reached(0)
+    const second = await hosted({ steps: [{ text: 'taken over' }], shared })
+    expect(await second.runtime.work('room:1')).toEqual({ ran: 0, yielded: 0, nextDueAt: 10_000 })
+    expect(await second.runtime.work('room:1', { takeOver: true })).toEqual({ ran: 1, yielded: 0, nextDueAt: null })
+    held.answer(0)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'taken over' })
+    await checkLog(second.session)
+    await untilStopped(first)
+    await second.runtime.stop()
+  })
+
+  it('waits for the lease while a tool that must start once may be at work, so that its outcome is not declared unknown too early', async () => {
+    const started = gate()
+    const paid = gate<string>()
+    let payments = 0
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: z.object({}),
+      effect: 'once',
+      execute: async () => {
+        payments += 1
+        started.open()
+        return paid.passed
+      },
+    })
+    const { shared, first, run } = await abandoned([pay], [call('pay'), { text: 'paid' }])
+    await started.passed
+    const second = await hosted({ steps: [{ text: 'not asked' }], tools: [pay], shared })
+    expect(await second.runtime.work('room:1', { takeOver: true })).toEqual({ ran: 0, yielded: 0, nextDueAt: 10_000 })
+    await shared.clock.advance(9_000)
+    expect(await second.runtime.work('room:1', { takeOver: true })).toMatchObject({ ran: 0 })
+    paid.open('yes')
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'paid' })
+    expect(payments).toBe(1)
+    await first.runtime.stop()
+    await second.runtime.stop()
+  })
+
+  it('declares it unknown once the lease of a dead process has ended', async () => {
+    const started = gate()
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: z.object({}),
+      effect: 'once',
+      execute: () => {
+        started.open()
+        return new Promise<string>(() => undefined)
+      },
+    })
+    const shared = await place()
+    const dead = { clock: manualClock(), store: shared.store }
+    const first = await hosted({ steps: [call('pay')], tools: [pay], shared: dead })
+    const run = await first.session.send('go')
+    void first.runtime.work('room:1').catch(() => undefined)
+    await started.passed
+    const second = await hosted({ steps: [], tools: [pay], shared })
+    const { nextDueAt } = await second.runtime.work('room:1', { takeOver: true })
+    await shared.clock.advance(nextDueAt ?? 0)
+    expect(await second.runtime.work('room:1', { takeOver: true })).toMatchObject({ ran: 1, nextDueAt: null })
+    expect(await second.runtime.run(run.runId)).toMatchObject({ status: 'needs-recovery' })
+    await untilStopped({ runtime: first.runtime, clock: dead.clock })
+    await second.runtime.stop()
+  })
+
+  it('a worker that was taken over does not take the run back, and tells what was stored meanwhile', async () => {
+    const held = heldScript([{ text: 'too late' }])
+    const { shared, first, run } = await abandoned([], held.steps)
+    await held.reached(0)
+    const zombie = first.runtime.work('room:1', { takeOver: true })
+    const taken = heldScript([{ text: 'taken over' }, { text: 'and two' }])
+    const second = await hosted({ steps: taken.steps, shared })
+    const working = second.runtime.work('room:1', { takeOver: true })
+    await taken.reached(0)
+    first.heard()
+    await first.session.send('two')
+    expect(first.heard()).toEqual([])
+    held.answer(0)
+    await shared.clock.advance(3_000)
+    expect(await zombie).toEqual({ ran: 0, yielded: 0, nextDueAt: null })
+    expect(first.heard()).toEqual([{ key: 'room:1', atMs: 3_000 }])
+    taken.answer(0)
+    taken.answer(1)
+    expect(await working).toMatchObject({ ran: 2 })
+    expect(await run.result()).toMatchObject({ text: 'taken over' })
+    await first.runtime.stop()
+    await second.runtime.stop()
+  })
+})
+
+describe('a wake that is lost', () => {
+  it('a sweep tells it again, for queued and for lost runs, and not for those that run', async () => {
+    const shared = await place()
+    const atWork = gate()
+    const steps = (): Promise<Step> => {
+      atWork.open()
+      return new Promise(() => undefined)
+    }
+    const { runtime, session, heard, clock } = await hosted({ steps, shared, timers: true })
+    await session.send('go')
+    await runtime.session('room:2').send('later', { notBefore: 3_600_000 })
+    await runtime.session('room:3').send('lost')
+    await shared.store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [], keys: ['room:3'] })
+    const working = runtime.session('room:4').send('at work').then(() => runtime.work('room:4'))
+    await atWork.passed
+    heard()
+    await runtime.sweep()
+    expect(heard()).toEqual([{ key: 'room:1', atMs: 0 }])
+    await clock.advance(30_000)
+    expect(new Set(heard().map(({ key }) => key))).toEqual(new Set(['room:1', 'room:3']))
+    const stopping = runtime.stop({ graceMs: 0 })
+    await clock.advance(0)
+    await stopping
+    await working.catch(() => undefined)
+  })
+
+  it('S12: a store that fails for a moment ends no visit', async () => {
+    const shared = await place()
+    let broken = true
+    const store = faultyStore(shared.store, [
+      { of: 'readSession', when: () => broken, fault: { error: Object.assign(new Error('away'), { code: 'store-unavailable' }) } } as never,
+    ])
+    const { runtime, session } = await hosted({ steps: [{ text: 'done' }], shared: { ...shared, store } })
+    broken = false
+    const run = await session.send('go')
+    expect(await runtime.work('room:1')).toMatchObject({ ran: 1 })
+    expect(await run.status()).toBe('completed')
+    await runtime.stop()
+  })
+})
