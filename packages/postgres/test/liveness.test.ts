@@ -46,6 +46,7 @@ async function join(namespace: string, owner: string, options: Partial<LiveConne
   let ids = 0
   const live = new LiveConnection({
     newClient: clientsFor(placeOf(database.url)),
+    isMember: true,
     pool: queriesOf(placeOf(database.url)),
     schema,
     namespace,

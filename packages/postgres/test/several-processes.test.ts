@@ -1,6 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
-import type { Batch, LoggedEvent, Runtime, SessionStore, StoreHint, Write } from '@bowline/sessions'
+import type { Batch, LoggedEvent, Runtime, SessionStore, StoreHint, Write, Wake } from '@bowline/sessions'
 import { postgresStore } from '@bowline/postgres'
 import type { PostgresStoreOptions } from '@bowline/postgres'
 import pg from 'pg'
@@ -297,6 +297,37 @@ describe('several processes on one Postgres', () => {
         ).toEqual([]),
       { timeout: 10_000 },
     )
+  })
+
+  it('S193: with placement host, processes hold no lock and no row of the ring, one takes over from another at once, and hints arrive', async () => {
+    await (await place.empty({ onWarning })).close()
+    const wakes: string[] = []
+    const host = { timers: false, placement: 'host', onWake: ({ key = '' }: Wake) => void wakes.push(key) } as const
+    const began = gate()
+    const steps: Parameters<typeof setup>[0]['steps'] = () => {
+      began.open()
+      return new Promise(() => undefined)
+    }
+    const frozen = runtimeOver({}, { steps, ...host })
+    const session = frozen.session('room:1')
+    const run = await session.send('go')
+    expect(wakes).toEqual(['room:1'])
+    const lost = frozen.work('room:1', { takeOver: true })
+    await began.passed
+    expect(await place.query('select 1 from bowline.process')).toEqual([])
+    expect(
+      await place.query(
+        `select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+      ),
+    ).toEqual([])
+    const worker = runtimeOver({}, { steps: [{ text: 'taken over' }], ...host })
+    expect(await worker.work('room:1')).toMatchObject({ ran: 0, nextDueAt: expect.any(Number) as number })
+    expect(await worker.work('room:1', { takeOver: true })).toEqual({ ran: 1, yielded: 0, nextDueAt: null })
+    // The hint of the claim fences the other process.
+    expect(await lost).toEqual({ ran: 0, yielded: 0, nextDueAt: null })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'taken over' })
+    await worker.stop()
+    await frozen.stop()
   })
 
   it('S194: when a process stops, another one resumes its runs at once', async () => {

@@ -19,6 +19,8 @@ export interface LiveConnectionOptions extends ProcessScope {
    * leases only.
    */
   readonly newClient: NewClient | undefined
+  /** False: this process neither shows that it is alive nor watches others, because a host decides who works on what. */
+  readonly isMember: boolean
   /** Owner of the leases of this process. */
   readonly owner: string
   readonly clock: Clock
@@ -86,7 +88,7 @@ export class LiveConnection {
 
   constructor(options: LiveConnectionOptions) {
     this.#options = options
-    const { events, newClient } = options
+    const { events, newClient, isMember } = options
     this.#registration = new Registration({
       ...options,
       onRegistered: (name) => this.#registered(name),
@@ -109,8 +111,8 @@ export class LiveConnection {
       onOwn: (batch) => (this.#notifyLagMs = this.#sender.ageOf(batch) ?? this.#notifyLagMs),
     })
     this.#watcher = this.#makeWatcher()
-    this.#direct = newClient && this.#connectionFor(newClient, [this.#listener, this.#registration])
-    this.#watching = newClient && this.#connectionFor(newClient, [this.#watcher])
+    this.#direct = newClient && this.#connectionFor(newClient, [this.#listener, ...(isMember ? [this.#registration] : [])])
+    this.#watching = isMember ? newClient && this.#connectionFor(newClient, [this.#watcher]) : undefined
   }
 
   /** Tries once to open the direct connection. If that fails, keeps trying in the background. */
@@ -130,7 +132,7 @@ export class LiveConnection {
   }
 
   get #isWatched(): boolean {
-    return this.#direct !== undefined && this.#direct.state !== 'pooled'
+    return this.#options.isMember && this.#direct !== undefined && this.#direct.state !== 'pooled'
   }
 
   /** Must be called after the commit. */

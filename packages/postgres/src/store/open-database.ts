@@ -178,7 +178,7 @@ function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnect
 
 async function openLive(
   options: PostgresStoreOptions,
-  { namespace, owner }: StoreOpenOptions,
+  { namespace, owner, placement = 'own' }: StoreOpenOptions,
   pool: Pool,
   hear: (hint: StoreHint) => void,
 ): Promise<LiveConnection> {
@@ -190,6 +190,7 @@ async function openLive(
     schema: schemaOf(options),
     namespace,
     owner,
+    isMember: placement === 'own',
     clock: systemClock,
     random: Math.random,
     newId: randomUUID,

@@ -164,7 +164,11 @@ export class Scheduler {
     return fired.some((what) => what !== 'kept') || expired + started > 0
   }
 
-  async #do({ timers, expired, unread }: Due): Promise<{ readonly fired: readonly Fired[]; readonly expired: number; readonly started: number }> {
+  async #do({
+    timers,
+    expired,
+    unread,
+  }: Due): Promise<{ readonly fired: readonly Fired[]; readonly expired: number; readonly started: number }> {
     const { expire, startOrphanedInputs } = this.#options
     const fired = await this.#each(
       timers,

@@ -81,7 +81,9 @@ describe('placement host', () => {
     const { runtime } = await hosted({ steps: [] })
     await expect(runtime.work('')).rejects.toMatchObject({ code: 'invalid-key' })
     await expect(runtime.work('room:1', { untilMs: -1 })).rejects.toMatchObject({ message: expect.stringContaining('untilMs') as string })
-    await expect(runtime.work('room:1', { takeover: true } as never)).rejects.toMatchObject({ message: expect.stringContaining('takeover') as string })
+    await expect(runtime.work('room:1', { takeover: true } as never)).rejects.toMatchObject({
+      message: expect.stringContaining('takeover') as string,
+    })
     expect(() => runtime.onWake(undefined as never)).toThrow('onWake.callback')
     expect(() => setup({ steps: [], placement: 'engine' as never })).toThrow('placement')
     expect(await runtime.work('room:nobody')).toEqual({ ran: 0, yielded: 0, nextDueAt: null })
@@ -135,7 +137,10 @@ describe('work', () => {
   })
 
   it('a session that is due later is worked on then, and not before', async () => {
-    const { runtime, session, clock, heard } = await hosted({ steps: [call('place'), { text: 'nobody knows' }, { text: 'late' }], tools: [slowPlace] })
+    const { runtime, session, clock, heard } = await hosted({
+      steps: [call('place'), { text: 'nobody knows' }, { text: 'late' }],
+      tools: [slowPlace],
+    })
     const run = await session.send('where?')
     expect(await runtime.work('room:1')).toMatchObject({ ran: 1, nextDueAt: 60_000 })
     await clock.advance(59_999)
@@ -176,7 +181,8 @@ describe('work', () => {
       const watched = new Proxy(shared.store, {
         get(target, name) {
           const value: unknown = Reflect.get(target, name)
-          if (name !== 'readSession' || typeof value !== 'function') return typeof value === 'function' ? (value.bind(target) as unknown) : value
+          if (name !== 'readSession' || typeof value !== 'function')
+            return typeof value === 'function' ? (value.bind(target) as unknown) : value
           return async (...args: unknown[]) => {
             const found: unknown = await (Reflect.apply(value, target, args) as Promise<unknown>)
             reads += 1
@@ -199,7 +205,7 @@ describe('work', () => {
       for (let visits = 0; due !== null && visits < 3; visits++) due = (await runtime.work(key)).nextDueAt
       if (later) {
         const { runId } = await later
-        const isDone = (await shared.store.readRun(runId) as { value: { status: string } }).value.status === 'completed'
+        const isDone = ((await shared.store.readRun(runId)) as { value: { status: string } }).value.status === 'completed'
         expect([at, isDone || heard().some((wake) => wake.key === key)]).toEqual([at, true])
       }
       send = undefined
@@ -255,7 +261,13 @@ describe('takeOver', () => {
     return { shared, first, run }
   }
 
-  const untilStopped = async ({ runtime, clock }: { readonly runtime: Runtime; readonly clock: ReturnType<typeof manualClock> }): Promise<void> => {
+  const untilStopped = async ({
+    runtime,
+    clock,
+  }: {
+    readonly runtime: Runtime
+    readonly clock: ReturnType<typeof manualClock>
+  }): Promise<void> => {
     const stopping = runtime.stop({ graceMs: 0 })
     await clock.advance(0)
     await stopping
@@ -368,7 +380,10 @@ describe('a wake that is lost', () => {
     await runtime.session('room:2').send('later', { notBefore: 3_600_000 })
     await runtime.session('room:3').send('lost')
     await shared.store.claim({ owner: 'dead', max: 1, leaseMs: 10_000, agents: ['assistant'], holds: [], keys: ['room:3'] })
-    const working = runtime.session('room:4').send('at work').then(() => runtime.work('room:4'))
+    const working = runtime
+      .session('room:4')
+      .send('at work')
+      .then(() => runtime.work('room:4'))
     await atWork.passed
     heard()
     await runtime.sweep()

@@ -222,6 +222,20 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(await bench.store.renew([], 1000), [])
   })
 
+  it('S55: a claim with lostAt takes a running run over whose lease has not ended, if the session still has that version', async (bench) => {
+    const held = await bench.running('run-1')
+    const taking = async (owner: string, lostAt: number) =>
+      (await bench.claim({ owner, keys: [room], lostAt })).map(({ run, previous }) => [run.epoch, run.attempts, previous])
+    const { version } = await bench.session()
+    await bench.commit([patchRun('run-1', { step: 1 })], { expect: [fence(held)] })
+    if (options.loss === 'lease') assert.deepEqual(await taking('owner-b', version), [])
+    const { version: now } = await bench.session()
+    assert.deepEqual(await taking('owner-b', now), [[2, 1, 'running']])
+    // Not from itself.
+    const after = await bench.session()
+    assert.deepEqual(await bench.claim({ owner: 'owner-b', keys: [room], lostAt: after.version, holds: ['run-1'] }), [])
+  })
+
   if (options.loss === 'lease') {
     it('S56: a run whose lease lives is not taken over, to the millisecond', async (bench) => {
       await bench.running('run-1')

@@ -29,6 +29,22 @@ export const time: Topic = ({ it }) => {
     assert.deepEqual(await again.store.due(10), { timers: [due], expired: [], unread: [], nextAt: again.clock.now() })
   })
 
+  it('S160: with runs, the sessions whose first run can be claimed are due: queued ones, and those whose lease has ended', async (bench) => {
+    const put = (key: string, ...writes: readonly Write[]) => bench.commit([ensure(key), ...writes], { key })
+    await bench.running('lost', 'room:lost')
+    await put('room:queued', insertRun('queued', { at: startMs + 1 }), insertRun('behind', { at: startMs + 2 }))
+    await put('room:late', insertRun('late', { notBefore: startMs + 20_000 }))
+    await put('room:idle')
+    const runs = async (limit = 10) => (await bench.store.due(limit, { runs: true })).runs
+    assert.deepEqual(await runs(), ['room:queued'])
+    assert.equal('runs' in (await bench.store.due(10)), false)
+    await bench.clock.advance(20_000)
+    assert.deepEqual([...((await runs()) ?? [])].sort(), ['room:late', 'room:lost', 'room:queued'])
+    assert.equal((await runs(2))?.length, 2)
+    await bench.claim({ owner: 'owner-b', holds: [], max: 10 })
+    assert.deepEqual(await runs(), [])
+  })
+
   it('S160: of many that see a timer one fires it', async (bench) => {
     await bench.commit([ensure(), putTimers(timer('timer-1', startMs), timer('timer-2', startMs))])
     const fire = () => bench.try([{ op: 'timer.drop', ids: ['timer-1'] }], { expect: [{ that: 'timer', id: 'timer-1' }] })

@@ -286,7 +286,8 @@ function claimable(
   const open = runs.filter((row) => row.session === session.row)
   const run = open.find(({ status }) => isHolding(status)) ?? open[0]
   const isWanted = run !== undefined && request.agents.includes(session.agent) && (request.runId ?? run.id) === run.id
-  if (!isWanted || hasExpired(sessionRecord(session), now) || !(run.status === 'queued' || isLost(session, run, request, context))) return []
+  if (!isWanted || hasExpired(sessionRecord(session), now) || !(run.status === 'queued' || isLost(session, run, request, context)))
+    return []
   const state = runState(run, session.key)
   return claimableAt(state, now) <= now ? [{ session, run, state, now }] : []
 }
