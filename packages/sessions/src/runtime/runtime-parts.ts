@@ -58,8 +58,8 @@ export class RuntimeParts {
   readonly scheduler: Scheduler
   readonly lifecycle: Lifecycle
   readonly courier: Courier
-  readonly work: SessionWork
   readonly hosts: Hosts
+  readonly work: SessionWork
   readonly #live = new LiveLog()
   readonly #conversations = new Conversations()
   readonly #onError: NonNullable<RuntimeOptions['onError']>

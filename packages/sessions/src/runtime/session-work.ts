@@ -3,7 +3,7 @@ import { openRuns } from '../commands/views.ts'
 import { readAll } from '../contract/paging.ts'
 import { firstInLine, isWaiting } from '../contract/run-status.ts'
 import type { DueReport, SessionStore } from '../contract/session-store.ts'
-import type { InboxKind, RunRecord, SessionRecord, TimerKind, TimerRecord } from '../contract/records.ts'
+import type { RunRecord, SessionRecord, TimerKind, TimerRecord } from '../contract/records.ts'
 import { claimableAt, inputKindsThatStart } from '../stores/rules.ts'
 import type { Leaving } from './active-runs.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -125,7 +125,7 @@ export class SessionWork {
       store.readSession(key),
       this.#timers(key),
       openRuns(store, key),
-      store.readInbox(key, inputKindsThatStart as readonly InboxKind[]),
+      store.readInbox(key, inputKindsThatStart),
     ])
     if (!('value' in read)) return undefined
     const { value: session } = read

@@ -159,7 +159,7 @@ describe('work', () => {
   it('fires the schedules of the session and expires it', async () => {
     const { runtime, clock, heard, model } = await hosted({ steps: () => ({ text: 'tick' }) })
     const session = runtime.session('room:1', { ttl: { maxAgeMs: 150_000 } })
-    await session.schedule({ id: 's', every: 60_000, input: 'tick' } as never)
+    await session.schedule({ id: 's', every: 60_000, input: 'tick' })
     expect(heard()).toContainEqual({ key: 'room:1', atMs: 60_000 })
     await clock.advance(60_000)
     expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: 120_000 })
