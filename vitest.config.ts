@@ -6,7 +6,7 @@ import { defineConfig } from 'vitest/config'
 import { temporaryFolder } from './scripts/temporary-files.ts'
 import { rounds } from './scripts/test-length.ts'
 
-const packages = ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing']
+const packages = ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'restate', 'bridge', 'server', 'client', 'testing']
 
 /** Setup that bundles the programs that tests start. */
 const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-programs.mjs', import.meta.url)) }
@@ -43,7 +43,7 @@ export default defineConfig({
         project(name, `packages/${name}`, {
           ...startsPrograms,
           ...(name === 'bridge' && bundledWorkers),
-          ...(['sessions', 'postgres', 'server', 'testing'].includes(name) && usesPostgres),
+          ...(['sessions', 'postgres', 'restate', 'server', 'testing'].includes(name) && usesPostgres),
         }),
       ),
       project('scripts', 'scripts', usesPostgres),

@@ -87,6 +87,10 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       const { runId, accepted, from } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
       return runHandle(context, session, runId, accepted, from, from !== undefined)
     },
+    run(runId) {
+      inputChecks.checkName('runId', runId)
+      return runHandle(context, session, runId, 'duplicate')
+    },
     async overlay(input, options = {}) {
       checkOverlayOptions('overlay.options', options)
       await overlayInput(context, access, input, options)

@@ -31,6 +31,8 @@ export interface ActiveRun {
   heldUntil: number
   /** Heartbeats since the store last confirmed the lease. */
   unheardBeats: number
+  /** True: the run yields before its next step. */
+  isToYield: boolean
   /** True if something was queued in the session after the commit began that checks for queued work. */
   wasWoken: boolean
 }
@@ -87,7 +89,15 @@ export class ActiveRuns {
     const over = new AbortController()
     if (run.stop) abort.abort(stopCause(run.stop))
     const letGo = live.hold(run.session)
-    const done = this.#execute(claim, { abort, over: over.signal, onLastCommit: () => (active.wasWoken = false) }).then((how) => {
+    const signals: RunSignals = {
+      abort,
+      over: over.signal,
+      onLastCommit: () => (active.wasWoken = false),
+      beforeStep: () => {
+        if (active.isToYield) abort.abort({ kind: 'yield' } satisfies AbortCause)
+      },
+    }
+    const done = this.#execute(claim, signals).then((how) => {
       letGo()
       const current = this.#active.get(run.id) ?? active
       if (current === active) {
@@ -98,7 +108,7 @@ export class ActiveRuns {
       return how
     })
     const judged = claim.previous === 'running' ? this.#firstEvent(run, done) : done.then(() => undefined)
-    const active: ActiveRun = { claim, abort, over, heldUntil, unheardBeats: 0, wasWoken: false, done, judged }
+    const active: ActiveRun = { claim, abort, over, heldUntil, unheardBeats: 0, isToYield: false, wasWoken: false, done, judged }
     this.#active.set(run.id, active)
     this.#bySession.set(run.session, active)
     return active

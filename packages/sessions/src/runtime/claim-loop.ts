@@ -162,12 +162,13 @@ export class ClaimLoop {
   }
 
   /**
-   * Resolves when the run of a session has left this process. Once `over` resolves, the run yields at its next boundary. Undefined:
-   * no run of the session is executed here.
+   * Resolves when the run of a session has left this process; with undefined if none is executed here. Once `late` resolves, the run
+   * yields before its next step; once `over` does, at its next boundary.
    */
-  async leaving(key: string, over: Promise<void>): Promise<Leaving | undefined> {
+  async leaving(key: string, late: Promise<void>, over: Promise<void>): Promise<Leaving | undefined> {
     const active = this.#runs.ofSession(key)
     if (!active) return undefined
+    void late.then(() => (active.isToYield = true))
     void over.then(() => this.#runs.yieldAll(new Promise(() => undefined), [active]))
     return active.done
   }

@@ -104,7 +104,7 @@ interface Execution {
 async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
   const { store, live, ids, childrenOn, drivers, conversations, durability = 'boundary' } = options
   const { agent, claim, check, answers } = execution
-  const { abort, over, onLastCommit } = execution.signals
+  const { abort, over, onLastCommit, beforeStep } = execution.signals
   const children = childrenOn(store)
   const { run, session } = claim
   const expected = drivers.take(run.id)
@@ -118,6 +118,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
     answers,
     abort,
     onLastCommit,
+    beforeStep,
     enqueue,
     sharer: sharerOf(options, claim),
     durability: driver ? 'boundary' : durability,

@@ -9,6 +9,8 @@ export interface RunSignals {
   readonly over: AbortSignal
   /** Called when the commit begins that can settle the session. */
   readonly onLastCommit: () => void
+  /** Called before each step. */
+  readonly beforeStep: () => void
 }
 
 /** Work that remains for the runtime after an execution. The loop ends most runs itself. */

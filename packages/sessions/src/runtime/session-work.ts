@@ -29,6 +29,14 @@ interface Visit {
   isNews: boolean
 }
 
+interface Limits {
+  /** Aborted when no further step may begin. */
+  readonly late: AbortSignal | undefined
+  /** Aborted when the run must yield at once. */
+  readonly over: AbortSignal | undefined
+  readonly takeOver: boolean
+}
+
 /** What a visit to a session sees, and what it can do there now. */
 interface Sight {
   readonly session: SessionRecord
@@ -55,7 +63,7 @@ export class SessionWork {
     const before = this.#visits.get(key)
     if (!before) return this.#begin(key, options)
     return withTimeLimit(clock, options, (over) =>
-      Promise.race([before.done, ended(over).then((): WorkReport => ({ ran: 0, yielded: 0, nextDueAt: clock.now() }))]),
+      Promise.race([before.done, aborted(over).then((): WorkReport => ({ ran: 0, yielded: 0, nextDueAt: clock.now() }))]),
     )
   }
 
@@ -66,11 +74,14 @@ export class SessionWork {
     return visit !== undefined
   }
 
-  #begin(key: string, options: WorkOptions): Promise<WorkReport> {
+  #begin(key: string, { untilMs, abortSignal, takeOver = false }: WorkOptions): Promise<WorkReport> {
     const { clock } = this.#options
+    const time = untilMs === undefined ? {} : { untilMs }
     const visit: Visit = {
       isNews: false,
-      done: withTimeLimit(clock, options, (over) => this.#visit(key, () => visit, options, over)).finally(() => this.#forget(key, visit)),
+      done: withTimeLimit(clock, time, (late) => this.#visit(key, () => visit, { late, over: abortSignal, takeOver })).finally(() =>
+        this.#forget(key, visit),
+      ),
     }
     this.#visits.set(key, visit)
     return visit.done
@@ -80,7 +91,7 @@ export class SessionWork {
     if (this.#visits.get(key) === visit) this.#visits.delete(key)
   }
 
-  async #visit(key: string, visit: () => Visit, { takeOver = false }: WorkOptions, over: AbortSignal | undefined): Promise<WorkReport> {
+  async #visit(key: string, visit: () => Visit, limits: Limits): Promise<WorkReport> {
     const { loop, clock, sweep, tell } = this.#options
     const counts: Record<Leaving, number> = { settled: 0, rested: 0, 'gave-back': 0, lost: 0 }
     // In one step with the last look at the news, so that none is lost between the two.
@@ -95,7 +106,7 @@ export class SessionWork {
       visit().isNews = false
       const sight = await this.#look(key)
       if (!sight) return leave(null)
-      if (over?.aborted) return leave(this.#nextDueAt(sight, 0))
+      if (isOver(limits)) return leave(this.#nextDueAt(sight, 0))
       // Unread inputs that wait for something else start nothing.
       const { due } = sight
       const unread: readonly string[] = hasStarted ? [] : due.unread
@@ -103,9 +114,9 @@ export class SessionWork {
       const isChanged = await sweep({ ...due, unread })
       if (sight.hasExpired) return leave(null)
       if (isChanged) continue
-      const left = await this.#execute(sight, takeOver, over)
+      const left = await this.#execute(sight, limits)
       if (left === undefined) {
-        if (visit().isNews || over?.aborted) continue
+        if (visit().isNews || isOver(limits)) continue
         return leave(this.#nextDueAt(sight, retryMs))
       }
       counts[left] += 1
@@ -156,18 +167,18 @@ export class SessionWork {
   }
 
   /** Claims the first run and waits until it leaves this process. Resolves with undefined if it cannot be claimed. */
-  async #execute({ session, first }: Sight, takeOver: boolean, over: AbortSignal | undefined): Promise<Leaving | undefined> {
+  async #execute({ session, first }: Sight, limits: Limits): Promise<Leaving | undefined> {
     const { loop } = this.#options
     if (!first || isWaiting(first.status)) return undefined
-    const lostAt = takeOver && !(await this.#mayBeAtWork(first)) ? session.version : undefined
+    const [late, over] = [aborted(limits.late), aborted(limits.over)]
+    const lostAt = limits.takeOver && !(await this.#mayBeAtWork(first)) ? session.version : undefined
     while (!loop.executes(session.key)) {
-      if (over?.aborted) return undefined
+      if (isOver(limits)) return undefined
       const { news } = loop
-      if (loop.hasRoom) {
-        if (!(await loop.claimSession(session.key, lostAt))) return undefined
-      } else await Promise.race([news, ended(over)])
+      if (!loop.hasRoom) await Promise.race([news, late, over])
+      else if (!(await loop.claimSession(session.key, lostAt))) return undefined
     }
-    return loop.leaving(session.key, ended(over))
+    return loop.leaving(session.key, late, over)
   }
 
   /**
@@ -193,8 +204,12 @@ function nextTryAt(run: RunRecord, now: number, waitMs: number): number {
   return at > now ? at : now + waitMs
 }
 
+function isOver({ late, over }: Limits): boolean {
+  return late?.aborted === true || over?.aborted === true
+}
+
 /** Resolves when the signal aborts; never without one. */
-function ended(over: AbortSignal | undefined): Promise<void> {
+function aborted(over: AbortSignal | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   if (over?.aborted) resolve()
   else over?.addEventListener('abort', () => resolve(), { once: true })

@@ -248,7 +248,11 @@ export interface DrainOptions {
 }
 
 /** Limits of one `work()` and the promise of its host. */
-export interface WorkOptions extends Omit<DrainOptions, 'maxRuns'> {
+export interface WorkOptions {
+  /** Time in epoch milliseconds after which no step begins: a step in progress ends first. Default: no time limit. */
+  readonly untilMs?: number
+  /** Signal that makes the run yield at its next boundary: a model call is aborted, and tools get their signal and their grace. */
+  readonly abortSignal?: AbortSignal
   /**
    * True: the host guarantees that no other worker is to work on this session, so a run of another process is taken over at once.
    * That process can write nothing more. While it may be executing a tool with effect `once`, its lease is waited for, so that the

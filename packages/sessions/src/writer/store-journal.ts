@@ -52,6 +52,8 @@ export interface StoreJournalOptions extends CommitWriterOptions {
   readonly isDriven?: boolean
   /** Receives the deltas for readers in other processes. */
   readonly sharer?: DeltaSharer | undefined
+  /** Called before each step. */
+  readonly beforeStep?: () => void
   /** Called before each commit that can settle the session. */
   readonly onLastCommit?: () => void
 }
@@ -120,6 +122,7 @@ export class StoreJournal implements Journal {
   }
 
   drainInputs(window: Window, max: number): Promise<readonly QueuedInput[]> {
+    if (window === 'step-start') this.#options.beforeStep?.()
     return this.#inbox.waiting(window, max)
   }
 

@@ -1,0 +1,98 @@
+import { handlers, object, TerminalError, type ObjectContext, type ObjectSharedContext } from '@restatedev/restate-sdk'
+import { SessionError, type Runtime } from '@bowline/sessions'
+import { tellError } from './ingress.ts'
+import { readingMethods, remoteMethods, type RemoteCall, type RemoteMethod, type RemoteResult } from './remote-sessions.ts'
+import { Visits } from './visits.ts'
+
+export interface HandlerOptions {
+  readonly name: string
+  readonly turnMs: number
+  readonly frozenAfterMs: number
+}
+
+/** Signs of life within the time after which a worker counts as frozen. */
+const beatsInTime = 4
+/** An invocation is tried for ever: one that Restate pauses would stop its session for ever. */
+const retryPolicy = { initialInterval: 50, maxInterval: 5_000, exponentiationFactor: 2, maxAttempts: 2 ** 31 - 1 }
+const hourMs = 3_600_000
+/** Time in ms for which one call waits for the result of a run. */
+const resultMs = 20_000
+
+/** HTTP statuses for callers without a client. */
+const statuses: Partial<Record<SessionError['code'], number>> = { busy: 409, conflict: 409, 'session-missing': 404, 'queue-full': 429 }
+
+/** Makes the virtual object: one key a session, `work` exclusive, everything else shared. */
+export function sessionsObject(runtime: Runtime, { name, turnMs, frozenAfterMs }: HandlerOptions) {
+  const visits = new Visits(runtime, { turnMs, beatMs: frozenAfterMs / beatsInTime })
+  // Without a sign of life Restate first asks a worker to leave, and then gives it up.
+  const timeouts = { inactivityTimeout: Math.ceil(frozenAfterMs / 2), abortTimeout: Math.ceil(frozenAfterMs / 2) }
+  const shared = (call: (context: ObjectSharedContext, given: RemoteCall) => Promise<unknown>) =>
+    handlers.object.shared(
+      { retryPolicy, journalRetention: 0, idempotencyRetention: hourMs },
+      async (context: ObjectSharedContext, given?: RemoteCall) => orTerminal(() => call(context, given ?? {})),
+    )
+  const commands = remoteMethods.map((method) => [
+    method,
+    shared((context, { args = [], ...given }) =>
+      called(runtime, context.key, method, { ...given, args: identified(method, args, context) }),
+    ),
+  ])
+  return object({
+    name,
+    handlers: {
+      ...(Object.fromEntries(commands) as Record<RemoteMethod, ReturnType<typeof shared>>),
+      result: shared(async ({ key }, { args: [runId] = [] }) => ({ result: await resultOf(runtime, key, String(runId)) })),
+      work: handlers.object.exclusive({ ...timeouts, retryPolicy, journalRetention: 0 }, async (context: ObjectContext) => {
+        for (;;) {
+          const report = await context.run('work', () => orTerminal(() => visits.continue(context.key)))
+          if (!report) continue
+          const { nextDueAt, at } = report
+          const next = { service: name, method: 'work', key: context.key, parameter: new Uint8Array() }
+          if (nextDueAt !== null) context.genericSend({ ...next, delay: Math.max(0, nextDueAt - at) })
+          return
+        }
+      }),
+    },
+  })
+}
+
+/** Calls a method. Sessions of subagents can only be read. */
+async function called(runtime: Runtime, key: string, method: RemoteMethod, { args = [], session: options }: RemoteCall): Promise<unknown> {
+  const session = readingMethods.includes(method)
+    ? runtime.reader(key, options?.owner === undefined ? {} : { owner: options.owner })
+    : runtime.session(key, options)
+  const call = Reflect.get(session, method) as (...args: readonly unknown[]) => Promise<unknown>
+  return toldOf(await Reflect.apply(call, session, args))
+}
+
+/** Returns the arguments with an id, so that a retry of the invocation adds nothing. */
+function identified(method: RemoteMethod, args: readonly unknown[], { rand }: ObjectSharedContext): readonly unknown[] {
+  if (method !== 'send' && method !== 'steer' && method !== 'followUp') return args
+  const [input, options] = args
+  return [input, { id: rand.uuidv4(), ...(options as object | undefined) }]
+}
+
+/** Returns a value without handles. */
+function toldOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if ('accepted' in value && 'runId' in value) return { runId: value.runId, accepted: value.accepted }
+  return 'run' in value ? { ...value, run: toldOf(value.run) } : value
+}
+
+/** Resolves with undefined if the run goes on. */
+async function resultOf(runtime: Runtime, key: string, runId: string): Promise<RemoteResult | undefined> {
+  const info = await runtime.run(runId)
+  if (info?.session !== key) throw new SessionError('unknown-run', `The session ${key} has no run ${runId}.`)
+  const result = await runtime.session(key).run(runId).result({ waitMs: resultMs })
+  return result.status === 'queued' || result.status === 'running' ? undefined : result
+}
+
+/** Ends the invocation for an error that a retry would meet again. Restate retries all others. */
+async function orTerminal<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    if (!SessionError.isInstance(error) || error.retryable) throw error
+    throw new TerminalError(tellError(error), { errorCode: statuses[error.code] ?? 400 })
+  }
+}

@@ -1,0 +1,3 @@
+export { sessionsAt, sessionsOn, type HostedSessions } from './sessions-on.ts'
+export type { RestateOptions, RestateSessionsOptions } from './options.ts'
+export type { AcceptedRun, RemoteMethod, RemoteResult, RemoteSession, RemoteSessions } from './remote-sessions.ts'

@@ -1,0 +1,95 @@
+import { SessionError, type SessionErrorCode } from '@bowline/sessions'
+import type { RestateOptions } from './options.ts'
+
+const answerMs = 4_000
+/** Waits in ms before a request is sent again that Restate did not answer. */
+const retriesMs = [50, 200, 800]
+
+interface Call {
+  /** JSON. Default: none. */
+  readonly body?: unknown
+  /** The request is sent again under this key if its answer was lost. */
+  readonly idempotencyKey?: string
+  /** Returns once Restate has stored the call, without waiting for its result. */
+  readonly send?: { readonly delayMs: number }
+  /** Default: as long as the handler takes. */
+  readonly timeoutMs?: number
+}
+
+/** Calls handlers of the object through Restate's ingress. */
+export class Ingress {
+  readonly #url: string
+  readonly #name: string
+  readonly #headers: Readonly<Record<string, string>>
+
+  constructor({ url = 'http://127.0.0.1:8080', name = 'sessions', headers = {} }: RestateOptions) {
+    this.#url = url.replace(/\/+$/, '')
+    this.#name = name
+    this.#headers = headers
+  }
+
+  /** Resolves once Restate has stored that this session is to be worked on. Rejects with `store-unavailable` if Restate is away. */
+  async wake(key: string, delayMs: number): Promise<void> {
+    await this.call(key, 'work', { send: { delayMs }, timeoutMs: answerMs })
+  }
+
+  /** Calls a handler. Rejects with the error of the handler, or with `store-unavailable` if Restate is away. */
+  async call(key: string, handler: string, call: Call): Promise<unknown> {
+    for (const waitMs of [...retriesMs, undefined]) {
+      try {
+        return await this.#once(key, handler, call)
+      } catch (error) {
+        if (waitMs === undefined || !SessionError.isInstance(error) || !error.retryable) throw error
+        await new Promise((resolve) => setTimeout(resolve, waitMs))
+      }
+    }
+    return undefined
+  }
+
+  async #once(key: string, handler: string, { body, idempotencyKey, send, timeoutMs }: Call): Promise<unknown> {
+    const delay = send && send.delayMs > 0 ? `?delay=${Math.ceil(send.delayMs)}ms` : ''
+    const url = `${this.#url}/${this.#name}/${encodeURIComponent(key)}/${handler}${send ? `/send${delay}` : ''}`
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        ...this.#headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(timeoutMs !== undefined && { signal: AbortSignal.timeout(timeoutMs) }),
+    }).catch((cause: unknown) => {
+      throw new SessionError('store-unavailable', `Restate does not answer at ${this.#url}.`, { cause })
+    })
+    const text = await response.text()
+    if (response.ok) return text === '' ? undefined : (JSON.parse(text) as unknown)
+    throw this.#errorOf(response.status, text, handler)
+  }
+
+  #errorOf(status: number, text: string, handler: string): SessionError {
+    const message = messageOf(text)
+    const told = /^\[([a-z-]+)\] (.*)$/s.exec(message)
+    if (told?.[1] !== undefined && told[2] !== undefined) return new SessionError(told[1] as SessionErrorCode, told[2])
+    if (status === 404)
+      return new SessionError(
+        'invalid-config',
+        `Restate knows no handler ${this.#name}/${handler}: register a worker of this object. ${message}`,
+      )
+    const code = status >= 500 || status === 429 ? 'store-unavailable' : 'invalid-input'
+    return new SessionError(code, `Restate answered ${status}: ${message}`)
+  }
+}
+
+/** Returns the message of a handler's error as Restate hands it on. */
+export function tellError({ code, message }: SessionError): string {
+  return `[${code}] ${message}`
+}
+
+function messageOf(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { readonly message?: unknown }
+    return typeof message === 'string' ? message : text
+  } catch {
+    return text
+  }
+}

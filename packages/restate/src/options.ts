@@ -1,0 +1,51 @@
+import { fieldChecks } from '@bowline/llm/arguments'
+import { SessionError } from '@bowline/sessions'
+
+/** Longest time that Restate and Node's timers can wait, in ms. */
+const longestMs = 2 ** 31 - 1
+
+export const configChecks = fieldChecks((message) => new SessionError('invalid-config', message))
+
+/** Address of Restate and name of the object that holds the sessions. */
+export interface RestateOptions {
+  /** URL of Restate's ingress. Default `http://127.0.0.1:8080`. */
+  readonly url?: string
+  /** Name of the virtual object. Different deployments of one program share it. Default `sessions`. */
+  readonly name?: string
+  /** Further headers of each request, such as `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Options of a worker. */
+export interface RestateSessionsOptions extends RestateOptions {
+  /** Time in milliseconds after which a run yields at its next boundary and another invocation goes on. Default 50,000. */
+  readonly turnMs?: number
+  /**
+   * Time in milliseconds without a sign of life after which Restate gives up a worker and asks another one. Default 30,000. A worker
+   * shows that it is alive four times in that time.
+   */
+  readonly frozenAfterMs?: number
+}
+
+const nameForm = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/
+
+const places = {
+  url: (path: string, value: unknown): void => {
+    const isUrl = (given: unknown): boolean => typeof given === 'string' && /^https?:\/\/[^?#]+$/.test(given) && URL.canParse(given)
+    if (value !== undefined) configChecks.checkRequired(path, value, 'a URL with http or https, without query', isUrl)
+  },
+  name: (path: string, value: unknown): void => {
+    const isName = (given: unknown): boolean => typeof given === 'string' && nameForm.test(given)
+    if (value !== undefined)
+      configChecks.checkRequired(path, value, 'a name of letters, digits and _ . -, which begins with a letter', isName)
+  },
+  headers: configChecks.valuesOf(configChecks.checkName),
+}
+
+export const checkRestateOptions = configChecks.optionalRecord<RestateOptions>(places)
+
+export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsOptions>({
+  ...places,
+  turnMs: configChecks.whole(1, longestMs),
+  frozenAfterMs: configChecks.whole(100, longestMs),
+})

@@ -1,0 +1,38 @@
+import { configChecks as sessionChecks } from './options.ts'
+import type { Runtime } from '@bowline/sessions'
+import { sessionsObject } from './handlers.ts'
+import { Ingress } from './ingress.ts'
+import { checkRestateOptions, checkSessionsOptions, type RestateOptions, type RestateSessionsOptions } from './options.ts'
+import { remoteSessions, type RemoteSessions } from './remote-sessions.ts'
+
+/** Sessions of a runtime that Restate places. */
+export interface HostedSessions {
+  /** Virtual object to serve, one key a session: `serve({ services: [sessions.object] })` of Restate's SDK. */
+  readonly object: ReturnType<typeof sessionsObject>
+  /** Returns a client for processes that have neither a store nor agents. Default: of this Restate. Throws `invalid-config`. */
+  client(options?: RestateOptions): RemoteSessions
+}
+
+/**
+ * Lets Restate decide which worker works on which session of a runtime. The runtime must have the placement `host` and must not be
+ * started yet; its store must be one for many processes. Throws `invalid-config`.
+ */
+export function sessionsOn(runtime: Runtime, options: RestateSessionsOptions = {}): HostedSessions {
+  checkSessionsOptions('sessionsOn.options', options)
+  const { turnMs = 50_000, frozenAfterMs = 30_000, name = 'sessions', ...place } = options
+  sessionChecks.checkMethods('runtime', runtime, ['work', 'onWake'])
+  const ingress = new Ingress({ ...place, name })
+  runtime.onWake(async ({ key, atMs }) => {
+    if (key !== undefined) await ingress.wake(key, atMs - Date.now())
+  })
+  return {
+    object: sessionsObject(runtime, { name, turnMs, frozenAfterMs }),
+    client: (given = {}) => sessionsAt({ ...place, name, ...given }),
+  }
+}
+
+/** Returns sessions behind Restate, for processes that have neither a store nor agents. Does no I/O. Throws `invalid-config`. */
+export function sessionsAt(options: RestateOptions = {}): RemoteSessions {
+  checkRestateOptions('sessionsAt.options', options)
+  return remoteSessions(new Ingress(options))
+}

@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+/** Restate server on loopback ports, with its files in a temporary folder. */
+export interface RestateServer {
+  /** URL of its ingress. */
+  readonly url: string
+  readonly adminUrl: string
+  /** Makes it call the services at this address. */
+  register(workerUrl: string): Promise<void>
+  /** Runs a query over its tables, such as `sys_invocation`. */
+  query(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
+  /** Ends it with `kill -9`. Its files stay. */
+  kill(): Promise<void>
+  /** Starts it again on the same ports with its files. */
+  start(): Promise<void>
+  /** Stops it: from now on it answers nothing, and its connections stay open. */
+  freeze(): void
+  thaw(): void
+  /** Ends it and removes its files. */
+  stop(): Promise<void>
+}
+
+/** Ends the server when this process has ended in any way, because the input of the shell then closes. */
+const guard =
+  'exec 3<&0; (exec "$@") </dev/null 2>&1 & server=$!; echo "pid $server"; (read -r _ <&3; kill -9 "$server") & reader=$!; wait "$server"; kill "$reader"; echo ended'
+
+const pollMs = 10
+const startMs = 30_000
+
+interface Ports {
+  readonly ingress: number
+  readonly admin: number
+  readonly node: number
+}
+
+export async function startRestate(binary: string): Promise<RestateServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'bowline-restate-'))
+  const [ingress, admin, node] = await Promise.all([freePort(), freePort(), freePort()])
+  const ports = { ingress, admin, node }
+  const [url, adminUrl] = [`http://127.0.0.1:${ingress}`, `http://127.0.0.1:${admin}`]
+  let running: { readonly pid: number; readonly ended: Promise<unknown> } | undefined
+
+  async function end(): Promise<void> {
+    if (!running) return
+    const { pid, ended } = running
+    running = undefined
+    process.kill(pid, 'SIGKILL')
+    await ended
+  }
+
+  const server: RestateServer = {
+    url,
+    adminUrl,
+    async register(workerUrl) {
+      const answer = await post(`${adminUrl}/deployments`, { uri: workerUrl, force: true })
+      if (!answer.ok) throw new Error(`Restate did not register ${workerUrl}: ${answer.status} ${await answer.text()}`)
+      await answer.body?.cancel()
+    },
+    async query(sql) {
+      const answer = await post(`${adminUrl}/query`, { query: sql })
+      const { rows } = (await answer.json()) as { readonly rows: readonly Readonly<Record<string, unknown>>[] }
+      return rows
+    },
+    kill: end,
+    async start() {
+      running ??= await launch(binary, folder, ports)
+      await Promise.all([answers(`${url}/restate/health`), answers(`${adminUrl}/health`)])
+    },
+    freeze: () => void (running && process.kill(running.pid, 'SIGSTOP')),
+    thaw: () => void (running && process.kill(running.pid, 'SIGCONT')),
+    async stop() {
+      await end()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  try {
+    await server.start()
+    return server
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}
+
+async function launch(binary: string, folder: string, { ingress, admin, node }: Ports) {
+  const env = {
+    ...process.env,
+    DO_NOT_TRACK: '1',
+    RESTATE_DISABLE_TELEMETRY: 'true',
+    RESTATE_BASE_DIR: folder,
+    RESTATE_NODE_NAME: 'test',
+    RESTATE_LISTEN_MODE: 'tcp',
+    RESTATE_BIND_ADDRESS: `127.0.0.1:${node}`,
+    RESTATE_INGRESS__BIND_ADDRESS: `127.0.0.1:${ingress}`,
+    RESTATE_ADMIN__BIND_ADDRESS: `127.0.0.1:${admin}`,
+    // The page would be loaded from the network.
+    RESTATE_ADMIN__DISABLE_WEB_UI: 'true',
+    RESTATE_DEFAULT_NUM_PARTITIONS: '2',
+    RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: '256 MiB',
+    RESTATE_LOG_FILTER: 'error',
+    RESTATE_LOG_DISABLE_ANSI_CODES: 'true',
+  }
+  const child = spawn('/bin/sh', ['-c', guard, 'sh', binary, '--no-logo'], { stdio: ['pipe', 'pipe', 'inherit'], env })
+  const ended = once(child, 'exit')
+  for await (const line of createInterface({ input: child.stdout })) {
+    const pid = Number(/^pid (\d+)$/.exec(line)?.[1])
+    if (Number.isNaN(pid)) continue
+    // Later output must not fill the pipe.
+    child.stdout.resume()
+    return { pid, ended }
+  }
+  throw new Error('The Restate server has not started')
+}
+
+function post(url: string, body: unknown): Promise<Response> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json' }
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+async function answers(url: string): Promise<void> {
+  for (const untilMs = Date.now() + startMs; ; await new Promise((resolve) => setTimeout(resolve, pollMs))) {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    if (Date.now() > untilMs) throw new Error(`The Restate server does not answer at ${url}`)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
