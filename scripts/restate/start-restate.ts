@@ -103,6 +103,9 @@ async function launch(binary: string, folder: string, { ingress, admin, node }: 
     // The page would be loaded from the network.
     RESTATE_ADMIN__DISABLE_WEB_UI: 'true',
     RESTATE_DEFAULT_NUM_PARTITIONS: '2',
+    // A frozen worker keeps its connection: without these, a retry would meet it again for a minute.
+    RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: '1s',
+    RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: '1s',
     RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: '256 MiB',
     RESTATE_LOG_FILTER: 'error',
     RESTATE_LOG_DISABLE_ANSI_CODES: 'true',
