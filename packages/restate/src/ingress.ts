@@ -33,6 +33,13 @@ export class Ingress {
     await this.call(key, 'work', { send: { delayMs }, timeoutMs: answerMs })
   }
 
+  /** Rejects with `store-unavailable` if Restate does not answer. */
+  async check(): Promise<void> {
+    const response = await this.#fetch('/restate/health', { signal: AbortSignal.timeout(answerMs) })
+    await response.body?.cancel()
+    if (!response.ok) throw new SessionError('store-unavailable', `Restate at ${this.#url} is not healthy: it answered ${response.status}.`)
+  }
+
   /** Calls a handler. Rejects with the error of the handler, or with `store-unavailable` if Restate is away. */
   async call(key: string, handler: string, call: Call): Promise<unknown> {
     for (const waitMs of [...retriesMs, undefined]) {
@@ -48,22 +55,24 @@ export class Ingress {
 
   async #once(key: string, handler: string, { body, idempotencyKey, send, timeoutMs }: Call): Promise<unknown> {
     const delay = send && send.delayMs > 0 ? `?delay=${Math.ceil(send.delayMs)}ms` : ''
-    const url = `${this.#url}/${this.#name}/${encodeURIComponent(key)}/${handler}${send ? `/send${delay}` : ''}`
-    const response = await fetch(url, {
+    const response = await this.#fetch(`/${this.#name}/${encodeURIComponent(key)}/${handler}${send ? `/send${delay}` : ''}`, {
       method: 'POST',
       headers: {
-        ...this.#headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(timeoutMs !== undefined && { signal: AbortSignal.timeout(timeoutMs) }),
-    }).catch((cause: unknown) => {
-      throw new SessionError('store-unavailable', `Restate does not answer at ${this.#url}.`, { cause })
     })
     const text = await response.text()
     if (response.ok) return text === '' ? undefined : (JSON.parse(text) as unknown)
     throw this.#errorOf(response.status, text, handler)
+  }
+
+  #fetch(path: string, request: RequestInit & { readonly headers?: Readonly<Record<string, string>> }): Promise<Response> {
+    return fetch(`${this.#url}${path}`, { ...request, headers: { ...this.#headers, ...request.headers } }).catch((cause: unknown) => {
+      throw new SessionError('store-unavailable', `Restate does not answer at ${this.#url}.`, { cause })
+    })
   }
 
   #errorOf(status: number, text: string, handler: string): SessionError {

@@ -27,6 +27,14 @@ export interface RestateSessionsOptions extends RestateOptions {
   readonly frozenAfterMs?: number
 }
 
+/** Address on which a worker listens for Restate. */
+export interface ListenOptions {
+  /** Default 127.0.0.1. Requests are not signed, so that nobody but Restate may reach it. */
+  readonly host?: string
+  /** Default 9080; 0 selects a free port. */
+  readonly port?: number
+}
+
 const nameForm = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/
 
 const places = {
@@ -48,4 +56,9 @@ export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsO
   ...places,
   turnMs: configChecks.whole(1, longestMs),
   frozenAfterMs: configChecks.whole(100, longestMs),
+})
+
+export const checkListenOptions = configChecks.optionalRecord<ListenOptions>({
+  host: configChecks.checkName,
+  port: configChecks.whole(0, 65_535),
 })

@@ -1,14 +1,19 @@
-import { configChecks as sessionChecks } from './options.ts'
 import type { Runtime } from '@bowline/sessions'
 import { sessionsObject } from './handlers.ts'
 import { Ingress } from './ingress.ts'
-import { checkRestateOptions, checkSessionsOptions, type RestateOptions, type RestateSessionsOptions } from './options.ts'
+import { listenFor, type Listening } from './listen.ts'
+import { checkListenOptions, checkRestateOptions, checkSessionsOptions, configChecks } from './options.ts'
+import type { ListenOptions, RestateOptions, RestateSessionsOptions } from './options.ts'
 import { remoteSessions, type RemoteSessions } from './remote-sessions.ts'
 
 /** Sessions of a runtime that Restate places. */
 export interface HostedSessions {
   /** Virtual object to serve, one key a session: `serve({ services: [sessions.object] })` of Restate's SDK. */
   readonly object: ReturnType<typeof sessionsObject>
+  /** Serves the object from this process, like `serve` of Restate's SDK. Rejects if the address is in use. */
+  listen(options?: ListenOptions): Promise<Listening>
+  /** Rejects with `store-unavailable` if Restate does not answer. */
+  check(): Promise<void>
   /** Returns a client for processes that have neither a store nor agents. Default: of this Restate. Throws `invalid-config`. */
   client(options?: RestateOptions): RemoteSessions
 }
@@ -20,13 +25,20 @@ export interface HostedSessions {
 export function sessionsOn(runtime: Runtime, options: RestateSessionsOptions = {}): HostedSessions {
   checkSessionsOptions('sessionsOn.options', options)
   const { turnMs = 50_000, frozenAfterMs = 30_000, name = 'sessions', ...place } = options
-  sessionChecks.checkMethods('runtime', runtime, ['work', 'onWake'])
+  configChecks.checkMethods('runtime', runtime, ['work', 'onWake'])
+  configChecks.checkRequired('runtime.placement', runtime.placement, "'host'", (placement) => placement === 'host')
   const ingress = new Ingress({ ...place, name })
   runtime.onWake(async ({ key, atMs }) => {
     if (key !== undefined) await ingress.wake(key, atMs - Date.now())
   })
+  const object = sessionsObject(runtime, { name, turnMs, frozenAfterMs })
   return {
-    object: sessionsObject(runtime, { name, turnMs, frozenAfterMs }),
+    object,
+    async listen(given = {}) {
+      checkListenOptions('listen.options', given)
+      return listenFor(object, given)
+    },
+    check: () => ingress.check(),
     client: (given = {}) => sessionsAt({ ...place, name, ...given }),
   }
 }

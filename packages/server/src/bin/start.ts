@@ -13,6 +13,7 @@ import { tracedRuns } from '../node/traced-runs.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { createAgentsBridge, stoppedAfter } from './create-bridge.ts'
 import { createStore } from './create-store.ts'
+import { engineOf, type Engine } from './placement.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
 import { recordedAgents } from './record-requests.ts'
@@ -43,6 +44,7 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Flush
   const { agents, requests } = recordedAgents(loaded, store, config)
   const metrics = prometheusMetrics()
   const runtime = runtimeOf(agents, config, { logger, metrics, store, ...(requests && { requests }) })
+  const engine = await engineOf(config.values, runtime, logger)
   const bridge =
     config.bridge && (await createAgentsBridge(config.bridge, runtime, { logger, ...(config.redact && { redact: config.redact }) }))
   const served = bridge ? { bridge, runtime: stoppedAfter(bridge, runtime) } : { runtime }
@@ -55,15 +57,22 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Flush
   )
   await runtime.start()
   try {
+    await engine?.listen()
     await limits?.makeTable()
     await bridge?.start()
     const running = await serve(server, socketOptions(config))
     reloadOnHangup(server, readAuth, logger)
-    return running
+    return engine ? closedWith(running, engine) : running
   } catch (error) {
     await server.close({ drainMs: 0 })
+    await engine?.close()
     throw error
   }
+}
+
+/** Returns the server with a `close` that leaves the engine last, when the runs have been given back. */
+function closedWith(running: RunningServer, engine: Engine): RunningServer {
+  return { ...running, close: (options) => running.close(options).finally(() => engine.close()) }
 }
 
 /** Returns shared limits for servers on one database. Without authentication, callers are not limited. */
@@ -97,6 +106,7 @@ interface RuntimeParts extends Pick<RuntimeOptions, 'requests'> {
 function runtimeOf(agents: readonly Agent[], config: ResolvedConfig, { logger, metrics, store, ...recorded }: RuntimeParts): Runtime {
   return createRuntime({
     agents,
+    placement: config.values.placement === 'own' ? 'own' : 'host',
     maxRunsPerTenant: config.values['limits.runsPerTenant'],
     ...config.webhooks,
     ...recorded,

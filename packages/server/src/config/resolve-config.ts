@@ -109,6 +109,10 @@ function togetherFaults({ values, auth, store, originOf }: ResolvedConfig): read
     const message = `is for a store on Postgres, and the store is ${nameStore(store)}`
     faults.push({ path: 'directConnectionString', origin: originOf('directConnectionString'), message })
   }
+  if (values.placement === 'restate' && store.kind !== 'postgres') {
+    const message = `restate moves sessions between servers, so they need a store on Postgres, and the store is ${nameStore(store)}`
+    faults.push({ path: 'placement', origin: originOf('placement'), message })
+  }
   const cors = { origins: values['cors.origins'], credentials: values['cors.credentials'] }
   const ofCors = corsFaults(cors, auth === 'none').map((message) => ({ path: 'cors.origins', origin: originOf('cors.origins'), message }))
   return [...faults, ...ofCors]

@@ -23,6 +23,10 @@ export interface ServerConfig {
    * holds the lock of the process. Default: that of `store`.
    */
   readonly directConnectionString?: string
+  /** Who decides which server works on a session: `own` (default) the servers on one store, or an engine. */
+  readonly placement?: 'own' | 'restate'
+  /** Restate, with the placement `restate`. Needs the packages `@bowline/restate` and `@restatedev/restate-sdk`. */
+  readonly restate?: RestateConfig
   /** Authentication of callers. Required, so that no server is open by accident. */
   readonly auth?: Auth
   /** Address to listen on. Default 127.0.0.1. */
@@ -54,6 +58,22 @@ export interface ServerConfig {
   readonly webhooks?: Pick<WebhookOptions, 'http' | 'allow' | 'ca'>
   /** Additional secrets to remove from logs, problems, errors and spans. */
   readonly redact?: RedactConfig
+}
+
+/** Address of Restate, and the address on which this server listens for it. */
+export interface RestateConfig {
+  /** URL of Restate's ingress. Default `http://127.0.0.1:8080`. */
+  readonly url?: string
+  /** Name of the virtual object. Default `sessions`. */
+  readonly name?: string
+  /** Address on which this server listens for Restate. Default 127.0.0.1. */
+  readonly host?: string
+  /** Port of that address. Default 9080; 0 selects a free port. */
+  readonly port?: number
+  /** Time in milliseconds after which a run goes on in another invocation. Default 50,000. */
+  readonly turnMs?: number
+  /** Time in milliseconds without a sign of life after which Restate gives up this server. Default 30,000. */
+  readonly frozenAfterMs?: number
 }
 
 /** Agents of this server that other programs can reach over MCP. */

@@ -18,6 +18,7 @@ export interface Setting<Value = unknown, Default extends Value | undefined = Va
 export const groups = [
   'What is served',
   'Where',
+  'Who works',
   'Who may call',
   'Limits of a request',
   'Limits of a caller',

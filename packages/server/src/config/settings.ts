@@ -13,6 +13,7 @@ type DottedKeys<Config> = {
 }[keyof Config & string]
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const placements = ['own', 'restate'] as const
 const maxPort = 65_535
 const longestTtlMs = 3_650 * 86_400_000
 const storeSchema = z.string('must be a text').superRefine((value, context) => {
@@ -23,6 +24,7 @@ const postgresSchema = z.string('must be a text').superRefine((value, context) =
   const store = parseStore(value, '.')
   if (store.kind !== 'postgres') context.addIssue('must be an address of a Postgres server: postgres://<user>@<host>/<database>')
 })
+const urlSchema = z.url({ protocol: /^https?$/, error: 'must be a URL with http or https' })
 const basePathSchema = z.string('must be a text').regex(/^(\/[\w.~-]+)*$/, 'must be empty or begin with a slash and not end with one')
 
 /** All keys. Flags, variables, help and file check are derived from this table. */
@@ -39,6 +41,21 @@ export const settings = {
     'ADDRESS',
     postgresSchema,
   ),
+  placement: oneOf(
+    placements,
+    { group: 'Who works', about: 'own: the servers on one store; restate: Restate moves the sessions', default: 'own' },
+    'ENGINE',
+  ),
+  'restate.url': text({ group: 'Who works', about: 'Ingress of Restate', default: 'http://127.0.0.1:8080' }, 'URL', urlSchema),
+  'restate.name': text({ group: 'Who works', about: 'Name of the virtual object', default: 'sessions' }, 'NAME'),
+  'restate.host': text({ group: 'Who works', about: 'Address to listen on for Restate', default: '127.0.0.1' }, 'ADDRESS'),
+  'restate.port': integer({ group: 'Who works', about: 'Port for Restate; 0 takes a free one', default: 9080 }, { min: 0, max: maxPort }),
+  'restate.turnMs': milliseconds({ group: 'Who works', about: 'A longer run goes on in another invocation', default: 50_000 }),
+  'restate.frozenAfterMs': milliseconds({
+    group: 'Who works',
+    about: 'Silence after which Restate gives up a server',
+    default: 30_000,
+  }),
   'routes.openapi': toggle({ group: 'What is served', about: 'Serve /openapi.json', default: true }),
   'routes.chat': toggle({ group: 'What is served', about: 'Serve /api/chat', default: true }),
   'routes.mcp': toggle({ group: 'What is served', about: 'Serve /mcp, where there is a bridge', default: true }),

@@ -43,6 +43,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     namespace,
     store,
     background: background.mode,
+    placement: options.placement ?? 'own',
     hasTenantBudget: tenants !== undefined,
     agents: [...directory.roots.values()],
     ...processMethods(parts),

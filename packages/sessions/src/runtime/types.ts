@@ -165,6 +165,7 @@ export interface Runtime extends AsyncDisposable {
    * process (`durable`).
    */
   readonly background: 'none' | 'in-process' | 'durable'
+  readonly placement: Placement
   /** Whether it was made with `tenantBudget`. */
   readonly hasTenantBudget: boolean
   /** Root agents. The first is the default. */
