@@ -1,5 +1,5 @@
 import { handlers, object, TerminalError, type ObjectContext, type ObjectSharedContext } from '@restatedev/restate-sdk'
-import { SessionError, type Runtime } from '@bowline/sessions'
+import { SessionError, type Runtime, type Session, type SessionOptions, type SessionReader } from '@bowline/sessions'
 import { tellError } from './ingress.ts'
 import { readingMethods, remoteMethods, type RemoteCall, type RemoteMethod, type RemoteResult } from './remote-sessions.ts'
 import { Visits } from './visits.ts'
@@ -15,6 +15,7 @@ const beatsInTime = 4
 /** An invocation is tried for ever: one that Restate pauses would stop its session for ever. */
 const retryPolicy = { initialInterval: 50, maxInterval: 5_000, exponentiationFactor: 2, maxAttempts: 2 ** 31 - 1 }
 const hourMs = 3_600_000
+const inputMethods: readonly RemoteMethod[] = ['send', 'steer', 'followUp']
 /** Time in ms for which one call waits for the result of a run. */
 const resultMs = 20_000
 
@@ -26,22 +27,27 @@ export function sessionsObject(runtime: Runtime, { name, turnMs, frozenAfterMs }
   const visits = new Visits(runtime, { turnMs, beatMs: frozenAfterMs / beatsInTime })
   // Without a sign of life Restate first asks a worker to leave, and then gives it up.
   const timeouts = { inactivityTimeout: Math.ceil(frozenAfterMs / 2), abortTimeout: Math.ceil(frozenAfterMs / 2) }
-  const shared = (call: (context: ObjectSharedContext, given: RemoteCall) => Promise<unknown>) =>
+  // Restate compares what a retry answers with what it has stored: so the answer is stored before it is given.
+  const shared = (
+    call: (key: string, args: readonly unknown[], session: SessionOptions | undefined) => Promise<unknown>,
+    isInput = false,
+  ) =>
     handlers.object.shared(
       { retryPolicy, journalRetention: 0, idempotencyRetention: hourMs },
-      async (context: ObjectSharedContext, given?: RemoteCall) => orTerminal(() => call(context, given ?? {})),
+      (context: ObjectSharedContext, { args = [], session }: RemoteCall = {}) => {
+        const given = isInput ? identified(args, context.rand.uuidv4()) : args
+        return context.run(() => orTerminal(() => call(context.key, given, session)))
+      },
     )
   const commands = remoteMethods.map((method) => [
     method,
-    shared((context, { args = [], ...given }) =>
-      called(runtime, context.key, method, { ...given, args: identified(method, args, context) }),
-    ),
+    shared((key, args, session) => called(sessionOf(runtime, key, method, session), method, args), inputMethods.includes(method)),
   ])
   return object({
     name,
     handlers: {
       ...(Object.fromEntries(commands) as Record<RemoteMethod, ReturnType<typeof shared>>),
-      result: shared(async ({ key }, { args: [runId] = [] }) => ({ result: await resultOf(runtime, key, String(runId)) })),
+      result: shared(async (key, [runId]) => ({ result: await resultOf(runtime, key, String(runId)) })),
       work: handlers.object.exclusive({ ...timeouts, retryPolicy, journalRetention: 0 }, async (context: ObjectContext) => {
         for (;;) {
           const report = await context.run('work', () => orTerminal(() => visits.continue(context.key)))
@@ -56,20 +62,20 @@ export function sessionsObject(runtime: Runtime, { name, turnMs, frozenAfterMs }
   })
 }
 
-/** Calls a method. Sessions of subagents can only be read. */
-async function called(runtime: Runtime, key: string, method: RemoteMethod, { args = [], session: options }: RemoteCall): Promise<unknown> {
-  const session = readingMethods.includes(method)
-    ? runtime.reader(key, options?.owner === undefined ? {} : { owner: options.owner })
-    : runtime.session(key, options)
+/** Sessions of subagents can only be read. */
+function sessionOf(runtime: Runtime, key: string, method: RemoteMethod, options: SessionOptions | undefined): Session | SessionReader {
+  if (!readingMethods.includes(method)) return runtime.session(key, options)
+  return runtime.reader(key, options?.owner === undefined ? {} : { owner: options.owner })
+}
+
+async function called(session: Session | SessionReader, method: RemoteMethod, args: readonly unknown[]): Promise<unknown> {
   const call = Reflect.get(session, method) as (...args: readonly unknown[]) => Promise<unknown>
   return toldOf(await Reflect.apply(call, session, args))
 }
 
 /** Returns the arguments with an id, so that a retry of the invocation adds nothing. */
-function identified(method: RemoteMethod, args: readonly unknown[], { rand }: ObjectSharedContext): readonly unknown[] {
-  if (method !== 'send' && method !== 'steer' && method !== 'followUp') return args
-  const [input, options] = args
-  return [input, { id: rand.uuidv4(), ...(options as object | undefined) }]
+function identified([input, options]: readonly unknown[], id: string): readonly unknown[] {
+  return [input, { id, ...(options as object | undefined) }]
 }
 
 /** Returns a value without handles. */

@@ -59,6 +59,6 @@ export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsO
 })
 
 export const checkListenOptions = configChecks.optionalRecord<ListenOptions>({
-  host: configChecks.checkName,
+  host: configChecks.optionalName,
   port: configChecks.whole(0, 65_535),
 })

@@ -18,7 +18,9 @@ describe('bowline-server with placement restate', () => {
     const usual = ['check', '--agents', bundledAgents(), '--auth', 'none', '--placement', 'restate']
     const { code, stderr } = await commandResult([...usual, '--restate.url', 'restate:8080'], { folder: temporaryFolder() })
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^bowline-server: placement \(--placement\): restate moves sessions between servers, so they need a store on Postgres/m)
+    expect(stderr).toMatch(
+      /^bowline-server: placement \(--placement\): restate moves sessions between servers, so they need a store on Postgres/m,
+    )
     expect(stderr).toMatch(/^bowline-server: restate\.url .*must be a URL with http or https/m)
   })
 })
