@@ -104,7 +104,7 @@ export const structure = {
     'operations',
     { room: 'bridge', holds: ['bridge.ts', 'delegate-tool.ts'] },
     'bin',
-    'index.ts',
+    { room: 'entries', holds: ['index.ts', 'internal.ts'] },
   ],
   server: [
     { room: 'base', holds: ['server-error.ts', 'arguments.ts', 'json.ts', 'hash.ts', 'base64url.ts', 'limits.ts', 'session-log.ts'] },

@@ -10,6 +10,19 @@ import { root } from './setup.mjs'
 /** Permissive licences. If a package offers several, one of them is enough. */
 const licences = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'Unlicense'])
 
+/**
+ * Optional packages that the users of an entry install.
+ *
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+const needs = {
+  '@bowline/bridge/internal': ['@modelcontextprotocol/server'],
+  '@bowline/bridge/mcp': ['@modelcontextprotocol/server'],
+  '@bowline/client/chat': ['ai'],
+  '@bowline/client/react': ['react'],
+  '@bowline/testing': ['fast-check'],
+}
+
 /** Characters of all pages of one package. */
 const maxDocs = 250_000
 
@@ -88,11 +101,44 @@ function badFiles(unpacked, needed) {
       .map((script) => `its install runs the script ${script}`),
     ...(/"(workspace|catalog):/.test(JSON.stringify(manifest)) ? ['package.json has a workspace or catalog range'] : []),
     ...files.filter((file) => file.endsWith('.map')).flatMap((file) => badMap(unpacked, file)),
+    ...(typed.has(manifest.name) ? badTypes(unpacked, manifest) : []),
     ...badDocs(
       unpacked,
       files.filter((file) => file.startsWith('docs/')),
     ),
   ]
+}
+
+/**
+ * Types of an entry come from packages that every user installs, or from those that this entry needs anyway.
+ *
+ * @param {string} unpacked
+ * @param {{ name: string, exports: Record<string, { types: string }>, peerDependenciesMeta?: object }} manifest
+ */
+function badTypes(unpacked, { name, exports, peerDependenciesMeta = {} }) {
+  return Object.entries(exports).flatMap(([subpath, { types }]) => {
+    const entry = posix.join(name, subpath)
+    const imported = packagesOfTypes(join(unpacked, types))
+    const optional = Object.keys(peerDependenciesMeta).filter((peer) => imported.has(peer) && !needs[entry]?.includes(peer))
+    return optional.map((peer) => `the types of ${entry} need the optional package ${peer}`)
+  })
+}
+
+/**
+ * @param {string} file
+ * @param {Set<string>} seen
+ * @returns {Set<string>} packages that the declarations import, and those that they lead to
+ */
+function packagesOfTypes(file, seen = new Set()) {
+  if (seen.has(file)) return new Set()
+  seen.add(file)
+  const specifiers = [...readFileSync(file, 'utf8').matchAll(/(?:from |import\()["']([^"']+)["']/g)].map(([, specifier = '']) => specifier)
+  return new Set(
+    specifiers.flatMap((specifier) => {
+      if (specifier.startsWith('.')) return [...packagesOfTypes(join(dirname(file), specifier.replace(/\.js$/, '.d.ts')), seen)]
+      return [/^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier]
+    }),
+  )
 }
 
 /**

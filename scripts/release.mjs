@@ -258,6 +258,8 @@ function peers() {
     ai: versionOf('apps/demo/node_modules/ai'),
     zod: versionOf('apps/demo/node_modules/zod'),
     react: versionOf('apps/studio/node_modules/react'),
+    '@agentclientprotocol/sdk': versionOf('packages/bridge/node_modules/@agentclientprotocol/sdk'),
+    '@modelcontextprotocol/server': versionOf('packages/bridge/node_modules/@modelcontextprotocol/server'),
   }
 }
 

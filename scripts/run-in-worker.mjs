@@ -5,7 +5,7 @@ import { build } from 'esbuild'
 import { run } from './run.mjs'
 
 /** Optional peers: whoever installs one bundles it too. */
-const notInstalled = ['pg', 'redis', '@upstash/redis']
+const notInstalled = ['pg', 'redis', '@upstash/redis', '@modelcontextprotocol/server']
 
 /**
  * Throws if the program does not bundle, does not load, or its test fails. All its requests come back to itself: there is no network.

@@ -2,14 +2,16 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, delimiter, join } from 'node:path'
+import { basename, dirname, delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { docsPrograms } from './docs-programs.mjs'
 import { libraries, publishedPackages } from './packages.mjs'
 import { runInWorker } from './run-in-worker.mjs'
 import { run } from './run.mjs'
 import { nodeBinary, root } from './setup.mjs'
 
+const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock']
 const packages = libraries()
 const studio = publishedPackages().filter(({ entries }) => entries.length === 0)
 const project = mkdtempSync(join(tmpdir(), 'bowline-smoke-'))
@@ -18,10 +20,12 @@ try {
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, undefined, 2))
   // npm is a script that uses `node` on PATH: on an older Node of the host it would select older releases of the peers.
   const env = { ...process.env, PATH: `${dirname(nodeBinary)}${delimiter}${process.env.PATH ?? ''}` }
-  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: project, env })
-  copyFileSync(fileURLToPath(new URL('smoke/use-packages.mjs', import.meta.url)), join(project, 'use-packages.mjs'))
+  run('npm', install, { cwd: project, env })
   const entries = packages.flatMap((entry) => entry.entries)
-  process.stdout.write(run(nodeBinary, ['use-packages.mjs', ...entries], { cwd: project }))
+  useInProject(new URL('smoke/without-protocols.mjs', import.meta.url), entries)
+  await bundleWithoutProtocols()
+  run('npm', [...install, ...Object.entries(protocols()).map(([name, version]) => `${name}@${version}`)], { cwd: project, env })
+  useInProject(new URL('smoke/use-packages.mjs', import.meta.url), entries)
   runDocsPrograms()
   // D50: what runs without Node, and what needs its compatible modules.
   await runInWorker(fileURLToPath(new URL('smoke/worker.mjs', import.meta.url)), { project, flags: [] })
@@ -34,10 +38,28 @@ try {
   const alone = join(project, 'studio')
   mkdirSync(alone)
   writeFileSync(join(alone, 'package.json'), JSON.stringify({ private: true, dependencies: tarballs(studio) }))
-  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: alone, env })
+  run('npm', install, { cwd: alone, env })
   process.stdout.write(run(nodeBinary, ['use-studio.mjs', join(alone, 'node_modules/.bin/bowline-studio')], { cwd: project, env }))
 } finally {
   rmSync(project, { recursive: true, force: true })
+}
+
+/**
+ * @param {URL} file
+ * @param {readonly string[]} args
+ */
+function useInProject(file, args) {
+  const name = basename(fileURLToPath(file))
+  copyFileSync(file, join(project, name))
+  process.stdout.write(run(nodeBinary, [name, ...args], { cwd: project }))
+}
+
+/** A bundler finds all that a program without workers and MCP needs. */
+async function bundleWithoutProtocols() {
+  const contents = "import '@bowline/bridge'\nimport '@bowline/server'"
+  const outfile = join(project, 'bundle.mjs')
+  await build({ stdin: { contents, resolveDir: project }, bundle: true, format: 'esm', platform: 'node', outfile, logLevel: 'error' })
+  run(nodeBinary, [outfile], { cwd: project })
 }
 
 /** D44: runs the programs of the documentation with the packed packages. */
@@ -71,6 +93,12 @@ function peers() {
     react: versionOf('react', 'apps/studio'),
     '@ai-sdk/react': versionOf('@ai-sdk/react', 'examples'),
   }
+}
+
+/** Returns the packages of protocols, which only programs with workers or MCP install. */
+function protocols() {
+  const names = ['@agentclientprotocol/sdk', '@modelcontextprotocol/node', '@modelcontextprotocol/server']
+  return Object.fromEntries(names.map((name) => [name, versionOf(name, 'packages/bridge')]))
 }
 
 /**

@@ -1,7 +1,8 @@
 // An MCP host that delegates work to an agent in a worker process. The host only speaks MCP. `bowline-bridge` starts the worker,
 // communicates with it over the Agent Client Protocol, and offers it as tools.
 //
-//   npm install @bowline/bridge @bowline/agent-loop @bowline/llm ai zod @modelcontextprotocol/client @ai-sdk/openai
+//   npm install @bowline/bridge @bowline/agent-loop @bowline/llm ai zod @ai-sdk/openai
+//   npm install @agentclientprotocol/sdk @modelcontextprotocol/server @modelcontextprotocol/client
 //   node main.ts "A text to review"
 
 import { Client } from '@modelcontextprotocol/client'

@@ -21,7 +21,7 @@ describe('the public surface', () => {
       'runtimeAgent',
       'workerExecutor',
     ])
-    expect(Object.keys(mcp)).toEqual(['createBridgeMcpHandler', 'createBridgeMcpServer'])
+    expect(Object.keys(mcp).sort()).toEqual(['createBridgeMcpHandler', 'createBridgeMcpServer'])
     expect(Object.keys(worker)).toEqual(['serveWorker'])
   })
 

@@ -318,6 +318,21 @@ export function shortened(name: string): string {
   return name.length <= longestShown ? name : `${name.slice(0, longestShown)}…`
 }
 
+/**
+ * Returns a handler of a failed import. If the package is not installed, it throws what `refuse` makes of "needs the package …" with
+ * the command that installs it. It throws any other error unchanged.
+ */
+export function missingPackage(
+  name: string,
+  refuse: (message: string, cause: unknown) => Error,
+  install = name,
+): (error: unknown) => never {
+  return (error) => {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
+    throw isMissing ? refuse(`needs the package ${name}; run: npm install ${install}`, error) : error
+  }
+}
+
 /** An image of an input, in the form of the AI SDK. */
 interface Image {
   readonly type: 'image'

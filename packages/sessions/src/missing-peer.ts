@@ -1,7 +1,7 @@
+import { missingPackage } from '@bowline/llm/arguments'
 import { SessionError } from './errors.ts'
 
-/** Returns the error for an optional peer that is not installed; returns any other error unchanged. */
-export function missingPeer(error: unknown, user: string, name: string): unknown {
-  if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') return error
-  return new SessionError('invalid-config', `${user} needs the package ${name}; run: npm install ${name}`, { cause: error })
+/** Returns a handler of a failed import of an optional peer, which names the peer and its user if it is not installed. */
+export function missingPeer(user: string, name: string): (error: unknown) => never {
+  return missingPackage(name, (message, cause) => new SessionError('invalid-config', `${user} ${message}`, { cause }))
 }

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import { systemClock } from '@bowline/llm'
+import { missingPackage } from '@bowline/llm/arguments'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Bridge } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
@@ -49,7 +50,8 @@ async function run(line: CommandLine, protocol: Writable): Promise<void> {
     case 'serve': {
       const over = endOfService()
       if (!line.http) protocol.once('error', () => over.abort())
-      return withBridge(line, process.cwd(), (bridge) => serve(bridge, line, protocol, over))
+      const serve = await loadTransport(line, protocol, over)
+      return withBridge(line, process.cwd(), serve)
     }
     default:
       return line.command satisfies never
@@ -68,8 +70,17 @@ async function check(bridge: Bridge, protocol: Writable): Promise<void> {
 /** Thrown after the command has printed the problem. */
 class NotUsable extends Error {}
 
-/** Loads only the code of the chosen transport, so that the first answer comes sooner. */
-async function serve(bridge: Bridge, { http }: CommandLine, protocol: Writable, over: AbortController): Promise<void> {
-  if (http) return (await import('./serve-http.ts')).serveOverHttp(bridge, http, over)
-  return (await import('./serve-stdio.ts')).serveOverStdio(bridge, protocol, over)
+const withoutMcp = (transport: string, name: string, install?: string): ((error: unknown) => never) =>
+  missingPackage(name, (message) => new BridgeError('CONFIG', `serving MCP over ${transport} ${message}`), install)
+
+/** Loads only the code of the chosen transport, so that the first answer comes sooner. Throws `CONFIG` if its packages are missing. */
+async function loadTransport({ http }: CommandLine, protocol: Writable, over: AbortController): Promise<(bridge: Bridge) => Promise<void>> {
+  if (http) {
+    const { serveOverHttp } = await import('./serve-http.ts').catch(
+      withoutMcp('HTTP', '@modelcontextprotocol/node', '@modelcontextprotocol/server @modelcontextprotocol/node'),
+    )
+    return (bridge) => serveOverHttp(bridge, http, over)
+  }
+  const { serveOverStdio } = await import('./serve-stdio.ts').catch(withoutMcp('stdio', '@modelcontextprotocol/server'))
+  return (bridge) => serveOverStdio(bridge, protocol, over)
 }

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Bridge } from '../bridge-contract.ts'
-import { createBridgeMcpServer } from '../mcp/server.ts'
+import { createBridgeMcpServer } from '../mcp/index.ts'
 import { atEnd } from './end-of-service.ts'
 import { tellError } from './tell.ts'
 

@@ -1,3 +1,4 @@
+import { missingPackage } from '@bowline/llm/arguments'
 import type { SessionContext } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
 import { givenFields } from '../given-fields.ts'
@@ -38,10 +39,11 @@ export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): 
     kind: 'worker',
     limits: limitsOf(options),
     async start(given) {
-      host = given
       // Loading the protocol code takes a third of a start, so it is loaded only if there are workers.
+      const { client: acpClient } = await import('@agentclientprotocol/sdk').catch(withoutProtocol)
       const { createWorker } = await import('./worker/worker.ts')
-      for (const each of settings) workers.set(each.id, createWorker(each, given))
+      host = given
+      for (const each of settings) workers.set(each.id, createWorker(each, { ...given, acpClient }))
       for (const worker of all()) worker.start()
     },
     async stop({ deadlineMs }) {
@@ -74,6 +76,8 @@ export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): 
     close: (session, reason) => workerOf(session).close(session, { reason }),
   }
 }
+
+const withoutProtocol = missingPackage('@agentclientprotocol/sdk', (message) => new BridgeError('CONFIG', `workerExecutor ${message}`))
 
 function limitsOf({ ttlMs, idleMs, maxSessions, inactivityMs }: WorkerExecutorOptions): ExecutorLimits {
   return { ...standardLimits, ...givenFields({ ttlMs, idleMs, maxSessions, inactivityMs }) }

@@ -1,4 +1,3 @@
-import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server'
 import type { BridgeRun } from '../bridge-contract.ts'
 import { outcomeOnTheWire } from './outcome-on-the-wire.ts'
 import { reportProgress } from './report-progress.ts'
@@ -48,5 +47,5 @@ function progressOf({ bridge, sendProgress }: ToolCall, run: BridgeRun): () => v
 
 /** A lost connection has an error of the SDK as its reason; a cancel has the caller's reason. */
 function isLostConnection(reason: unknown): boolean {
-  return reason instanceof SdkError && reason.code === SdkErrorCode.ConnectionClosed
+  return reason instanceof Error && 'code' in reason && reason.code === 'CONNECTION_CLOSED'
 }

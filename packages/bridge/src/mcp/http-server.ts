@@ -7,7 +7,7 @@ import { hostHeaderValidation, originValidation, toNodeHandler } from '@modelcon
 import { localhostAllowedHostnames } from '@modelcontextprotocol/server'
 import type { Bridge } from '../bridge-contract.ts'
 import { showsToken } from './bearer.ts'
-import { createBridgeMcpHandler, createBridgeMcpServer } from './server.ts'
+import { createBridgeMcpHandler, createBridgeMcpServer } from './index.ts'
 
 export interface HttpOptions {
   /** Host name or address; IPv6 without brackets. */

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { InMemoryServerEventBus, McpServer } from '@modelcontextprotocol/server'
-import type { ServerEvent, Transport } from '@modelcontextprotocol/server'
+import type { McpServer, ServerEventBus } from '@modelcontextprotocol/server'
 import type { BridgeView } from './bridge-view.ts'
 
 /** One HTTP request, with the view of its user once its server is made. */
@@ -22,32 +21,33 @@ export function listensAs(bridge: BridgeView): boolean {
   return exchange !== undefined
 }
 
-/** Tells each listening stream when the agents change that its own user sees. */
-export class AgentEventBus extends InMemoryServerEventBus {
-  override subscribe(listener: (event: ServerEvent) => void): () => void {
-    const stopWatching = exchanges.getStore()?.bridge?.onAgentsChanged(() => listener({ kind: 'tools_list_changed' }))
-    const stopPublished = super.subscribe(listener)
-    return () => {
-      stopWatching?.()
-      stopPublished()
-    }
+/** Returns a bus that also tells each listening stream when the agents change that its own user sees. */
+export function withAgentEvents(bus: ServerEventBus): ServerEventBus {
+  return {
+    publish: (event) => bus.publish(event),
+    subscribe(listener) {
+      const stopWatching = exchanges.getStore()?.bridge?.onAgentsChanged(() => listener({ kind: 'tools_list_changed' }))
+      const stopPublished = bus.subscribe(listener)
+      return () => {
+        stopWatching?.()
+        stopPublished()
+      }
+    },
   }
 }
 
-/** A server that watches something while it is connected. */
-export class WatchingServer extends McpServer {
-  /** Begins to watch. Returns a function that ends it. */
-  watch: () => () => void = () => () => {}
-
-  override async connect(transport: Transport): Promise<void> {
-    const stop = this.watch()
-    const { onclose } = this.server
-    this.server.onclose = () => {
+/** Calls `watch` when the server is connected. It returns a function that is called when the connection ends. */
+export function watchWhileConnected(server: McpServer, watch: () => () => void): void {
+  const connect = server.connect.bind(server)
+  server.connect = async (transport) => {
+    const stop = watch()
+    const { onclose } = server.server
+    server.server.onclose = () => {
       stop()
       onclose?.()
     }
     try {
-      await super.connect(transport)
+      await connect(transport)
     } catch (error) {
       stop()
       throw error

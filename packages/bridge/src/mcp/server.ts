@@ -1,6 +1,6 @@
 import type { FieldChecks } from '@bowline/llm/arguments'
-import { createMcpHandler } from '@modelcontextprotocol/server'
-import type { McpHttpHandler, McpServerFactory, RegisteredTool, ServerContext } from '@modelcontextprotocol/server'
+import type * as mcpSdk from '@modelcontextprotocol/server'
+import type { McpHttpHandler, McpServer, McpServerFactory, RegisteredTool, ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../../package.json' with { type: 'json' }
 import { checkBridgeVersion, configChecks as check } from '../arguments.ts'
 import type { Bridge, BridgeLimits } from '../bridge-contract.ts'
@@ -13,7 +13,7 @@ import { bridgeView, type BridgeUser, type BridgeView } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
 import { agentsDiscover } from './agent-tools.ts'
 import { agentsNow, instructionsOf } from './instructions.ts'
-import { AgentEventBus, inExchange, listensAs, WatchingServer } from './listeners.ts'
+import { inExchange, listensAs, watchWhileConnected, withAgentEvents } from './listeners.ts'
 import type { ProgressSender } from './report-progress.ts'
 import type { BridgeTool } from './tool.ts'
 import { withCallFacts } from './told-error.ts'
@@ -27,13 +27,11 @@ const userChecks: FieldChecks<BridgeUser> = {
 
 const bridgeMethods = ['health', 'discover', 'createSession', 'prompt', 'delegate', 'request', 'onAgentsChanged'] as const
 
-/**
- * Returns a server factory for the MCP SDK: `serveStdio(factory)` over stdio, `createBridgeMcpHandler(factory)` over HTTP. A
- * connection keeps no state of its own. Its instructions name the agents that exist when the connection starts; the description of
- * `agents_discover` names the current ones. If they change, a client gets `notifications/tools/list_changed`: over stdio on its
- * connection, over HTTP on its streams of `subscriptions/listen`, which exist since the protocol of 2026.
- */
-export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
+/** Values of the SDK, which its user imports: a bundler follows an import of this module, also in a program without MCP. */
+export type McpSdk = Pick<typeof mcpSdk, 'createMcpHandler' | 'InMemoryServerEventBus' | 'McpServer'>
+
+/** `createBridgeMcpServer` with the SDK that is given. */
+export function serverFactory({ McpServer }: McpSdk, bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
   checkBridgeVersion('createBridgeMcpServer.bridge', bridge)
   check.requiredMethods(...bridgeMethods)('createBridgeMcpServer.bridge', bridge)
   check.record(userChecks)('createBridgeMcpServer.user', user)
@@ -45,15 +43,15 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
     const isConnection = requestInfo === undefined
     const listChanged = isConnection || (listensAs(served.bridge) && era === 'modern')
     const capabilities = { tools: { listChanged } }
-    const server = new WatchingServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities, instructions })
+    const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities, instructions })
     for (const each of advertised) {
       const registered = register(server, served, each)
       if (each.tool !== agentsDiscover) continue
       const nameAgents = agentNamer(registered, served)
-      server.watch = () => {
+      watchWhileConnected(server, () => {
         nameAgents()
         return isConnection ? served.bridge.onAgentsChanged(nameAgents) : () => {}
-      }
+      })
     }
     return server
   }
@@ -74,15 +72,13 @@ export interface BridgeMcpHandlerOptions {
 
 const handlerChecks: FieldChecks<BridgeMcpHandlerOptions> = { keepAliveMs: check.whole(1), onerror: check.checkFunction }
 
-/**
- * Creates an HTTP handler for the factory, with the SDK's `createMcpHandler`. Each stream starts immediately with a comment and
- * `retry`, so that no proxy or client times out while an agent works.
- */
-export function createBridgeMcpHandler(factory: McpServerFactory, options: BridgeMcpHandlerOptions = {}): McpHttpHandler {
+/** `createBridgeMcpHandler` with the SDK that is given. */
+export function httpHandler(sdk: McpSdk, factory: McpServerFactory, options: BridgeMcpHandlerOptions = {}): McpHttpHandler {
   check.requiredFunction('createBridgeMcpHandler.factory', factory)
   check.record(handlerChecks)('createBridgeMcpHandler.options', options)
   const { keepAliveMs = 15_000, onerror = () => {} } = options
-  const handler = createMcpHandler(factory, { keepAliveMs, onerror, responseMode: 'sse', bus: new AgentEventBus(onerror) })
+  const bus = withAgentEvents(new sdk.InMemoryServerEventBus(onerror))
+  const handler = sdk.createMcpHandler(factory, { keepAliveMs, onerror, responseMode: 'sse', bus })
   return { ...handler, fetch: async (request, context) => opened(await inExchange(() => handler.fetch(ownRequest(request), context))) }
 }
 
@@ -120,7 +116,7 @@ const advertised = bridgeTools.map((tool) => {
   return { tool, config: { title, description, annotations, ...schemas } }
 })
 
-function register(server: WatchingServer, served: Served, { tool, config }: (typeof advertised)[number]): RegisteredTool {
+function register(server: McpServer, served: Served, { tool, config }: (typeof advertised)[number]): RegisteredTool {
   const { bridge, redaction, onerror } = served
   return server.registerTool(tool.name, config, async (input, context) => {
     try {

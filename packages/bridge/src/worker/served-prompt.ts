@@ -7,11 +7,10 @@ import { causeText } from '../redact-cause.ts'
 import { askApprovals } from './ask-approvals.ts'
 import { bowlineMeta, recordOf, withBowline } from './meta.ts'
 import type { AnswerMeta } from './meta.ts'
-import { inContext } from './served-sessions.ts'
+import { inContext, requestErrorOf } from './served-sessions.ts'
 import type { ServedSession } from './served-sessions.ts'
 import { createSender } from './update-sender.ts'
 import type { UpdateSender } from './update-sender.ts'
-import { requestErrorOf } from './wire-error.ts'
 
 /** Agent, session and client of one `session/prompt`. */
 export interface PromptService {

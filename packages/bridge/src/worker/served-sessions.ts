@@ -3,8 +3,10 @@ import { RequestError } from '@agentclientprotocol/sdk'
 import type { JSONObject } from '@bowline/llm'
 import type { BridgeAgent, CloseReason, SessionContext } from '../agent.ts'
 import { withWorkContext } from '../context.ts'
+import { BridgeError } from '../errors.ts'
 import { bowlineMeta, recordOf } from './meta.ts'
-import { requestErrorOf } from './wire-error.ts'
+
+const internalError = -32603
 
 /** A session that this worker serves. */
 export interface ServedSession {
@@ -93,4 +95,11 @@ function contextOf(agent: BridgeAgent, params: object): SessionContext {
     depth: number('depth', 0),
     path: Array.isArray(meta['path']) ? meta['path'].map(String) : [],
   }
+}
+
+/** Converts an error of an agent for the wire: a `BridgeError` completely, any other without its text. */
+export function requestErrorOf(error: unknown): RequestError {
+  if (!BridgeError.isInstance(error)) return new RequestError(internalError, 'Agent failed', { bowline: {} })
+  const { code, message, retryable, details } = error
+  return new RequestError(internalError, message, { bowline: { code, message, retryable, details } })
 }

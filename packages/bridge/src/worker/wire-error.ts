@@ -1,17 +1,14 @@
-import { RequestError } from '@agentclientprotocol/sdk'
+import type { RequestError } from '@agentclientprotocol/sdk'
 import type { JSONObject, JSONValue } from '@bowline/llm'
 import { BridgeError, bridgeErrorCodes } from '../errors.ts'
 import type { BridgeErrorCode } from '../errors.ts'
 import { recordOf } from './meta.ts'
 
-const internalError = -32603
 const authRequired = -32000
 
-/** Converts an error of an agent for the wire: a `BridgeError` completely, any other without its text. */
-export function requestErrorOf(error: unknown): RequestError {
-  if (!BridgeError.isInstance(error)) return new RequestError(internalError, 'Agent failed', { bowline: {} })
-  const { code, message, retryable, details } = error
-  return new RequestError(internalError, message, { bowline: { code, message, retryable, details } })
+/** Returns true for an error that a worker sent. By its name: its class is in a package that is loaded on demand. */
+export function isRequestError(error: unknown): error is RequestError {
+  return error instanceof Error && error.name === 'RequestError'
 }
 
 /** The failed call. */

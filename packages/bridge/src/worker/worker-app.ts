@@ -5,9 +5,8 @@ import { proofOf } from './handshake.ts'
 import { acpVersion, answerMethod, bowlineMeta, pingMethod, recordOf, wireVersion, withBowline } from './meta.ts'
 import type { AnswerParams, WorkerMeta } from './meta.ts'
 import { servePrompt } from './served-prompt.ts'
-import { inContext } from './served-sessions.ts'
+import { inContext, requestErrorOf } from './served-sessions.ts'
 import type { ServedSession, ServedSessions } from './served-sessions.ts'
-import { requestErrorOf } from './wire-error.ts'
 
 export interface WorkerAppOptions {
   readonly agent: BridgeAgent

@@ -178,10 +178,6 @@ function usedUp(): SessionError {
 
 /** Loads the package `pg`, which only this store needs. */
 export async function loadPg(): Promise<Pick<typeof pg, 'Pool' | 'Client'>> {
-  try {
-    // A bundled package has a default export only.
-    return (await import('pg')).default
-  } catch (error) {
-    throw missingPeer(error, 'A store on Postgres', 'pg')
-  }
+  // A bundled package has a default export only.
+  return (await import('pg').catch(missingPeer('A store on Postgres', 'pg'))).default
 }

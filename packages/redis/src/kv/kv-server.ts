@@ -76,9 +76,5 @@ export class KvServer implements ScriptServer {
 
 /** Loads the package `@upstash/redis`, an optional peer. */
 async function loadUpstash(): Promise<typeof Redis> {
-  try {
-    return (await import('@upstash/redis')).Redis
-  } catch (error) {
-    throw missingPeer(error, 'kvStateStore', '@upstash/redis')
-  }
+  return (await import('@upstash/redis').catch(missingPeer('kvStateStore', '@upstash/redis'))).Redis
 }

@@ -3,10 +3,6 @@ import { missingPeer } from '@bowline/sessions/store-parts'
 
 /** Loads the package `redis`, an optional peer. `user` names the caller in errors. */
 export async function loadRedis(user: string): Promise<Pick<typeof redis, 'createClient'>> {
-  try {
-    // A bundled package has a default export only.
-    return (await import('redis')).default
-  } catch (error) {
-    throw missingPeer(error, user, 'redis')
-  }
+  // A bundled package has a default export only.
+  return (await import('redis').catch(missingPeer(user, 'redis'))).default
 }

@@ -5,6 +5,7 @@ import type { StoreChoice } from '../config/store-choice.ts'
 import type { Agent } from '@bowline/agent-loop'
 import { systemClock } from '@bowline/llm'
 import type { CommandCall, Outcome } from './command.ts'
+import { loadMcpSdk } from './create-bridge.ts'
 import { loadPostgres } from './create-store.ts'
 import { columns, textOf } from './help.ts'
 import { configuredAgents } from './load-agents.ts'
@@ -13,6 +14,7 @@ import { readConfig } from './read-config.ts'
 export async function check(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
   const agents = await configuredAgents(config)
+  if (config.bridge) await loadMcpSdk()
   await call.print(columns([...describeConfig(config, agents), ...(await describeDatabase(config.store))]).join('\n'))
   return 'done'
 }

@@ -3,7 +3,7 @@ import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import type { StoreChoice } from '../config/store-choice.ts'
-import { missingPackage } from '../config/config-error.ts'
+import { missingFor } from '../config/config-error.ts'
 
 /**
  * Creates the store; the runtime opens it. Loads the Postgres driver only if the store needs it. `warn` receives warnings for the
@@ -29,5 +29,5 @@ export async function createStore(choice: StoreChoice, warn: (message: string) =
 
 /** Loads the package of the Postgres store, an optional peer. */
 export function loadPostgres() {
-  return import('@bowline/postgres').catch(missingPackage('@bowline/postgres', '@bowline/postgres pg'))
+  return import('@bowline/postgres').catch(missingFor('store', '@bowline/postgres', '@bowline/postgres pg'))
 }

@@ -1,5 +1,5 @@
 import type { Runtime } from '@bowline/sessions'
-import { missingPackage } from '../config/config-error.ts'
+import { missingFor } from '../config/config-error.ts'
 import type { SettingValues } from '../config/settings.ts'
 import { faultOf } from '../http/fault.ts'
 import type { Logger } from '../options.ts'
@@ -15,7 +15,7 @@ export interface Engine {
 export async function engineOf(values: SettingValues, runtime: Runtime, logger: Logger): Promise<Engine | undefined> {
   if (values.placement === 'own') return undefined
   const install = '@bowline/restate @restatedev/restate-sdk'
-  const { sessionsOn } = await import('@bowline/restate').catch(missingPackage('@bowline/restate', install))
+  const { sessionsOn } = await import('@bowline/restate').catch(missingFor('placement', '@bowline/restate', install))
   const sessions = sessionsOn(runtime, {
     url: values['restate.url'],
     name: values['restate.name'],

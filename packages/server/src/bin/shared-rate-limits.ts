@@ -1,4 +1,4 @@
-import { missingPackage } from '../config/config-error.ts'
+import { missingFor } from '../config/config-error.ts'
 import { makeRateLimitTable } from '../node/rate-limit-table.ts'
 import { postgresRateLimiter } from '../node/rate-limiters.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
@@ -18,7 +18,7 @@ const timeoutMs = 10_000
 
 /** Creates limits with their own connections, so that no request waits for the work of runs. Connects on first use. */
 export async function sharedRateLimits(connectionString: string): Promise<SharedRateLimits> {
-  const { Pool } = (await import('pg').catch(missingPackage('pg'))).default
+  const { Pool } = (await import('pg').catch(missingFor('store', 'pg'))).default
   const pool = new Pool({
     connectionString,
     max: poolSize,

@@ -1,3 +1,5 @@
+import { missingPackage } from '@bowline/llm/arguments'
+
 /** Fault in the configuration. It never repeats a value, because that could be a secret. */
 export interface Fault {
   /** Configuration key, for example `limits.bodyBytes`. */
@@ -18,12 +20,9 @@ export class ConfigError extends Error {
   }
 }
 
-/** Returns a handler that names a package which the store needs and which is not installed, with the packages to install. */
-export function missingPackage(name: string, install = name): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new ConfigError([{ path: 'store', message: `needs the package ${name}; run: npm install ${install}` }])
-  }
+/** Returns a handler of a failed import. If the package is not installed, the fault is that of the key `path`. */
+export function missingFor(path: string, name: string, install?: string): (error: unknown) => never {
+  return missingPackage(name, (message) => new ConfigError([{ path, message }]), install)
 }
 
 function describeFault({ path, origin, message }: Fault): string {

@@ -1,6 +1,8 @@
 import type { Bridge } from '@bowline/bridge'
-import type { AuthInfo } from '@modelcontextprotocol/server'
+import { missingPackage } from '@bowline/llm/arguments'
+import type { AuthInfo, McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Principal } from '../auth/principal.ts'
+import { ServerError } from '../server-error.ts'
 
 export interface McpOptions {
   readonly mayUse?: ((principal: Principal, agentId: string) => boolean) | undefined
@@ -14,9 +16,11 @@ export interface McpService {
   close(): Promise<void>
 }
 
+const withoutSdk = missingPackage('@modelcontextprotocol/server', (message) => new ServerError('invalid-config', `bridge ${message}`))
+
 /** Creates the MCP service. The SDK is loaded here, because most servers have no bridge. */
 export function createMcpService(bridge: Bridge, options: McpOptions): McpService {
-  const loading = import('./mcp-gate.ts').then(({ createMcpGate }) => createMcpGate(bridge, options))
+  const loading = openGate(bridge, options)
   loading.catch(options.onFault)
   return {
     async answer(request, principal, parsedBody) {
@@ -27,6 +31,13 @@ export function createMcpService(bridge: Bridge, options: McpOptions): McpServic
       await (await loading).close()
     },
   }
+}
+
+/** `catch` is on the import itself, so that bundlers accept that the SDK is missing. */
+async function openGate(bridge: Bridge, options: McpOptions): Promise<McpHttpHandler> {
+  const sdk = await import('@modelcontextprotocol/server').catch(withoutSdk)
+  const { createMcpGate } = await import('./mcp-gate.ts')
+  return createMcpGate(sdk, bridge, options)
 }
 
 /** Returns the caller in the form of the SDK. The token is not passed on: it has been checked. */

@@ -44,7 +44,7 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
   const setKv = kvVariables.flat().filter(isSet)
   const setPostgres = [databaseVariable].filter(isSet)
   if (isSet(redisVariable)) {
-    const { redisStateStore } = await import('@bowline/redis').catch(refusalFor('@bowline/redis'))
+    const { redisStateStore } = await import('@bowline/redis').catch(missingPeer('stateStoreFromEnv', '@bowline/redis'))
     return {
       kind: 'redis',
       store: redisStateStore({ environment, ...named, ...warned }),
@@ -52,7 +52,7 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
     }
   }
   if (setKv.length > 0) {
-    const { kvStateStore } = await import('@bowline/redis/kv').catch(refusalFor('@bowline/redis'))
+    const { kvStateStore } = await import('@bowline/redis/kv').catch(missingPeer('stateStoreFromEnv', '@bowline/redis'))
     return {
       kind: 'kv',
       store: kvStateStore({ environment, ...named }),
@@ -60,7 +60,7 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
     }
   }
   if (setPostgres.length > 0) {
-    const { postgresStateStore } = await import('@bowline/postgres').catch(refusalFor('@bowline/postgres'))
+    const { postgresStateStore } = await import('@bowline/postgres').catch(missingPeer('stateStoreFromEnv', '@bowline/postgres'))
     const store = postgresStateStore({ environment, ...(prefix !== undefined && { namespace: prefix }), ...warned })
     return {
       kind: 'postgres',
@@ -70,13 +70,6 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
   }
   const because = `none of ${[redisVariable, ...kvVariables.flat(), databaseVariable].join(', ')} is set: records are lost with this process`
   return { kind: 'memory', store: memoryStateStore(), because }
-}
-
-/** Returns a handler that throws the error of a package that cannot be loaded. */
-function refusalFor(name: string): (error: unknown) => never {
-  return (error) => {
-    throw missingPeer(error, 'stateStoreFromEnv', name)
-  }
 }
 
 function unused(...names: readonly string[]): string {

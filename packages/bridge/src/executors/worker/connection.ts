@@ -1,5 +1,5 @@
-import { client } from '@agentclientprotocol/sdk'
 import type {
+  client,
   ClientConnection,
   InitializeResponse,
   PromptResponse,
@@ -8,10 +8,16 @@ import type {
 } from '@agentclientprotocol/sdk'
 import { acpVersion, answerMethod, pingMethod, recordOf, tokenMethod, withBowline } from '../../worker/meta.ts'
 import type { AnswerParams, CancelMeta, CloseMeta, HelloMeta, PromptMeta, SessionMeta } from '../../worker/meta.ts'
+import type { ExecutorHost } from '../executor.ts'
 import type { WorkerProcess } from './process.ts'
 import { readUpdate } from './updates.ts'
 import type { Update } from './updates.ts'
 import { openWire } from './wire.ts'
+
+/** The bridge, with the client of the protocol, whose package is loaded on demand. */
+export interface WorkerHost extends ExecutorHost {
+  readonly acpClient: typeof client
+}
 
 /** Receivers of messages that a worker sends unasked. */
 export interface ConnectionListeners {
@@ -39,10 +45,14 @@ export interface WorkerConnection {
   close(): void
 }
 
-export function connectProcess({ stdin, stdout }: WorkerProcess, listeners: ConnectionListeners): WorkerConnection {
+export function connectProcess(
+  acpClient: WorkerHost['acpClient'],
+  { stdin, stdout }: WorkerProcess,
+  listeners: ConnectionListeners,
+): WorkerConnection {
   const wire = openWire(stdout, stdin, (params, bytes) => listeners.onUpdate(readUpdate(params), bytes))
   // The bridge offers no files or terminals: the connection answers such requests with "method not found".
-  const connection = client({ name: 'bowline' })
+  const connection = acpClient({ name: 'bowline' })
     .onRequest('session/request_permission', ({ params }) => listeners.onPermission(params))
     .onNotification('*', () => {})
     .connect(wire.stream)

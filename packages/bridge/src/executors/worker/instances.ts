@@ -1,5 +1,6 @@
 import { BridgeError } from '../../errors.ts'
-import type { DiscoveredAgent, ExecutorHost, WorkerHealth } from '../executor.ts'
+import type { DiscoveredAgent, WorkerHealth } from '../executor.ts'
+import type { WorkerHost } from './connection.ts'
 import type { WorkerSettings } from './options.ts'
 import { superviseWorker } from './supervisor.ts'
 import type { LiveWorker, Supervisor } from './supervisor.ts'
@@ -23,7 +24,7 @@ export interface Instances {
 
 export interface InstancesOptions {
   readonly settings: WorkerSettings
-  readonly host: ExecutorHost
+  readonly host: WorkerHost
   readonly sessions: WorkerSessions
   readonly onLost: (instance: number, reason: string) => void
 }

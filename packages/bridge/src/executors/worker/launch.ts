@@ -1,9 +1,8 @@
-import { RequestError } from '@agentclientprotocol/sdk'
 import { newSecret } from '../../worker/handshake.ts'
-import type { ExecutorHost } from '../executor.ts'
+import { isRequestError } from '../../worker/wire-error.ts'
 import { BrokenFrame } from './broken-frame.ts'
 import { connectProcess } from './connection.ts'
-import type { ConnectionListeners, WorkerConnection } from './connection.ts'
+import type { ConnectionListeners, WorkerConnection, WorkerHost } from './connection.ts'
 import { workerEnvironment } from './environment.ts'
 import { watchPings } from './heartbeat.ts'
 import { readHello } from './hello.ts'
@@ -32,10 +31,10 @@ export interface Launch {
   kill(): void
 }
 
-export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, listeners: ConnectionListeners): Launch {
+export function launchWorker(settings: WorkerSettings, { clock, acpClient }: WorkerHost, listeners: ConnectionListeners): Launch {
   const token = newSecret()
   const process = startProcess({ ...settings, ...environments(settings), clock })
-  const connection = connectProcess(process, listeners)
+  const connection = connectProcess(acpClient, process, listeners)
   let fault: string | undefined
   let exit: string | undefined
   let stopPings = (): void => {}
@@ -76,7 +75,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
       if (hello.pings) stopPings = watchPings(connection, clock, () => fail('did not answer three pings'))
       return hello
     } catch (error) {
-      if (error instanceof RequestError) fault ??= `refused to initialize: ${error.code}`
+      if (isRequestError(error)) fault ??= `refused to initialize: ${error.code}`
       throw error
     } finally {
       cancel()

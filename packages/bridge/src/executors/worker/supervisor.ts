@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts'
 import { standardRedaction } from '../../redact.ts'
-import type { ExecutorHost, WorkerHealth } from '../executor.ts'
-import type { ConnectionListeners, WorkerConnection } from './connection.ts'
+import type { WorkerHealth } from '../executor.ts'
+import type { ConnectionListeners, WorkerConnection, WorkerHost } from './connection.ts'
 import type { Hello } from './hello.ts'
 import { launchWorker } from './launch.ts'
 import type { Launch } from './launch.ts'
@@ -21,7 +21,7 @@ export interface LiveWorker {
 export interface SupervisorOptions {
   readonly settings: WorkerSettings
   readonly instance: number
-  readonly host: ExecutorHost
+  readonly host: WorkerHost
   readonly listeners: (generation: number) => ConnectionListeners
   /** Called when a ready process is lost, together with its running work. */
   readonly onLost: (reason: string) => void

@@ -1,11 +1,10 @@
-import { RequestError } from '@agentclientprotocol/sdk'
 import type { PromptResponse, RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import type { JSONObject, Usage } from '@bowline/llm'
 import type { AnswersContext, BridgeEvent, CancelReason, PromptContext, PromptResult, StopReason } from '../../agent.ts'
 import { BridgeError } from '../../errors.ts'
 import { bowlineMeta, recordOf } from '../../worker/meta.ts'
 import type { PromptMeta } from '../../worker/meta.ts'
-import { bridgeErrorOf } from '../../worker/wire-error.ts'
+import { bridgeErrorOf, isRequestError } from '../../worker/wire-error.ts'
 import { joinParts } from './event-parts.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createPermissions, refused } from './permissions.ts'
@@ -90,7 +89,7 @@ export function startTurn({ live, acpId, request, permissions, onLate }: TurnOpt
 
   function failed(error: unknown): void {
     // If the worker sent no error, its process is gone, and `lost` reports why.
-    if (!(error instanceof RequestError)) return
+    if (!isRequestError(error)) return
     if (request.abortSignal.aborted && error.code === requestCancelled) answered({ stopReason: 'cancelled' })
     else end(bridgeErrorOf(error, { agentId: session.agentId, sessionId: session.sessionId, requestId }))
   }

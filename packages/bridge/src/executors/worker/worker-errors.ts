@@ -1,11 +1,10 @@
-import { RequestError } from '@agentclientprotocol/sdk'
 import { BridgeError } from '../../errors.ts'
-import { bridgeErrorOf } from '../../worker/wire-error.ts'
+import { bridgeErrorOf, isRequestError } from '../../worker/wire-error.ts'
 
 /** Returns the worker's own error, or an error that says that the worker is gone. */
 export function callError(error: unknown, id: string, outcome: 'none' | 'unknown'): Error {
   if (BridgeError.isInstance(error)) return error
-  if (error instanceof RequestError) return bridgeErrorOf(error, { agentId: id })
+  if (isRequestError(error)) return bridgeErrorOf(error, { agentId: id })
   return new BridgeError('TRANSPORT', `Worker ${id} was lost`, { details: { agentId: id, reason: 'worker-lost', outcome } })
 }
 

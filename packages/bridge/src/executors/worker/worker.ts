@@ -1,9 +1,9 @@
-import { RequestError } from '@agentclientprotocol/sdk'
 import type { AnswersContext, BridgeEvent, CancelContext, PromptContext, SessionContext } from '../../agent.ts'
 import { BridgeError } from '../../errors.ts'
 import type { CloseMeta } from '../../worker/meta.ts'
-import { bridgeErrorOf } from '../../worker/wire-error.ts'
-import type { DiscoveredAgent, ExecutorHost, WorkerHealth } from '../executor.ts'
+import { bridgeErrorOf, isRequestError } from '../../worker/wire-error.ts'
+import type { DiscoveredAgent, WorkerHealth } from '../executor.ts'
+import type { WorkerHost } from './connection.ts'
 import { createInstances } from './instances.ts'
 import type { WorkerSettings } from './options.ts'
 import { promptEvents } from './prompt-events.ts'
@@ -30,7 +30,7 @@ export interface Worker {
   close(session: SessionContext, meta: CloseMeta): Promise<void>
 }
 
-export function createWorker(settings: WorkerSettings, host: ExecutorHost): Worker {
+export function createWorker(settings: WorkerSettings, host: WorkerHost): Worker {
   const { id, cwd } = settings
   const sessions = createWorkerSessions(id, host)
   const instances = createInstances({ settings, host, sessions, onLost: failSessions })
@@ -76,7 +76,7 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
     if (live?.generation !== session.generation || !live.hello.closes) return
     await live.connection.closeSession(session.acpId, meta).catch((error: unknown) => {
       // The session was lost with its process.
-      if (error instanceof RequestError) throw bridgeErrorOf(error, { agentId: id, sessionId: context.sessionId })
+      if (isRequestError(error)) throw bridgeErrorOf(error, { agentId: id, sessionId: context.sessionId })
     })
   }
 
