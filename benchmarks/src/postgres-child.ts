@@ -2,12 +2,13 @@
 import { defineAgent } from '@bowline/agent-loop'
 import { createRuntime, type Session } from '@bowline/sessions'
 import { postgresStore } from '@bowline/postgres'
+import { sessionsOn } from '@bowline/restate'
 import { contenderAgent } from './contenders/bowline.ts'
 import { functionModel } from './contenders/bowline-function.ts'
 import { pacedModel, sharedNow } from './paced-model.ts'
 import { pacedAgent, type ChildOptions, type Order, type Report } from './postgres-process.ts'
 
-const { url, concurrency } = JSON.parse(process.argv[2] ?? '') as ChildOptions
+const { url, concurrency, restate } = JSON.parse(process.argv[2] ?? '') as ChildOptions
 
 function report(what: Report): void {
   process.send?.(what)
@@ -31,6 +32,7 @@ const runtime = createRuntime({
   ],
   store: postgresStore({ connectionString: url }),
   concurrency,
+  ...(restate && { placement: 'host' }),
 })
 
 const watching = new AbortController()
@@ -61,9 +63,10 @@ async function runSessions(name: string, count: number, atOnce: number): Promise
 
 async function obey(order: Order): Promise<void> {
   if (order.kind === 'run') {
-    const startedAt = sharedNow()
+    const [startedAt, before] = [sharedNow(), process.cpuUsage()]
     await runSessions(order.name, order.count, order.atOnce)
-    report({ kind: 'ran', startedAt, endedAt: sharedNow() })
+    const { user, system } = process.cpuUsage(before)
+    report({ kind: 'ran', startedAt, endedAt: sharedNow(), cpuMs: (user + system) / 1000 })
   } else if (order.kind === 'load') {
     isLoaded = true
     await Promise.all(Array.from({ length: order.atOnce }, (_, place) => loop(`${order.name}:${place}`)))
@@ -84,5 +87,7 @@ process.on('disconnect', () => {
   watching.abort()
   void runtime.stop().finally(() => process.exit(0))
 })
+const hosted = restate && sessionsOn(runtime, restate)
 await runtime.start({ keepAlive: true })
-report({ kind: 'started' })
+const listening = await hosted?.listen({ port: restate?.port ?? 0 })
+report({ kind: 'started', ...(listening && { port: Number(new URL(listening.url).port) }) })

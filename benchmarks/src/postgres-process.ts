@@ -5,6 +5,8 @@ import { join } from 'node:path'
 export interface ChildOptions {
   readonly url: string
   readonly concurrency: number
+  /** Restate places the sessions, and the process listens for it on this port. */
+  readonly restate?: { readonly url: string; readonly port: number; readonly frozenAfterMs: number }
 }
 
 /** Name of the agent whose model answers at the requested pace. */
@@ -23,9 +25,9 @@ export type Order =
 
 /** Report of a process. Times are those of `sharedNow`. */
 export type Report =
-  | { readonly kind: 'started' }
+  | { readonly kind: 'started'; readonly port?: number }
   | { readonly kind: 'called'; readonly at: number }
-  | { readonly kind: 'ran'; readonly startedAt: number; readonly endedAt: number }
+  | { readonly kind: 'ran'; readonly startedAt: number; readonly endedAt: number; readonly cpuMs: number }
   | { readonly kind: 'unloaded' }
   | { readonly kind: 'counted'; readonly completed: number }
   | { readonly kind: 'event'; readonly cursor: string; readonly at: number }
@@ -33,6 +35,8 @@ export type Report =
 type ReportOf<K extends Report['kind']> = Extract<Report, { readonly kind: K }>
 
 export interface PostgresProcess {
+  /** Port on which it listens for Restate. */
+  readonly port: number | undefined
   order(order: Order): void
   /** Resolves with the next report of this kind that was not returned yet. */
   next<K extends Report['kind']>(kind: K): Promise<ReportOf<K>>
@@ -65,8 +69,9 @@ export async function startProcess(options: ChildOptions): Promise<PostgresProce
     if (Array.isArray(report)) throw new Error(`The process ended before it said "${kind}"`)
     return report
   }
-  await next('started')
+  const { port } = (await next('started')) as ReportOf<'started'>
   return {
+    port,
     order: (order) => void child.send(order),
     next: next as PostgresProcess['next'],
     signal: (name) => void child.kill(name),

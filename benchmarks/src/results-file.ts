@@ -3,7 +3,21 @@ import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 
 /** Order of the sections. Each command writes its own section and leaves the others unchanged. */
-const sections = ['start', 'bench', 'long', 'stores', 'state', 'postgres', 'lists', 'http', 'bridge', 'page', 'soak', 'peers'] as const
+const sections = [
+  'start',
+  'bench',
+  'long',
+  'stores',
+  'state',
+  'postgres',
+  'restate',
+  'lists',
+  'http',
+  'bridge',
+  'page',
+  'soak',
+  'peers',
+] as const
 
 export type SectionName = (typeof sections)[number]
 

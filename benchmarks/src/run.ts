@@ -1,5 +1,5 @@
 // npm run bench [-- name...]: runs every *.bench.ts, or those whose file name contains one of the names. If all are run, or all
-// whose name begins with `start-`, `long-`, `stores-`, `state-`, `postgres-`, `http-`, `lists`, `bridge-` or `page-` (npm run
+// whose name begins with `start-`, `long-`, `stores-`, `state-`, `postgres-`, `restate-`, `http-`, `lists`, `bridge-` or `page-` (npm run
 // bench -- stores and
 // so on), their section of results.md is written. With BENCH_SHORT=1 some run fewer and shorter trials, and nothing is written.
 import { globSync } from 'node:fs'
@@ -16,6 +16,7 @@ const ownSections = {
   stores: '`npm run bench -- stores`.',
   state: '`npm run bench -- state`. A Redis server of its own.',
   postgres: '`npm run bench -- postgres`. A Postgres server of its own for each, whose commits wait for the disk.',
+  restate: '`npm run bench -- restate`. A Restate server, and a Postgres server whose commits wait for the disk.',
   http: '`npm run bench -- http`. One run of each: a server in one process, its callers in another.',
   bridge: '`npm run bench -- bridge`. One run of each, where nothing else is said.',
   lists: '`BENCH_SESSIONS=1000000 npm run bench -- lists`.',

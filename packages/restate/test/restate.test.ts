@@ -7,7 +7,8 @@ import { testDatabase } from '../../../scripts/postgres.ts'
 import { isRestateMissing, sharedRestate, titleWithRestate } from '../../../scripts/restate.ts'
 import { sessionsAt, sessionsOn, type RemoteSessions } from '../src/index.ts'
 import type { WorkerOptions } from './fixtures/worker.ts'
-import { startBalancer, workers, type Balancer, type Worker } from './workers.ts'
+import { startBalancer, type Balancer } from '../../../scripts/restate/start-balancer.ts'
+import { workers, type Worker } from './workers.ts'
 
 describe.skipIf(isRestateMissing)(titleWithRestate('sessions on Restate'), () => {
   const restate = sharedRestate()
