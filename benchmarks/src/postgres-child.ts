@@ -87,7 +87,7 @@ process.on('disconnect', () => {
   watching.abort()
   void runtime.stop().finally(() => process.exit(0))
 })
-const hosted = restate && sessionsOn(runtime, restate)
+const hosted = restate && sessionsOn(runtime, { url: restate.url, frozenAfterMs: restate.frozenAfterMs })
 await runtime.start({ keepAlive: true })
 const listening = await hosted?.listen({ port: restate?.port ?? 0 })
 report({ kind: 'started', ...(listening && { port: Number(new URL(listening.url).port) }) })

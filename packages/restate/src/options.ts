@@ -33,6 +33,10 @@ export interface ListenOptions {
   readonly host?: string
   /** Default 9080; 0 selects a free port. */
   readonly port?: number
+  /** Public keys of Restate. Requests without a signature of one of them are refused. Default: requests need no signature. */
+  readonly identityKeys?: readonly string[]
+  /** Receives warnings and errors of Restate's SDK. Default: `process.emitWarning`. */
+  readonly onWarning?: (message: string) => void
 }
 
 const nameForm = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/
