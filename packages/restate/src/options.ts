@@ -1,10 +1,8 @@
-import { fieldChecks } from '@bowline/llm/arguments'
 import { SessionError } from '@bowline/sessions'
+import { configChecks, sessionsVersionCheck } from '@bowline/sessions/internal'
 
 /** Longest time that Restate and Node's timers can wait, in ms. */
 const longestMs = 2 ** 31 - 1
-
-export const configChecks = fieldChecks((message) => new SessionError('invalid-config', message))
 
 /** Address of Restate and name of the object that holds the sessions. */
 export interface RestateOptions {
@@ -40,6 +38,15 @@ const places = {
       configChecks.checkRequired(path, value, 'a name of letters, digits and _ . -, which begins with a letter', isName)
   },
   headers: configChecks.valuesOf(configChecks.checkName),
+}
+
+const runtimeMethods = configChecks.requiredMethods('work', 'onWake')
+const runtimeVersion = sessionsVersionCheck((message) => new SessionError('invalid-config', message))
+
+/** Requires a runtime of this version of sessions. */
+export function checkRuntime(path: string, value: unknown): void {
+  runtimeMethods(path, value)
+  runtimeVersion(path, value)
 }
 
 export const checkRestateOptions = configChecks.optionalRecord<RestateOptions>(places)

@@ -1,8 +1,8 @@
-import { configChecks as sessionChecks } from './options.ts'
+import { definedFields } from '@bowline/llm/arguments'
 import type { Runtime } from '@bowline/sessions'
 import { sessionsObject } from './handlers.ts'
 import { Ingress } from './ingress.ts'
-import { checkRestateOptions, checkSessionsOptions, type RestateOptions, type RestateSessionsOptions } from './options.ts'
+import { checkRestateOptions, checkRuntime, checkSessionsOptions, type RestateOptions, type RestateSessionsOptions } from './options.ts'
 import { remoteSessions, type RemoteSessions } from './remote-sessions.ts'
 
 /** Sessions of a runtime that Restate places. */
@@ -20,18 +20,21 @@ export interface HostedSessions {
 export function sessionsOn(runtime: Runtime, options: RestateSessionsOptions = {}): HostedSessions {
   checkSessionsOptions('sessionsOn.options', options)
   const { turnMs = 50_000, frozenAfterMs = 30_000, name = 'sessions', ...place } = options
-  sessionChecks.checkMethods('runtime', runtime, ['work', 'onWake'])
+  checkRuntime('runtime', runtime)
   const ingress = new Ingress({ ...place, name })
   runtime.onWake(async ({ key, atMs }) => {
     if (key !== undefined) await ingress.wake(key, atMs - Date.now())
   })
   return {
     object: sessionsObject(runtime, { name, turnMs, frozenAfterMs }),
-    client: (given = {}) => sessionsAt({ ...place, name, ...given }),
+    client(given = {}) {
+      checkRestateOptions('client.options', given)
+      return sessionsAt({ ...place, name, ...definedFields(given) })
+    },
   }
 }
 
-/** Returns sessions behind Restate, for processes that have neither a store nor agents. Does no I/O. Throws `invalid-config`. */
+/** Returns sessions on Restate, for processes that have neither a store nor agents. Does no I/O. Throws `invalid-config`. */
 export function sessionsAt(options: RestateOptions = {}): RemoteSessions {
   checkRestateOptions('sessionsAt.options', options)
   return remoteSessions(new Ingress(options))
