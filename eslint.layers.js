@@ -47,6 +47,12 @@ export const layers = {
     libraries: ['redis', '@upstash/redis'],
     builtins: ['src/**'],
   },
+  restate: {
+    packages: ['sessions', 'llm'],
+    typesOf: [],
+    libraries: ['@restatedev/restate-sdk'],
+    builtins: ['src/**'],
+  },
   bridge: {
     packages: ['sessions', 'agent-loop', 'llm', 'client'],
     typesOf: [],
@@ -134,14 +140,14 @@ function policiesOf(name, layer) {
 const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
 
 const special = [
-  // Parts that the tests of all packages share: argument tables, bundled programs, browser, Postgres, Redis, and the size of tests.
+  // Parts that the tests of all packages share: argument tables, bundled programs, browser, Postgres, Redis, Restate, and the size of tests.
   {
     from: { file: { categories: 'test' } },
     allow: {
       to: {
         element: {
           type: 'top',
-          fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'test-length.ts'],
+          fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'restate.ts', 'test-length.ts'],
         },
       },
     },
@@ -201,7 +207,7 @@ const special = [
     from: { file: { categories: 'test' } },
     allow: { to: { element: { type: storePackages } } },
   },
-  ...storePackages.map((name) => ({
+  ...[...storePackages, 'restate'].map((name) => ({
     from: { element: { type: name }, file: { categories: 'test' } },
     allow: { to: { element: { type: 'agent-loop' } } },
   })),

@@ -72,6 +72,13 @@ export const structure = {
   ],
   postgres: ['store', 'index.ts'],
   redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
+  restate: [
+    'options.ts',
+    { room: 'client', holds: ['ingress.ts', 'remote-sessions.ts'] },
+    { room: 'worker', holds: ['visits.ts', 'handlers.ts'] },
+    'sessions-on.ts',
+    'index.ts',
+  ],
   bridge: [
     {
       room: 'base',
@@ -179,6 +186,7 @@ export const targets = {
   sessions: { lines: 19_000 },
   postgres: { lines: 2_200 },
   redis: { lines: 1_000 },
+  restate: { lines: 400 },
   testing: { lines: 7_500 },
   bridge: { lines: 8_000 },
   server: { lines: 9_500 },

@@ -29,7 +29,7 @@ const contents = [
   },
   {
     title: 'Sessions',
-    files: ['sessions', 'recovery', 'time', 'stores', 'postgres', 'memory', 'orchestration', 'webhooks', 'requests'].map(guide),
+    files: ['sessions', 'recovery', 'time', 'stores', 'postgres', 'restate', 'memory', 'orchestration', 'webhooks', 'requests'].map(guide),
   },
   { title: 'Bridge, server, client', files: ['delegation', 'mcp', 'server', 'auth', 'rate-limits', 'client', 'admin', '*'].map(guide) },
   { title: 'Operation', files: ['docs/deploy.md', 'docs/operations.md', 'docs/migration.md'] },
@@ -37,7 +37,7 @@ const contents = [
   { title: 'Reference', files: ['docs/options.md', 'docs/events.md', 'docs/errors.md'] },
   {
     title: 'Packages',
-    files: ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing', '*']
+    files: ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'restate', 'bridge', 'server', 'client', 'testing', '*']
       .map((name) => `packages/${name}/README.md`)
       .concat('packages/testing/TESTING.md', 'apps/*/README.md'),
   },

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import ts from 'typescript'
 
 const root = join(import.meta.dirname, '..')
-const packages = ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing']
+const packages = ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'restate', 'bridge', 'server', 'client', 'testing']
 
 /** Names of objects that users write. */
 const written = /(?:Options|Policy|Limits)$/

@@ -110,7 +110,7 @@ async function launch(binary: string, folder: string, { ingress, admin, node }: 
     RESTATE_LOG_FILTER: 'error',
     RESTATE_LOG_DISABLE_ANSI_CODES: 'true',
   }
-  const child = spawn('/bin/sh', ['-c', guard, 'sh', binary, '--no-logo'], { stdio: ['pipe', 'pipe', 'inherit'], env })
+  const child = spawn('/bin/sh', ['-c', guard, 'sh', binary, '--no-logo'], { stdio: ['pipe', 'pipe', 'ignore'], env })
   const ended = once(child, 'exit')
   for await (const line of createInterface({ input: child.stdout })) {
     const pid = Number(/^pid (\d+)$/.exec(line)?.[1])

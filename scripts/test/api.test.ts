@@ -8,7 +8,18 @@ import { bareExports, readApis, readWorkspace, reportFile, reportOf } from '../a
 import { root } from '../setup.mjs'
 
 /** Packages in which an export without a comment fails the test. */
-const documented: readonly string[] = ['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing']
+const documented: readonly string[] = [
+  'llm',
+  'agent-loop',
+  'sessions',
+  'postgres',
+  'redis',
+  'restate',
+  'bridge',
+  'server',
+  'client',
+  'testing',
+]
 
 const workspace = readWorkspace()
 

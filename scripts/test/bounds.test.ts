@@ -384,10 +384,14 @@ const collections: Readonly<Record<string, string>> = {
     sessions/stores/file/session-folder.ts #untidy
     sessions/stores/file/sync-group.ts #files
     postgres/store/own-wakes.ts #held`,
+  'the end of a call of `work`: the host limits how many it makes at a time, one for each session': `
+    restate/visits.ts #visits
+    sessions/runtime/session-work.ts #visits`,
   'nothing: their size is that of the configuration or of the code': `
     agent-loop/plugins/prompt/cache.ts #lookedAt
     agent-loop/transcript/estimate.ts #measured
     server/rate/rate-limits.ts #buckets
+    sessions/runtime/hosts.ts #callbacks
     redis/kv/kv-server.ts #executed
     redis/redis/check-server.ts #warned
     redis/redis/redis-server.ts #executed

@@ -29,6 +29,8 @@ const legal: readonly (readonly [string, string])[] = [
   ['packages/sessions/src/probe.ts', "import { agent } from '@bowline/agent-loop'"],
   ['packages/sessions/src/probe.ts', "import { DatabaseSync } from 'node:sqlite'"],
   ['packages/sessions/src/probe.ts', "import { Kysely } from 'kysely'"],
+  ['packages/restate/src/probe.ts', "import { object } from '@restatedev/restate-sdk'"],
+  ['packages/restate/test/probe.ts', "import { postgresStore } from '@bowline/postgres'"],
   ['packages/bridge/src/probe.ts', "import { McpServer } from '@modelcontextprotocol/server'"],
   ['packages/server/src/probe.ts', "import type { SessionView } from '@bowline/client'"],
   ['packages/sessions/test/probe.ts', "import { testSessionStore } from '@bowline/testing/stores'"],
@@ -64,6 +66,8 @@ const illegal: readonly (readonly [string, string])[] = [
   ['packages/sessions/src/probe.ts', "import { generateText } from 'ai'"],
   ['packages/sessions/src/probe.ts', "import { scriptedModel } from '@bowline/llm/testing'"],
   ['packages/sessions/src/probe.ts', "import type { MessageEvent } from '../../llm/src/events.ts'"],
+  ['packages/sessions/src/probe.ts', "import { object } from '@restatedev/restate-sdk'"],
+  ['packages/restate/src/probe.ts', "import { postgresStore } from '@bowline/postgres'"],
   ['packages/bridge/src/probe.ts', "import { Hono } from 'hono'"],
   ['packages/server/src/probe.ts', "import { createClient } from '@bowline/client'"],
   ['packages/server/src/probe.ts', "import { createServer } from 'node:http'"],
@@ -90,7 +94,7 @@ describe('layer table', () => {
 
   it('names every package of the workspace, each only below itself', () => {
     const order = Object.keys(layers)
-    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'bridge', 'server', 'client', 'testing'])
+    expect(order).toEqual(['llm', 'agent-loop', 'sessions', 'postgres', 'redis', 'restate', 'bridge', 'server', 'client', 'testing'])
     for (const [name, layer] of Object.entries(layers)) expect(layer.packages).not.toContain(name)
   })
 })

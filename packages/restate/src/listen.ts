@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type Http2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { createEndpointHandler } from '@restatedev/restate-sdk'
+import { createEndpointHandler, RestateLogLevel, type LoggerTransport } from '@restatedev/restate-sdk'
+import { warnProcess } from '@bowline/sessions/store-parts'
 import type { sessionsObject } from './handlers.ts'
 import type { ListenOptions } from './options.ts'
 
@@ -16,10 +17,15 @@ export interface Listening {
 /** Serves the object over HTTP/2. Rejects if the address is in use. */
 export async function listenFor(
   object: ReturnType<typeof sessionsObject>,
-  { host = '127.0.0.1', port = 9080 }: ListenOptions,
+  { host = '127.0.0.1', port = 9080, identityKeys = [], onWarning = warnProcess }: ListenOptions,
 ): Promise<Listening> {
   const connections = new Set<Http2Session>()
-  const server = createServer(createEndpointHandler({ services: [object] }))
+  const logger: LoggerTransport = ({ level }, message, ...more) => {
+    if (level === RestateLogLevel.WARN || level === RestateLogLevel.ERROR) onWarning([message, ...more].map(String).join(' '))
+  }
+  const server = createServer(
+    createEndpointHandler({ services: [object], logger, ...(identityKeys.length > 0 && { identityKeys: [...identityKeys] }) }),
+  )
   server.on('session', (connection) => {
     connections.add(connection)
     connection.on('close', () => connections.delete(connection))

@@ -1,10 +1,8 @@
-import { fieldChecks } from '@bowline/llm/arguments'
-import { SessionError } from '@bowline/sessions'
+import { SessionError, type Runtime } from '@bowline/sessions'
+import { configChecks, sessionsVersionCheck } from '@bowline/sessions/internal'
 
 /** Longest time that Restate and Node's timers can wait, in ms. */
 const longestMs = 2 ** 31 - 1
-
-export const configChecks = fieldChecks((message) => new SessionError('invalid-config', message))
 
 /** Address of Restate and name of the object that holds the sessions. */
 export interface RestateOptions {
@@ -29,7 +27,7 @@ export interface RestateSessionsOptions extends RestateOptions {
 
 /** Address on which a worker listens for Restate. */
 export interface ListenOptions {
-  /** Default 127.0.0.1. Requests are not signed, so that nobody but Restate may reach it. */
+  /** Default 127.0.0.1. Without `identityKeys` nobody but Restate may reach it. */
   readonly host?: string
   /** Default 9080; 0 selects a free port. */
   readonly port?: number
@@ -54,6 +52,16 @@ const places = {
   headers: configChecks.valuesOf(configChecks.checkName),
 }
 
+const runtimeMethods = configChecks.requiredMethods('work', 'onWake')
+const runtimeVersion = sessionsVersionCheck((message) => new SessionError('invalid-config', message))
+
+/** Requires a runtime of this version of sessions whose placement is a host. */
+export function checkRuntime(path: string, value: unknown): void {
+  runtimeMethods(path, value)
+  runtimeVersion(path, value)
+  configChecks.checkRequired(`${path}.placement`, (value as Runtime).placement, "'host'", (placement) => placement === 'host')
+}
+
 export const checkRestateOptions = configChecks.optionalRecord<RestateOptions>(places)
 
 export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsOptions>({
@@ -65,4 +73,6 @@ export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsO
 export const checkListenOptions = configChecks.optionalRecord<ListenOptions>({
   host: configChecks.optionalName,
   port: configChecks.whole(0, 65_535),
+  identityKeys: configChecks.listOf(configChecks.checkName),
+  onWarning: configChecks.checkFunction,
 })

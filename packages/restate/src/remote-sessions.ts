@@ -21,6 +21,7 @@ export const remoteMethods = [
   ...(['schedule', 'compact', 'delete', 'open', 'info', 'messages', 'runs', 'usage'] as const),
 ] as const
 
+/** Name of a method that a session on Restate has. */
 export type RemoteMethod = (typeof remoteMethods)[number]
 
 /** Methods that change nothing, so that repeating them is harmless. */
@@ -45,7 +46,7 @@ type Remote<T> = T extends RunHandle
     ? Omit<T, 'run'> & { readonly run: AcceptedRun }
     : T
 
-/** A session behind Restate: the methods of `Session` that return no stream. They reject with the same errors. */
+/** A session on Restate: the methods of `Session` that return no stream. They reject with the same errors. */
 export type RemoteSession = {
   readonly [M in RemoteMethod]: (...given: Parameters<Session[M]>) => Promise<Remote<Awaited<ReturnType<Session[M]>>>>
 } & {
@@ -54,13 +55,13 @@ export type RemoteSession = {
   result(runId: string): Promise<RemoteResult>
 }
 
-/** Sessions behind Restate, for processes that have neither a store nor agents. */
+/** Sessions on Restate, for processes that have neither a store nor agents. */
 export interface RemoteSessions {
   /** Returns a handle. Does no I/O. The options count if the session is created. */
   session(key: string, options?: SessionOptions): RemoteSession
 }
 
-/** What a handler is called with. */
+/** Argument of a handler. */
 export interface RemoteCall {
   readonly args?: readonly unknown[]
   readonly session?: SessionOptions

@@ -1,8 +1,9 @@
+import { definedFields } from '@bowline/llm/arguments'
 import type { Runtime } from '@bowline/sessions'
 import { sessionsObject } from './handlers.ts'
 import { Ingress } from './ingress.ts'
 import { listenFor, type Listening } from './listen.ts'
-import { checkListenOptions, checkRestateOptions, checkSessionsOptions, configChecks } from './options.ts'
+import { checkListenOptions, checkRestateOptions, checkRuntime, checkSessionsOptions } from './options.ts'
 import type { ListenOptions, RestateOptions, RestateSessionsOptions } from './options.ts'
 import { remoteSessions, type RemoteSessions } from './remote-sessions.ts'
 
@@ -25,8 +26,7 @@ export interface HostedSessions {
 export function sessionsOn(runtime: Runtime, options: RestateSessionsOptions = {}): HostedSessions {
   checkSessionsOptions('sessionsOn.options', options)
   const { turnMs = 50_000, frozenAfterMs = 30_000, name = 'sessions', ...place } = options
-  configChecks.checkMethods('runtime', runtime, ['work', 'onWake'])
-  configChecks.checkRequired('runtime.placement', runtime.placement, "'host'", (placement) => placement === 'host')
+  checkRuntime('runtime', runtime)
   const ingress = new Ingress({ ...place, name })
   runtime.onWake(async ({ key, atMs }) => {
     if (key !== undefined) await ingress.wake(key, atMs - Date.now())
@@ -39,11 +39,14 @@ export function sessionsOn(runtime: Runtime, options: RestateSessionsOptions = {
       return listenFor(object, given)
     },
     check: () => ingress.check(),
-    client: (given = {}) => sessionsAt({ ...place, name, ...given }),
+    client(given = {}) {
+      checkRestateOptions('client.options', given)
+      return sessionsAt({ ...place, name, ...definedFields(given) })
+    },
   }
 }
 
-/** Returns sessions behind Restate, for processes that have neither a store nor agents. Does no I/O. Throws `invalid-config`. */
+/** Returns sessions on Restate, for processes that have neither a store nor agents. Does no I/O. Throws `invalid-config`. */
 export function sessionsAt(options: RestateOptions = {}): RemoteSessions {
   checkRestateOptions('sessionsAt.options', options)
   return remoteSessions(new Ingress(options))

@@ -5,7 +5,7 @@ import { afterEach } from 'vitest'
 import { nodeFlags, program } from '../../../scripts/programs.ts'
 import type { WorkerOptions } from './fixtures/worker.ts'
 
-/** What a worker says of itself. `at` is epoch milliseconds. */
+/** Line that a worker prints. `at` is epoch milliseconds. */
 export interface Said {
   readonly at: number
   readonly listening?: number

@@ -243,6 +243,7 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
                 Array.isArray,
               ),
               webhooks: options({ http: boolean, allow: list(['10.0.0.0/8'], () => false), resolve: func(), ca: names, random: func() }),
+              placement: oneOf('own', 'host'),
               onWake: func(),
               aroundRun: func(),
               requests: made({ remove: async () => undefined }),
@@ -420,6 +421,14 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
     },
     'Runtime.resume': { args: [['runId', someText()]], call: runtime.resume },
     'Runtime.drain': { args: [['', options({ untilMs: ms(), maxRuns: whole(0, 0), abortSignal: signal })]], call: runtime.drain },
+    'Runtime.work': {
+      args: [
+        ['key', key],
+        ['', options({ untilMs: ms(), abortSignal: signal, takeOver: boolean })],
+      ],
+      call: runtime.work,
+    },
+    'Runtime.onWake': { args: [['callback', needed(func())]], call: runtime.onWake },
     'Runtime.notices': {
       args: [['', options({ ...page, key: someText(), state: oneOf('pending', 'delivered', 'failed'), hook: someText() })]],
       call: runtime.notices,
@@ -505,6 +514,7 @@ function sessionRows({ session, approvalId }: World): Readonly<Record<string, Sh
       ],
       call: session.steer,
     },
+    'Session.run': { args: [['runId', someText()]], call: session.run },
     'Session.followUp': {
       args: [
         ['input', input],

@@ -25,7 +25,8 @@ export async function engineOf(values: SettingValues, runtime: Runtime, logger: 
   let close = (): Promise<void> => Promise.resolve()
   return {
     async listen() {
-      const listening = await sessions.listen({ host: values['restate.host'], port: values['restate.port'] })
+      const address = { host: values['restate.host'], port: values['restate.port'] }
+      const listening = await sessions.listen({ ...address, onWarning: (message) => logger.warn({}, message) })
       close = () => listening.close()
       logger.info({ url: listening.url, name: values['restate.name'] }, 'listening for Restate')
       // It may start after this server.

@@ -161,7 +161,7 @@ export interface StoreOpenOptions {
 }
 
 /**
- * Who decides which process works on a session. `own`: the processes on a store claim work by themselves and take over from dead
+ * Decides which process works on a session. `own`: the processes on a store claim work by themselves and take over from dead
  * ones. `host`: an engine tells a process when to work on which session.
  */
 export type Placement = 'own' | 'host'

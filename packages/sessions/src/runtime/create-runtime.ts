@@ -82,7 +82,7 @@ function processMethods({
       const done = await withTimeLimit(clock, options, (signal) =>
         courier.drainWhile(async () => {
           await scheduler.sweep()
-          return drainLoop(loop, clock, options)
+          return drainLoop(loop, options.maxRuns ?? Infinity, signal)
         }, signal),
       )
       const left = await pendingWork(store, clock.now(), earlier(await scheduler.nextDueAt(), courier.nextAt))

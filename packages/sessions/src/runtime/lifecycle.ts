@@ -14,7 +14,7 @@ interface LifecycleParts {
   readonly scheduler: Scheduler
   readonly courier: Courier
   readonly openOptions: StoreOpenOptions
-  /** Throws if nobody would work on what is stored. */
+  /** Throws if a host must be told of work, and there is none. */
   readonly checkHost: () => void
   readonly onHint: (hint: StoreHint) => void
   /** Finishes pending writes after the last execution has ended, within this time. */

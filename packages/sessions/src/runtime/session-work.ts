@@ -7,7 +7,7 @@ import type { RunRecord, SessionRecord, TimerKind, TimerRecord } from '../contra
 import { claimableAt, inputKindsThatStart } from '../stores/rules.ts'
 import type { Leaving } from './active-runs.ts'
 import type { ClaimLoop } from './claim-loop.ts'
-import { withTimeLimit } from './drain.ts'
+import { aborted, withTimeLimit } from './drain.ts'
 import type { WorkOptions, WorkReport } from './types.ts'
 
 /** Wait in ms before a run is tried again that could be claimed, but was not: its tenant is at a limit, or its agent is unknown here. */
@@ -31,13 +31,13 @@ interface Visit {
 
 interface Limits {
   /** Aborted when no further step may begin. */
-  readonly late: AbortSignal | undefined
+  readonly late: AbortSignal
   /** Aborted when the run must yield at once. */
   readonly over: AbortSignal | undefined
   readonly takeOver: boolean
 }
 
-/** What a visit to a session sees, and what it can do there now. */
+/** State of a session when a visit reads it, and the work that can be done there now. */
 interface Sight {
   readonly session: SessionRecord
   /** Its end may not be recorded yet. Nothing else is left to do. */
@@ -76,12 +76,11 @@ export class SessionWork {
 
   #begin(key: string, { untilMs, abortSignal, takeOver = false }: WorkOptions): Promise<WorkReport> {
     const { clock } = this.#options
-    const time = untilMs === undefined ? {} : { untilMs }
     const visit: Visit = {
       isNews: false,
-      done: withTimeLimit(clock, time, (late) => this.#visit(key, () => visit, { late, over: abortSignal, takeOver })).finally(() =>
-        this.#forget(key, visit),
-      ),
+      done: withTimeLimit(clock, untilMs === undefined ? {} : { untilMs }, (late) =>
+        this.#visit(key, () => visit, { late, over: abortSignal, takeOver }),
+      ).finally(() => this.#forget(key, visit)),
     }
     this.#visits.set(key, visit)
     return visit.done
@@ -205,13 +204,5 @@ function nextTryAt(run: RunRecord, now: number, waitMs: number): number {
 }
 
 function isOver({ late, over }: Limits): boolean {
-  return late?.aborted === true || over?.aborted === true
-}
-
-/** Resolves when the signal aborts; never without one. */
-function aborted(over: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  if (over?.aborted) resolve()
-  else over?.addEventListener('abort', () => resolve(), { once: true })
-  return promise
+  return late.aborted || over?.aborted === true
 }

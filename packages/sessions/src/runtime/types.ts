@@ -69,7 +69,7 @@ export interface RuntimeOptions {
   /** False: nothing runs automatically, and the host calls `drain()`. Default true. */
   readonly timers?: boolean
   /**
-   * Who decides which process works on a session. `own` (default): the processes on the store claim work by themselves. `host`: an
+   * Decides which process works on a session. `own` (default): the processes on the store claim work by themselves. `host`: an
    * engine calls `work()` for each session that `onWake` names, and no session is worked on without it.
    */
   readonly placement?: Placement

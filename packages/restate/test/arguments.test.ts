@@ -1,0 +1,53 @@
+import * as restate from '@bowline/restate'
+import { sessionsAt, sessionsOn } from '@bowline/restate'
+import { SessionError, type Runtime } from '@bowline/sessions'
+import { describe, expect, it } from 'vitest'
+import { needed, options, refusedProblems, rowOf, takenProblems, whole } from '../../../scripts/argument-table.ts'
+import type { ShapedRow } from '../../../scripts/argument-table.ts'
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const place = {
+  url: { good: 'http://restate:8080', accepts: (value: unknown) => value === undefined || (isText(value) && /^https?:\/\/\w/.test(value)) },
+  name: { good: 'agents', accepts: (value: unknown) => value === undefined || (isText(value) && /^[A-Za-z][\w.-]{0,62}$/.test(value)) },
+  headers: options({}, true, (value) => value === undefined),
+}
+const longestMs = 2 ** 31 - 1
+const runtime = { work: async () => ({ ran: 0, yielded: 0, nextDueAt: null }), onWake: () => () => undefined } as unknown as Runtime
+
+const rows: Readonly<Record<string, ShapedRow>> = {
+  sessionsAt: { args: [['', options(place)]], call: sessionsAt },
+  sessionsOn: {
+    args: [
+      ['runtime', needed({ good: runtime, accepts: (value) => value === runtime })],
+      ['', options({ ...place, turnMs: whole(1, 1000, longestMs), frozenAfterMs: whole(100, 1000, longestMs) })],
+    ],
+    call: sessionsOn,
+  },
+  'HostedSessions.client': { args: [['', options(place)]], place: 'client', call: sessionsOn(runtime).client },
+}
+
+const isRefusal = (error: unknown): error is Error => SessionError.isInstance(error) && error.code === 'invalid-config'
+
+describe('arguments', () => {
+  it('S206: every exported function has a row', () => {
+    expect(Object.keys(rows).filter((name) => !name.includes('.'))).toEqual(Object.keys(restate).sort())
+  })
+
+  it.each(Object.entries(rows))('S206: %s takes good values, and undefined for each option', async (name, row) => {
+    expect(await takenProblems(rowOf(name, row), { isRefusal })).toEqual([])
+  })
+
+  it.each(Object.entries(rows))('S206, S208: %s refuses values of the wrong type and names their path', async (name, row) => {
+    expect(await refusedProblems(rowOf(name, row), { isRefusal })).toEqual([])
+  })
+
+  it('refuses a runtime that another minor version of sessions made', () => {
+    const other = { ...runtime, [Symbol.for('@bowline/sessions version')]: '99.0.0' }
+    expect(() => sessionsOn(other)).toThrow(/runtime was made with @bowline\/sessions 99\.0\.0/)
+  })
+
+  it('S206: a header is a text with at least one character', () => {
+    expect(() => sessionsAt({ headers: { authorization: 7 as never } })).toThrow(/headers.authorization/)
+    expect(() => sessionsAt({ headers: { authorization: '' } })).toThrow(/headers.authorization/)
+  })
+})
