@@ -38,7 +38,7 @@ async function handle(request: Request, host: Host): Promise<Response> {
     // One connection during the request, and no lock: a frozen process could not hold it.
     store: postgresStore({ connectionString: process.env['DATABASE_URL'] ?? '', listen: false, poolSize: 1 }),
     timers: false, // all work is done in `drain`
-    onWake: (atMs) => void alarms.push(host.setAlarm(atMs)), // called as soon as an input is stored, so that none is lost
+    onWake: ({ atMs }) => void alarms.push(host.setAlarm(atMs)), // called as soon as an input is stored, so that none is lost
   })
   try {
     if (new URL(request.url).pathname === '/send') {
