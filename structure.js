@@ -155,11 +155,11 @@ export const structure = {
         holds: [
           ...['around-runtime.ts', 'around-store.ts', 'check-options.ts', 'fault-plan.ts', 'faulty-store.ts', 'program-time.ts'],
           ...['runner.ts', 'until-quiet.ts', 'warm-up.ts', 'crash-kit', 'crash-kit.ts', 'explore-store-faults.ts'],
-          ...['store-kit', 'store-kit.ts', 'state-kit', 'state-kit.ts'],
+          ...['store-kit', 'store-kit.ts', 'state-kit', 'state-kit.ts', 'placement-kit', 'placement-kit.ts'],
         ],
       },
     ],
-    { room: 'entries', holds: ['index.ts', 'crashes.ts', 'executors.ts', 'stores.ts'] },
+    { room: 'entries', holds: ['index.ts', 'crashes.ts', 'executors.ts', 'placement.ts', 'stores.ts'] },
   ],
 }
 

@@ -1,6 +1,7 @@
 import { scriptedModel } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { exploreCrashes, exploreStoreFaults, faultyStore } from '@bowline/testing/crashes'
+import { testPlacement } from '@bowline/testing/placement'
 import { testSessionStore, testStateStore } from '@bowline/testing/stores'
 import { boolean, func, list, made, needed, oneOf, options, someText, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
@@ -60,6 +61,27 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
         ],
       ],
       call: (given) => testStateStore(withRunner(given)),
+    },
+    testPlacement: {
+      args: [
+        [
+          '',
+          options(
+            {
+              name: needed(someText()),
+              host: needed(func()),
+              programs: whole(1, 1),
+              seed: whole(0, 1),
+              store: func(),
+              time: oneOf('system', 'simulated'),
+              withinMs: whole(1, 1),
+              runner,
+            },
+            false,
+          ),
+        ],
+      ],
+      call: (given) => testPlacement(withRunner(given)),
     },
     exploreCrashes: {
       args: [

@@ -3,6 +3,7 @@ import { configChecks } from '@bowline/sessions/internal'
 import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions, ExploreStoreFaultsOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './fault-plan.ts'
+import type { PlacementKitOptions } from './placement-kit/types.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
 import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
 
@@ -44,6 +45,17 @@ export const checkStateKit = record<StateKitOptions>({
   pass: checkFunction,
   search: checkBoolean,
   destroy: checkFunction,
+  runner,
+})
+
+export const checkPlacementKit = record<PlacementKitOptions>({
+  name: checkName,
+  host: requiredFunction,
+  programs: whole(1),
+  seed: whole(0),
+  store: checkFunction,
+  time: oneOf('system', 'simulated'),
+  withinMs: whole(1),
   runner,
 })
 

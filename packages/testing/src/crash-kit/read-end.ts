@@ -26,7 +26,7 @@ export async function isAtRest(store: SessionStore): Promise<boolean> {
 }
 
 /** Returns true if a run will be started for rows of the inbox. */
-async function startsRun(store: SessionStore, key: string): Promise<boolean> {
+export async function startsRun(store: SessionStore, key: string): Promise<boolean> {
   return (await store.readInbox(key, ['steer'])).length > 0 || (await announceable(store, key)).length > 0
 }
 

@@ -3,7 +3,7 @@ import type { Runtime } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { CrashPlan, CrashPoint } from './crash-plan.ts'
 import { CrashProcess } from './crash-process.ts'
-import { isAtRest, readSessions } from './read-end.ts'
+import { isAtRest } from './read-end.ts'
 import { Scene } from './scene.ts'
 import { nameOfError, startRuntime } from './start-runtime.ts'
 import type { PlannedFault, StoreCall } from './store-faults.ts'
@@ -42,7 +42,7 @@ export async function runScenario(scenario: CrashScenario, options: ScenarioRunO
   const stage = new Stage(scenario, scene, options.restWithinMs)
   const stuck = await stage.play()
   const calls = [...scene.faults.calls]
-  const end = await stage.look(stuck)
+  const end = await scene.look(stuck)
   await stage.clear()
   if (scene.counter.isUnfinished || scene.faults.isUnfinished) {
     throw new SessionError('conflict', notTheSame)
@@ -87,18 +87,6 @@ class Stage {
     return (
       this.#firstFailure() ?? `the scenario is not at rest after ${this.#restWithinMs} ms: a run is still active or a client still waits`
     )
-  }
-
-  async look(stuck: string | undefined): Promise<CrashEnd> {
-    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, modelCalls, world } = this.#scene
-    return {
-      world: { effects: world.effects, notes: world.notes },
-      sessions: await readSessions(store),
-      acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers, inputs: acceptedInputs },
-      modelCalls,
-      staleWrites,
-      ...(stuck === undefined ? {} : { stuck }),
-    }
   }
 
   /** Stops all live processes, whatever they are doing. */

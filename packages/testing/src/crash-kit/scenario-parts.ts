@@ -1,6 +1,6 @@
 import { defineTool, type AgentOptions, type Reconciled, type Tool, type ToolEffect } from '@bowline/agent-loop'
 import { scriptedModel, type Step } from '@bowline/llm/testing'
-import type { RunHandle, Runtime } from '@bowline/sessions'
+import type { RunHandle, RunInfo, Runtime, Session } from '@bowline/sessions'
 import type { World } from './types.ts'
 
 /** Session key of every scenario. */
@@ -79,10 +79,17 @@ export async function driveToEnd(runtime: Runtime): Promise<void> {
   while (await answer(run));
 }
 
-/** Answers all questions. Returns false if there are none. */
+/** Answers all questions of a run. Returns false if there are none. */
 async function answer(run: RunHandle): Promise<boolean> {
-  const { session } = run
-  const { pendingToolCalls, pendingApprovals } = await run.result()
+  const questions = await run.result()
+  await answerQuestions(run.session, questions)
+  return questions.pendingToolCalls.length + questions.pendingApprovals.length > 0
+}
+
+export async function answerQuestions(
+  session: Session,
+  { pendingToolCalls, pendingApprovals }: Pick<RunInfo, 'pendingToolCalls' | 'pendingApprovals'>,
+): Promise<void> {
   for (const { approvalId, toolName } of pendingApprovals) {
     if (toolName === 'drop') await session.deny(approvalId, { reason: 'not today' })
     else await session.approve(approvalId, { by: 'ann' })
@@ -91,7 +98,6 @@ async function answer(run: RunHandle): Promise<boolean> {
     if (unknown) await session.resolveTool(toolCallId, { unknown: true }, { path })
     else await session.submitToolResults([{ toolCallId, path, output: 'Oslo' }])
   }
-  return pendingToolCalls.length + pendingApprovals.length > 0
 }
 
 /** Sends an input, and stops the run as soon as the call has begun. */

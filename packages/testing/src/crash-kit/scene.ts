@@ -10,15 +10,30 @@ import { OutsideWorld } from './outside-world.ts'
 import { RunOwners } from './run-owners.ts'
 import { seededRandom } from './seeded-random.ts'
 import { StoreFaults, type PlannedFault } from './store-faults.ts'
-import type { AcknowledgedInput } from './types.ts'
+import { readSessions } from './read-end.ts'
+import type { AcknowledgedInput, CrashEnd } from './types.ts'
 
 /** Limit of turns of the event loop. Work that takes longer continues at the next timer. */
 const mostTurns = 20_000
 
+/** A claim of a run of a process that is alive. */
+export interface HastyClaim {
+  readonly runId: string
+  readonly by: string
+  readonly from: string
+}
+
+/** Time of a scene. */
+export interface SceneTime {
+  readonly clock: Clock
+  /** Lets time pass. Simulated time waits with `settle` for the effects of each timer. */
+  readonly pass: (ms: number, settle: () => Promise<unknown>) => Promise<void>
+}
+
 /** One run of a scenario: time, store and world that its processes share, and the trace. */
 export class Scene {
   readonly clock: Clock
-  readonly #time = new ProgramTime(0)
+  readonly #time: SceneTime
   readonly #asked: (() => Promise<void>)[] = []
   readonly ids: IdSource = fakeIds()
   readonly random: () => number
@@ -30,6 +45,8 @@ export class Scene {
   readonly world = new OutsideWorld((process, what) => this.log(process, what))
   readonly owners = new RunOwners()
   readonly staleWrites: string[] = []
+  /** Claims of runs that another process, which is alive, was executing. */
+  readonly hastyClaims: HastyClaim[] = []
   readonly acceptedRuns = new Set<string>()
   readonly acceptedAnswers = new Map<string, number>()
   acceptedInputs: readonly AcknowledgedInput[] = []
@@ -41,13 +58,14 @@ export class Scene {
   /** Called when a process takes over a run of another process. */
   onTakeover: () => void = () => undefined
 
-  constructor(store: SessionStore, plan: CrashPlan, faults: readonly PlannedFault[], seed: number) {
+  constructor(store: SessionStore, plan: CrashPlan, faults: readonly PlannedFault[], seed: number, time: SceneTime = new ProgramTime(0)) {
+    this.#time = time
     this.store = store
     this.plan = plan
     this.counter = new PointCounter(plan)
     this.faults = new StoreFaults(faults)
     this.random = seededRandom(seed)
-    this.clock = this.#time.clock
+    this.clock = time.clock
   }
 
   /** Lets time pass. Before a timer runs, all work that the previous timer started has finished, store calls included. */
@@ -57,6 +75,8 @@ export class Scene {
 
   /** Calls the store when all other work has finished. Equal scenes then take equal paths, even with a slow store. */
   ask<T>(process: CrashProcess, go: () => Promise<T>): Promise<T> {
+    // Real time has no order to keep.
+    if (!(this.#time instanceof ProgramTime)) return go()
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#asked.push(async () => {
       // Store calls of a dead process are dropped.
@@ -71,6 +91,19 @@ export class Scene {
       const answer = this.#asked.shift()
       if (!answer) return
       await answer()
+    }
+  }
+
+  /** Reads the end of the scene. `stuck`: the reason why it is not at rest. */
+  async look(stuck: string | undefined): Promise<CrashEnd> {
+    const { store, staleWrites, acceptedRuns, acceptedAnswers, acceptedInputs, modelCalls, world } = this
+    return {
+      world: { effects: world.effects, notes: world.notes },
+      sessions: await readSessions(store),
+      acknowledged: { runs: [...acceptedRuns], answers: acceptedAnswers, inputs: acceptedInputs },
+      modelCalls,
+      staleWrites,
+      ...(stuck === undefined ? {} : { stuck }),
     }
   }
 

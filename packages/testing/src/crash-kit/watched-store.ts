@@ -42,6 +42,11 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
   async function claim(go: () => Promise<unknown>): Promise<readonly Claim[]> {
     const claims = (await go()) as readonly Claim[]
     if (claims.length === 0) return claims
+    for (const { run, previous } of claims) {
+      const owner = scene.owners.ownerOf(run.id)
+      if (previous !== 'running' || owner === process || owner?.state !== 'alive') continue
+      scene.hastyClaims.push({ runId: run.id, by: process.name, from: owner.name })
+    }
     scene.owners.claimed(process, claims)
     for (const { run, previous } of claims) scene.log(process, `claim ${run.id} (${previous}): epoch ${run.epoch}`)
     if (claims.some(({ previous }) => previous === 'running')) scene.onTakeover()
