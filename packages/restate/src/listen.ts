@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Http2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { createEndpointHandler, RestateLogLevel, type LoggerTransport } from '@restatedev/restate-sdk'
+import { createEndpointHandler, type LoggerTransport } from '@restatedev/restate-sdk'
 import { warnProcess } from '@bowline/sessions/store-parts'
 import type { sessionsObject } from './handlers.ts'
 import type { ListenOptions } from './options.ts'
@@ -21,7 +21,7 @@ export async function listenFor(
 ): Promise<Listening> {
   const connections = new Set<Http2Session>()
   const logger: LoggerTransport = ({ level }, message, ...more) => {
-    if (level === RestateLogLevel.WARN || level === RestateLogLevel.ERROR) onWarning([message, ...more].map(String).join(' '))
+    if (/^(warn|error)$/i.test(level)) onWarning([message, ...more].map(String).join(' '))
   }
   const server = createServer(
     createEndpointHandler({ services: [object], logger, ...(identityKeys.length > 0 && { identityKeys: [...identityKeys] }) }),

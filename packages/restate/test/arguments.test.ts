@@ -12,7 +12,11 @@ const place = {
   headers: options({}, true, (value) => value === undefined),
 }
 const longestMs = 2 ** 31 - 1
-const runtime = { work: async () => ({ ran: 0, yielded: 0, nextDueAt: null }), onWake: () => () => undefined } as unknown as Runtime
+const runtime = {
+  placement: 'host',
+  work: async () => ({ ran: 0, yielded: 0, nextDueAt: null }),
+  onWake: () => () => undefined,
+} as unknown as Runtime
 
 const rows: Readonly<Record<string, ShapedRow>> = {
   sessionsAt: { args: [['', options(place)]], call: sessionsAt },
@@ -44,6 +48,13 @@ describe('arguments', () => {
   it('refuses a runtime that another minor version of sessions made', () => {
     const other = { ...runtime, [Symbol.for('@bowline/sessions version')]: '99.0.0' }
     expect(() => sessionsOn(other)).toThrow(/runtime was made with @bowline\/sessions 99\.0\.0/)
+  })
+
+  it('S206: refuses a runtime that places its sessions itself, and a wrong address to listen on', async () => {
+    expect(() => sessionsOn({ ...runtime, placement: 'own' })).toThrow("runtime.placement must be 'host'")
+    await expect(sessionsOn(runtime).listen({ port: 70_000 })).rejects.toThrow('port')
+    await expect(sessionsOn(runtime).listen({ identityKeys: 'key' as never })).rejects.toThrow('identityKeys')
+    await expect(sessionsOn(runtime).listen({ host: '' })).rejects.toThrow('host')
   })
 
   it('S206: a header is a text with at least one character', () => {
