@@ -140,7 +140,7 @@ function policiesOf(name, layer) {
 const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
 
 const special = [
-  // Parts that the tests of all packages share: argument tables, bundled programs, browser, Postgres, Redis, Restate, and the size of tests.
+  // Parts that the tests of all packages share: argument tables, bundled programs, browser, servers, and the size of tests.
   {
     from: { file: { categories: 'test' } },
     allow: {
@@ -201,7 +201,7 @@ const special = [
   },
   {
     from: { element: { type: 'server', fileInternalPath: ['src/bin/**', 'src/node/prometheus/**'] } },
-    allow: { to: { element: { type: 'postgres' } } },
+    allow: { to: { element: { type: ['postgres', 'restate'] } } },
   },
   {
     from: { file: { categories: 'test' } },

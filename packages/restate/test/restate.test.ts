@@ -4,10 +4,9 @@ import { createRuntime } from '@bowline/sessions'
 import { postgresStore } from '@bowline/postgres'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
-import { isRestateMissing, sharedRestate, titleWithRestate } from '../../../scripts/restate.ts'
+import { isRestateMissing, sharedRestate, startBalancer, titleWithRestate, type Balancer } from '../../../scripts/restate.ts'
 import { sessionsAt, sessionsOn, type RemoteSessions } from '../src/index.ts'
 import type { WorkerOptions } from './fixtures/worker.ts'
-import { startBalancer, type Balancer } from '../../../scripts/restate/start-balancer.ts'
 import { workers, type Worker } from './workers.ts'
 
 describe.skipIf(isRestateMissing)(titleWithRestate('sessions on Restate'), () => {
@@ -59,7 +58,7 @@ describe.skipIf(isRestateMissing)(titleWithRestate('sessions on Restate'), () =>
   })
 
   it('after a SIGKILL in a tool that must start once the run waits for a decision, and goes on after it', async () => {
-    const dead = await first()
+    const dead = await first({ lease: { ttlMs: 2_000, heartbeatMs: 500 } })
     const session = sessions.session('room:once')
     const run = await session.send('pay 60000 once')
     await dead.until(({ tool }) => tool === 'pay')
