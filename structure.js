@@ -75,7 +75,7 @@ export const structure = {
   restate: [
     'options.ts',
     { room: 'client', holds: ['ingress.ts', 'remote-sessions.ts'] },
-    { room: 'worker', holds: ['visits.ts', 'handlers.ts'] },
+    { room: 'worker', holds: ['visits.ts', 'handlers.ts', 'listen.ts'] },
     'sessions-on.ts',
     'index.ts',
   ],

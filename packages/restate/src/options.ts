@@ -37,6 +37,7 @@ export interface ListenOptions {
   readonly onWarning?: (message: string) => void
 }
 
+const isPublicKey = (value: unknown): boolean => typeof value === 'string' && value.startsWith('publickeyv1_')
 const nameForm = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/
 
 const places = {
@@ -73,6 +74,8 @@ export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsO
 export const checkListenOptions = configChecks.optionalRecord<ListenOptions>({
   host: configChecks.optionalName,
   port: configChecks.whole(0, 65_535),
-  identityKeys: configChecks.listOf(configChecks.checkName),
+  identityKeys: configChecks.listOf((path, value) =>
+    configChecks.checkRequired(path, value, 'a key that begins with publickeyv1_', isPublicKey),
+  ),
   onWarning: configChecks.checkFunction,
 })
