@@ -27,7 +27,7 @@ export interface RestateSessionsOptions extends RestateOptions {
 
 /** Address on which a worker listens for Restate. */
 export interface ListenOptions {
-  /** Default 127.0.0.1. Without `identityKeys` nobody but Restate may reach it. */
+  /** Default 127.0.0.1. Without `identityKeys` only Restate may be able to reach it. */
   readonly host?: string
   /** Default 9080; 0 selects a free port. */
   readonly port?: number

@@ -6,10 +6,9 @@ import { postgresStore } from '@bowline/postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/src/crash-kit/seeded-random.ts'
 import { startPostgres, type PostgresServer } from '../../../scripts/postgres.ts'
-import { isRestateMissing, sharedRestate, titleWithRestate } from '../../../scripts/restate.ts'
+import { isRestateMissing, sharedRestate, startBalancer, titleWithRestate } from '../../../scripts/restate.ts'
 import { rounds, testSeed } from '../../../scripts/test-length.ts'
 import { sessionsAt } from '../src/index.ts'
-import { startBalancer } from '../../../scripts/restate/start-balancer.ts'
 import { workers, type Worker } from './workers.ts'
 
 const size = rounds({ short: { inputs: 120, sessions: 12, strikes: 6 }, long: { inputs: 1000, sessions: 50, strikes: 20 } })

@@ -4,10 +4,9 @@ import { createRuntime } from '@bowline/sessions'
 import { postgresStore } from '@bowline/postgres'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
-import { isRestateMissing, sharedRestate, titleWithRestate } from '../../../scripts/restate.ts'
+import { isRestateMissing, sharedRestate, startBalancer, titleWithRestate, type Balancer } from '../../../scripts/restate.ts'
 import { sessionsAt, sessionsOn, type RemoteSessions } from '../src/index.ts'
 import type { WorkerOptions } from './fixtures/worker.ts'
-import { startBalancer, type Balancer } from '../../../scripts/restate/start-balancer.ts'
 import { workers, type Worker } from './workers.ts'
 
 describe.skipIf(isRestateMissing)(titleWithRestate('sessions on Restate'), () => {
