@@ -147,7 +147,9 @@ const special = [
       to: {
         element: {
           type: 'top',
-          fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'restate.ts', 'test-length.ts'],
+          fileInternalPath: [
+            ...['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'restate.ts', 'test-length.ts'],
+          ],
         },
       },
     },
@@ -202,6 +204,10 @@ const special = [
   {
     from: { element: { type: 'server', fileInternalPath: ['src/bin/**', 'src/node/prometheus/**'] } },
     allow: { to: { element: { type: ['postgres', 'restate'] } } },
+  },
+  {
+    from: { element: { type: 'server', fileInternalPath: 'src/bin/placement.ts' } },
+    allow: { to: { element: { type: 'restate' } } },
   },
   {
     from: { file: { categories: 'test' } },

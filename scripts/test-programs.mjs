@@ -24,12 +24,8 @@ const cache = join(root, 'node_modules/.cache/bowline/programs')
 const keepMs = 24 * 3600_000
 
 const packages = globSync('packages/*/package.json', { cwd: root }).map((file) => dirname(file))
-/** Dependencies that code in texts also imports, with a package that has them: it must get the same copy as the bundles. */
-const shared = new Map([
-  ['ai', 'agent-loop'],
-  ['zod', 'agent-loop'],
-  ['@restatedev/restate-sdk', 'restate'],
-])
+/** Dependencies that code in texts also imports: it must get the same copy as the bundles. */
+const shared = ['ai', 'zod']
 /** Inputs of programs. The lockfile stands for the dependencies. */
 const inputs = [
   'packages/*/package.json',
@@ -97,7 +93,7 @@ function bundle(outdir) {
         in: file,
         out: relative('packages', file).replace(/\.tsx?$/, ''),
       })),
-      ...[...shared.keys()].map((name) => ({ in: name, out: join('dependencies', name) })),
+      ...shared.map((name) => ({ in: name, out: join('dependencies', name) })),
     ],
     outdir,
     // `programFile` of the bridge finds its programs relative to its own chunk.
@@ -128,9 +124,8 @@ const dependencies = {
   setup({ onLoad, onResolve, resolve }) {
     onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
       if (path.startsWith('@bowline/') || path.startsWith('node:') || pluginData === 'asked') return
-      const user = shared.get(path)
-      if (kind === 'entry-point' && user === undefined) return
-      const from = kind === 'entry-point' ? join(root, 'packages', user ?? '') : resolveDir
+      if (kind === 'entry-point' && !shared.includes(path)) return
+      const from = kind === 'entry-point' ? join(root, 'packages/agent-loop') : resolveDir
       const found = await resolve(path, {
         kind: kind === 'entry-point' ? 'import-statement' : kind,
         resolveDir: from,
@@ -168,7 +163,7 @@ function hook() {
       `./${join(folder.slice('packages/'.length), source.replace(/\.tsx?$/, '.js'))}`,
     ])
   })
-  for (const name of shared.keys()) names.push([name, `./dependencies/${name}.js`])
+  for (const name of shared) names.push([name, `./dependencies/${name}.js`])
   return `import { registerHooks } from 'node:module'
 const files = new Map(${JSON.stringify(names)})
 registerHooks({

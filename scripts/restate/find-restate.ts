@@ -9,7 +9,7 @@ import { join } from 'node:path'
  */
 export function findRestate(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   if (env['RESTATE_SERVER']) return env['RESTATE_SERVER']
-  const require = createRequire(new URL('../../packages/restate/package.json', import.meta.url))
+  const require = createRequire(import.meta.url)
   try {
     const entry = createRequire(require.resolve('@restatedev/restate-server/package.json'))
     const manifest = entry.resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/package.json`)

@@ -27,7 +27,7 @@ export interface RestateSessionsOptions extends RestateOptions {
 
 /** Address on which a worker listens for Restate. */
 export interface ListenOptions {
-  /** Default 127.0.0.1. Without `identityKeys` nobody but Restate may reach it. */
+  /** Default 127.0.0.1. Without `identityKeys` only Restate may be able to reach it. */
   readonly host?: string
   /** Default 9080; 0 selects a free port. */
   readonly port?: number
@@ -37,6 +37,7 @@ export interface ListenOptions {
   readonly onWarning?: (message: string) => void
 }
 
+const isPublicKey = (value: unknown): boolean => typeof value === 'string' && value.startsWith('publickeyv1_')
 const nameForm = /^[A-Za-z][A-Za-z0-9_.-]{0,62}$/
 
 const places = {
@@ -73,6 +74,8 @@ export const checkSessionsOptions = configChecks.optionalRecord<RestateSessionsO
 export const checkListenOptions = configChecks.optionalRecord<ListenOptions>({
   host: configChecks.optionalName,
   port: configChecks.whole(0, 65_535),
-  identityKeys: configChecks.listOf(configChecks.checkName),
+  identityKeys: configChecks.listOf((path, value) =>
+    configChecks.checkRequired(path, value, 'a key that begins with publickeyv1_', isPublicKey),
+  ),
   onWarning: configChecks.checkFunction,
 })

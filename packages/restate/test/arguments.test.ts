@@ -1,8 +1,8 @@
 import * as restate from '@bowline/restate'
-import { sessionsAt, sessionsOn } from '@bowline/restate'
+import { sessionsAt, sessionsOn, type ListenOptions } from '@bowline/restate'
 import { SessionError, type Runtime } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
-import { needed, options, refusedProblems, rowOf, takenProblems, whole } from '../../../scripts/argument-table.ts'
+import { func, list, needed, options, refusedProblems, rowOf, someText, takenProblems, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -12,11 +12,16 @@ const place = {
   headers: options({}, true, (value) => value === undefined),
 }
 const longestMs = 2 ** 31 - 1
-const runtime = {
-  placement: 'host',
-  work: async () => ({ ran: 0, yielded: 0, nextDueAt: null }),
-  onWake: () => () => undefined,
-} as unknown as Runtime
+const publicKey = 'publickeyv1_2G8dCQhArfvGpzPw5Vx2ALciR4xCLHfS5YaT93XjNxX9'
+const methods = { work: async () => ({ ran: 0, yielded: 0, nextDueAt: null }), onWake: () => () => undefined }
+const runtime = { ...methods, placement: 'host' } as unknown as Runtime
+
+/** Closes the server again. Listens on loopback under any name, because a lookup of others would leave this machine. */
+async function listen(given?: ListenOptions): Promise<void> {
+  const isNamed = isText(given?.host) && given.host !== ''
+  const { close } = await sessionsOn(runtime).listen(isNamed ? { ...given, host: '127.0.0.1' } : given)
+  await close()
+}
 
 const rows: Readonly<Record<string, ShapedRow>> = {
   sessionsAt: { args: [['', options(place)]], call: sessionsAt },
@@ -28,6 +33,21 @@ const rows: Readonly<Record<string, ShapedRow>> = {
     call: sessionsOn,
   },
   'HostedSessions.client': { args: [['', options(place)]], place: 'client', call: sessionsOn(runtime).client },
+  'HostedSessions.listen': {
+    args: [
+      [
+        '',
+        options({
+          host: someText(),
+          port: whole(0, 0, 65_535),
+          identityKeys: list([publicKey], (item) => item === publicKey),
+          onWarning: func(),
+        }),
+      ],
+    ],
+    place: 'listen',
+    call: listen,
+  },
 }
 
 const isRefusal = (error: unknown): error is Error => SessionError.isInstance(error) && error.code === 'invalid-config'
@@ -43,6 +63,10 @@ describe('arguments', () => {
 
   it.each(Object.entries(rows))('S206, S208: %s refuses values of the wrong type and names their path', async (name, row) => {
     expect(await refusedProblems(rowOf(name, row), { isRefusal })).toEqual([])
+  })
+
+  it('refuses a runtime that claims work by itself', () => {
+    expect(() => sessionsOn({ ...runtime, placement: 'own' })).toThrow(/runtime\.placement must be 'host'/)
   })
 
   it('refuses a runtime that another minor version of sessions made', () => {

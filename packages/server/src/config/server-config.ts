@@ -23,7 +23,7 @@ export interface ServerConfig {
    * holds the lock of the process. Default: that of `store`.
    */
   readonly directConnectionString?: string
-  /** Who decides which server works on a session: `own` (default) the servers on one store, or an engine. */
+  /** Decides which server works on a session: `own` (default) the servers on one store, or an engine. */
   readonly placement?: 'own' | 'restate'
   /** Restate, with the placement `restate`. Needs the packages `@bowline/restate` and `@restatedev/restate-sdk`. */
   readonly restate?: RestateConfig

@@ -13,7 +13,7 @@ export interface PlacementProgram {
   readonly seed: number
   readonly workers: number
   readonly steps: readonly PlacementStep[]
-  /** How workers are disturbed, and at which of their points, one worker after the other. */
+  /** Disturbances of workers, each at one of their points, one worker after the other. */
   readonly mode: CrashMode | 'none'
   readonly targets: readonly number[]
 }

@@ -4,6 +4,7 @@ import type { TestRunner } from '../store-kit/kit.ts'
 
 /** A host and the programs that `testPlacement` plays over it. */
 export interface PlacementKitOptions {
+  /** Name of the host in the titles of the tests. */
   readonly name: string
   /** Creates a host without workers. Called for each program. */
   readonly host: (surroundings: HostSurroundings) => PlacementHost | Promise<PlacementHost>

@@ -33,7 +33,7 @@ interface Lane {
   cancel: () => void
 }
 
-/** How long a worker keeps a session. */
+/** Time for which a worker keeps a session. */
 const turnMs = 1_500
 const retryMs = 100
 
