@@ -112,7 +112,7 @@ const rows = rowsOf(world)
 
 describe('arguments', () => {
   it('S206: every exported function and every method has a row', () => {
-    const modules = [sessions, env, file, memory, requests, sqlite, crashes, testedStores]
+    const modules = [sessions, env, file, memory, requests, sqlite, crashes, testedPlacement, testedStores]
     const exported = modules.flatMap((module) => methodsOf(module))
     const methods = (type: string, names: readonly string[]) => names.map((name) => `${type}.${name}`)
     const prototype = Object.getPrototypeOf(world.orchestration) as object

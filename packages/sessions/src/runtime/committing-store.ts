@@ -50,12 +50,15 @@ function notifying(batch: Batch, notify: readonly NoticeHook[]): Batch {
   return { ...batch, notify, ...(deliver && deliver.length > 0 && { deliver: deliver.map((delivery) => ({ ...delivery, notify })) }) }
 }
 
-function workOf({ key, writes, deliver = [] }: Batch): readonly WorkLeft[] {
-  return [{ key, writes }, ...deliver.map((delivery) => ({ key: delivery.to, writes: delivery.writes }))].flatMap((each) => {
+function workOf({ key, writes, expect, deliver = [] }: Batch): readonly WorkLeft[] {
+  // The end of a run frees the next one, which may be due before the one that has ended.
+  const freed = expect.some(({ that }) => that === 'some-queued') ? [{ key }] : []
+  const left = [{ key, writes }, ...deliver.map((delivery) => ({ key: delivery.to, writes: delivery.writes }))].flatMap((each) => {
     const times = each.writes.flatMap(timesOf)
     const isNow = times.includes(undefined)
     return times.length === 0 ? [] : { key: each.key, ...(!isNow && { atMs: Math.min(...(times as number[])) }) }
   })
+  return [...freed, ...left]
 }
 
 /** Returns the times at which a write leaves work. Undefined means now. */

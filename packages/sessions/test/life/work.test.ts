@@ -176,6 +176,19 @@ describe('work', () => {
     await runtime.stop()
   })
 
+  it('a stop of a run that is due later tells of the run after it, which is due now', async () => {
+    const { runtime, session, heard } = await hosted({ steps: [{ text: 'done' }] })
+    await session.send('later', { notBefore: 90_000 })
+    const next = await session.send('next')
+    expect(await runtime.work('room:1')).toEqual({ ran: 0, yielded: 0, nextDueAt: 90_000 })
+    heard()
+    await session.stop()
+    expect(heard()).toEqual([{ key: 'room:1', atMs: 0 }])
+    expect(await runtime.work('room:1')).toMatchObject({ ran: 1, nextDueAt: null })
+    expect(await next.status()).toBe('completed')
+    await runtime.stop()
+  })
+
   it('fires the schedules of the session and expires it', async () => {
     const { runtime, clock, heard, model } = await hosted({ steps: () => ({ text: 'tick' }) })
     const session = runtime.session('room:1', { ttl: { maxAgeMs: 150_000 } })

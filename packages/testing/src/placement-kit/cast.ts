@@ -38,26 +38,26 @@ export function castOf({ world, clock, lasting }: CastOptions): readonly AgentOp
   return [{ name: 'assistant', model, tools: [...tools, tool('sign', 'once', 500, { needsApproval: true }), place], subagents: [helper] }]
 }
 
-/** An input such as `do look pay+index` asks for one message per word, with the calls that it names. */
-export function textOf(plan: string): string {
-  return `do ${plan}`
+/** An input such as `do input-1: look pay+index` asks for one message per word, with the calls that it names. */
+export function textOf(name: string, plan: string): string {
+  return `do ${name}: ${plan}`
 }
 
 function answerTo(delayMs: number): Extract<Script, (...args: never[]) => unknown> {
   return ({ prompt }) => {
     const last = prompt.findLastIndex(({ role }) => role === 'user')
     const text = (prompt[last]?.content as readonly { readonly text?: string }[] | undefined)?.[0]?.text ?? ''
-    const words = text.startsWith('do ') ? text.slice(3).split(' ') : []
-    const names = words[prompt.slice(last).filter(({ role }) => role === 'assistant').length]
+    const [, input = '', plan = ''] = /^do (.+): (.*)$/.exec(text) ?? []
+    const names = plan.split(' ')[prompt.slice(last).filter(({ role }) => role === 'assistant').length]
     if (!names) return { delayMs, text: 'all is done' }
     return {
       delayMs,
-      toolCalls: names.split('+').map((name, place) => ({ id: `call-${prompt.length}-${place}`, ...callOf(name as PlanWord) })),
+      toolCalls: names.split('+').map((name, place) => ({ id: `${input}-${prompt.length}-${place}`, ...callOf(name as PlanWord) })),
     }
   }
 }
 
 function callOf(name: PlanWord): { readonly name: string; readonly input: Readonly<Record<string, string | boolean>> } {
   if (name !== 'help' && name !== 'launch') return { name, input: {} }
-  return { name: 'delegate_to_helper', input: { prompt: textOf('look pay'), run_in_background: name === 'launch' } }
+  return { name: 'delegate_to_helper', input: { prompt: textOf('help', 'look pay'), run_in_background: name === 'launch' } }
 }

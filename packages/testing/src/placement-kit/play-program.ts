@@ -167,14 +167,14 @@ class Play {
         return run && answerQuestions(session, run)
       }
       case 'schedule':
-        await session.schedule({ id: step.id, at: atMs, input: textOf(step.plan) })
+        await session.schedule({ id: step.id, at: atMs, input: textOf(step.id, step.plan) })
         return
       case 'steer':
-        await session.steer(textOf(step.plan), { id: step.id })
+        await session.steer(textOf(step.id, step.plan), { id: step.id })
         return
       case 'send': {
         if (step.inMs > 0) this.#notBefore.set(`${session.key} ${step.id}`, atMs)
-        const send = () => session.send(textOf(step.plan), { id: step.id, ...(step.inMs > 0 && { notBefore: atMs }) })
+        const send = () => session.send(textOf(step.id, step.plan), { id: step.id, ...(step.inMs > 0 && { notBefore: atMs }) })
         await Promise.all([send(), send()])
       }
     }
@@ -275,7 +275,7 @@ class Play {
     const ended = promise.finally(() => (isDone = true))
     ended.catch(() => undefined)
     const until = this.#scene.clock.now() + this.#lasting(mostAnswerMs)
-    await this.#scene.pass(0)
+    await this.#pass(0)
     while (!isDone) {
       if (this.#scene.clock.now() > until) throw new Error(`no answer within ${this.#lasting(mostAnswerMs)} ms`)
       await this.#pass(this.#lasting(stepMs))
