@@ -21,7 +21,7 @@ export async function listenFor(
 ): Promise<Listening> {
   const connections = new Set<Http2Session>()
   const logger: LoggerTransport = ({ level }, message, ...more) => {
-    if (/^(warn|error)$/i.test(level)) onWarning([message, ...more].map(String).join(' '))
+    if (/^(warn|error)$/i.test(level)) onWarning([message, ...(more as readonly unknown[])].map(String).join(' '))
   }
   const server = createServer(
     createEndpointHandler({ services: [object], logger, ...(identityKeys.length > 0 && { identityKeys: [...identityKeys] }) }),

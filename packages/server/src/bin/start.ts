@@ -72,7 +72,16 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Flush
 
 /** Returns the server with a `close` that leaves the engine last, when the runs have been given back. */
 function closedWith(running: RunningServer, engine: Engine): RunningServer {
-  return { ...running, close: (options) => running.close(options).finally(() => engine.close()) }
+  return {
+    ...running,
+    async close(options) {
+      try {
+        return await running.close(options)
+      } finally {
+        await engine.close()
+      }
+    },
+  }
 }
 
 /** Returns shared limits for servers on one database. Without authentication, callers are not limited. */
