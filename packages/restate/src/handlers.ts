@@ -87,9 +87,8 @@ function toldOf(value: unknown): unknown {
 
 /** Resolves with undefined if the run goes on. */
 async function resultOf(runtime: Runtime, key: string, runId: string): Promise<RemoteResult | undefined> {
-  const info = await runtime.run(runId)
-  if (info?.session !== key) throw new SessionError('unknown-run', `The session ${key} has no run ${runId}.`)
-  const result = await runtime.session(key).run(runId).result({ waitMs: resultMs })
+  const run = await runtime.session(key).run(runId)
+  const result = await run.result({ waitMs: resultMs })
   return result.status === 'queued' || result.status === 'running' ? undefined : result
 }
 

@@ -87,8 +87,13 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       const { runId, accepted, from } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
       return runHandle(context, session, runId, accepted, from, from !== undefined)
     },
-    run(runId) {
+    async run(runId) {
       inputChecks.checkName('runId', runId)
+      await required()
+      const read = await context.store.readRun(runId)
+      if (read.status === 'missing' || read.value.session !== key) {
+        throw new SessionError('unknown-run', `The session ${key} has no run ${runId}.`)
+      }
       return runHandle(context, session, runId, 'duplicate')
     },
     async overlay(input, options = {}) {

@@ -24,8 +24,8 @@ export interface Session {
   steer(input: AgentInput, options?: InputOptions): Promise<RunHandle>
   /** Queues an input as a turn of its own, after the active run and before the inputs that wait. */
   followUp(input: AgentInput, options?: InputOptions): Promise<RunHandle>
-  /** Returns a handle of a run that this session accepted before. Does no I/O. */
-  run(runId: string): RunHandle
+  /** Resolves with a handle of a run that this session accepted before. Throws `unknown-run`. */
+  run(runId: string): Promise<RunHandle>
   /**
    * Shows an input to the model in the next turns without adding it to the transcript. Starts no run. If a turn is open, it is the
    * first of them, as long as a model call follows; a turn that waits for its reader at `step-end` makes one more.

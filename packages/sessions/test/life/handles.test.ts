@@ -9,7 +9,7 @@ import { collect, setup } from '../support.ts'
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
 
 type Code = 'session-missing' | 'session-expired' | 'session-deleted' | 'handle-closed'
-type Outcome = Code | 'ok'
+type Outcome = 'unknown-run' | Code | 'ok'
 
 /** Outcome of each method for a session that does not exist (any more), in the order of `states`. */
 const states = ['missing', 'expired', 'deleted', 'closed', 'deleted before'] as const
@@ -56,6 +56,11 @@ const table: readonly Row[] = [
   { method: 'state', call: (session) => session.state.set(1), says: writes },
   { method: 'events', call: (session) => collect(session.events({ live: false })), says: reads },
   { method: 'messages', call: (session) => session.messages(), says: reads },
+  {
+    method: 'run',
+    call: (session) => session.run('r1'),
+    says: ['session-missing', 'unknown-run', 'session-deleted', closed, 'session-deleted'],
+  },
   { method: 'runs', call: (session) => session.runs(), says: reads },
 ]
 
@@ -146,6 +151,21 @@ describe('a handle of a missing session', () => {
     const next = runtime.session('room:1')
     expect((await next.messages()).items).toHaveLength(3)
     expect(await (await next.send('and now?')).result()).toMatchObject({ status: 'completed', text: 'again' })
+    await runtime.stop()
+  })
+})
+
+describe('run', () => {
+  it('S23: returns a handle of a run that the session accepted before, and none of another session', async () => {
+    const { runtime } = setup({ steps: [{ text: 'done' }] })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const { runId } = await session.send('go')
+    expect(await (await session.run(runId)).result()).toMatchObject({ runId, status: 'completed', text: 'done' })
+    const other = runtime.session('room:2')
+    await other.open()
+    await expect(other.run(runId)).rejects.toMatchObject({ code: 'unknown-run' })
+    await expect(session.run('')).rejects.toMatchObject({ code: 'invalid-input' })
     await runtime.stop()
   })
 })

@@ -58,7 +58,8 @@ export const expectations: Topic = ({ it }) => {
     await bench.commit([ensure(), insertRun('compaction', { kind: 'compaction' })], { expect: [idle] })
     await bench.commit(event, { expect: [idle] })
     await bench.refused('busy', event, { expect: [{ that: 'idle' }] })
-    await bench.claim()
+    // Named, so that the claim waits for the end of the refused commit.
+    await bench.claim({ keys: [room] })
     await bench.commit(event, { expect: [idle] })
     await bench.commit([insertRun('run-1')], { expect: [idle] })
     await bench.refused('busy', event, { expect: [idle] })
