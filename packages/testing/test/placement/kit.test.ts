@@ -99,6 +99,6 @@ describe('the kit for hosts', () => {
     ['withinMs', { withinMs: -1 }],
     ['hosts', { hosts: 1 }],
   ])('refuses a wrong %s', (name, wrong) => {
-    expect(() => testPlacement({ ...simulated, ...wrong } as never)).toThrow(name)
+    expect(() => testPlacement({ ...simulated, ...wrong })).toThrow(name)
   })
 })
