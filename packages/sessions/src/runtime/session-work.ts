@@ -105,7 +105,7 @@ export class SessionWork {
       visit().isNews = false
       const sight = await this.#look(key)
       if (!sight) return leave(null)
-      if (isOver(limits)) return leave(this.#nextDueAt(sight, 0))
+      if (isOver(limits)) return leave(isAnyDue(sight.due) ? clock.now() : this.#nextDueAt(sight, 0))
       // Unread inputs that wait for something else start nothing.
       const { due } = sight
       const unread: readonly string[] = hasStarted ? [] : due.unread
@@ -196,6 +196,10 @@ export class SessionWork {
     const at = Math.min(nextAt, first && !isWaiting(first.status) ? nextTryAt(first, now, waitMs) : Infinity)
     return at === Infinity ? null : at
   }
+}
+
+function isAnyDue({ timers, expired, unread }: Sight['due']): boolean {
+  return timers.length + expired.length + unread.length > 0
 }
 
 function nextTryAt(run: RunRecord, now: number, waitMs: number): number {

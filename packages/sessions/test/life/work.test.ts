@@ -189,6 +189,22 @@ describe('work', () => {
     await runtime.stop()
   })
 
+  it('a visit whose time is over when its run waits says that a timer is due', async () => {
+    const held = heldScript([call('where')])
+    const where = defineTool({ name: 'where', description: 'Where the user is.', inputSchema: z.object({}) })
+    const { runtime, session, clock } = await hosted({ steps: held.steps, tools: [where] })
+    await session.send('go')
+    await session.schedule({ id: 's', at: 1_000, input: 'tick' })
+    const working = runtime.work('room:1', { untilMs: 5_000 })
+    await held.reached(0)
+    await clock.advance(6_000)
+    held.answer(0)
+    expect(await working).toEqual({ ran: 1, yielded: 0, nextDueAt: 6_000 })
+    expect(await runtime.work('room:1')).toEqual({ ran: 0, yielded: 0, nextDueAt: null })
+    expect((await session.info())?.queued).toBe(1)
+    await runtime.stop()
+  })
+
   it('fires the schedules of the session and expires it', async () => {
     const { runtime, clock, heard, model } = await hosted({ steps: () => ({ text: 'tick' }) })
     const session = runtime.session('room:1', { ttl: { maxAgeMs: 150_000 } })
