@@ -2,6 +2,7 @@ import { defineAgent } from '@bowline/agent-loop'
 import { scriptedModel, type Script } from '@bowline/llm/testing'
 import { createRuntime, type Runtime, type WorkOptions, type WorkReport } from '@bowline/sessions'
 import { postgresStore } from '@bowline/postgres'
+import { QueueEvents } from 'bullmq'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../../scripts/postgres.ts'
 import { isRedisMissing, sharedRedis, titleWithRedis } from '../../scripts/redis.ts'
@@ -15,18 +16,22 @@ const question = '[worker] asks for the price of a lamp; the answer takes two se
 /** Until then no runtime sweeps, which would wake a session whose wake was lost. */
 const beforeSweepMs = 30_000
 
-function program(...args: readonly string[]): Program {
-  const env = { DATABASE_URL: database.url, REDIS_URL: redis.url, FROZEN_AFTER_MS: '4000' }
+function program(args: readonly string[] = [], frozenAfterMs = 30_000): Program {
+  const env = { DATABASE_URL: database.url, REDIS_URL: redis.url, FROZEN_AFTER_MS: String(frozenAfterMs) }
   return start('own-host/main.ts', { arguments: args, env })
 }
 
-/** Starts two workers and a client. Resolves when one of the workers executes the tool. */
-async function atWork(key: string): Promise<{ readonly client: Program; readonly busy: Program; readonly idle: Program }> {
-  const [one, two] = [program('work'), program('work')]
-  const client = program('send', key, 'Buy a lamp')
-  const found = one.printed(question).then(() => [one, two] as const)
-  const [busy, idle] = await Promise.race([found, two.printed(question).then(() => [two, one] as const)])
-  return { client, busy, idle }
+/** Starts workers and a client. Resolves when one of the workers executes the tool. */
+async function atWork(key: string, workers = 2): Promise<{ readonly client: Program; readonly busy: Program; readonly idle: Program[] }> {
+  const all = Array.from({ length: workers }, () => program(['work'], 2_000))
+  const client = program(['send', key, 'Buy a lamp'])
+  const busy = await nextAtWork(all)
+  return { client, busy, idle: all.filter((worker) => worker !== busy) }
+}
+
+/** Resolves with the first of these workers that executes the tool. */
+function nextAtWork(workers: readonly Program[]): Promise<Program> {
+  return Promise.race(workers.map((worker) => worker.printed(question).then(() => worker)))
 }
 
 const answered = (key: string) => ({ lines: [`${key}: completed: A lamp costs 80.`], faults: '', code: 0 })
@@ -77,29 +82,36 @@ describe.skipIf(isRedisMissing)(titleWithRedis('own-host'), () => {
     expect(await program().end()).toEqual({ ...end, lines: [question, ...lines] })
   })
 
-  it('the run of a killed worker goes on in another one', { timeout: beforeSweepMs }, async () => {
-    const { client, busy, idle } = await atWork('order:2')
-    busy.process.kill('SIGKILL')
-    await idle.printed(question)
+  it('the run of a killed worker goes on in another one, as often as workers are killed', async () => {
+    const events = new QueueEvents('sessions', { connection: { url: redis.url } })
+    onTestFinished(() => events.close())
+    const ends: string[] = []
+    events.on('stalled', () => ends.push('stalled')).on('failed', ({ failedReason }) => ends.push(failedReason))
+    await events.waitUntilReady()
+    const { client, busy: first, idle } = await atWork('order:2', 3)
+    first.process.kill('SIGKILL')
+    const second = await nextAtWork(idle)
+    second.process.kill('SIGKILL')
     expect(await client.end()).toEqual(answered('order:2'))
-    await ended(idle)
+    await ended(...idle.filter((worker) => worker !== second))
+    expect(new Set(ends)).toEqual(new Set(['stalled']))
   })
 
   it('a frozen worker loses its run, and does no harm when it wakes', { timeout: beforeSweepMs }, async () => {
     const { client, busy, idle } = await atWork('order:3')
     busy.process.kill('SIGSTOP')
-    await idle.printed(question)
+    await nextAtWork(idle)
     busy.process.kill('SIGCONT')
     expect(await client.end()).toEqual(answered('order:3'))
-    expect(await program('send', 'order:3', 'And another one').end()).toEqual(answered('order:3'))
-    await ended(busy, idle)
+    expect(await program(['send', 'order:3', 'And another one']).end()).toEqual(answered('order:3'))
+    await ended(busy, ...idle)
   })
 
   it('a worker that is told to end finishes its tool and gives the run to another one', { timeout: beforeSweepMs }, async () => {
     const { client, busy, idle } = await atWork('order:4')
     await ended(busy)
     expect(await client.end()).toEqual(answered('order:4'))
-    await ended(idle)
+    await ended(...idle)
   })
 
   it('an input that another process stores after the last look of a visit is not lost', async () => {
