@@ -158,11 +158,11 @@ describe.skipIf(isRedisMissing)(titleWithRedis('own-host'), () => {
       atWork -= 1
       return { text: 'done' }
     }
-    const workers = [await member('alone', { steps }), await member('alone', { steps })]
-    for (const { host } of workers) host.work()
-    const session = workers[0]?.runtime.session('room:1')
-    const runs = await Promise.all(Array.from({ length: 20 }, async (_, place) => session?.send(`input ${place}`)))
-    for (const run of runs) expect(await run?.result()).toMatchObject({ status: 'completed' })
+    const [one, two] = [await member('alone', { steps }), await member('alone', { steps })]
+    for (const { host } of [one, two]) host.work()
+    const session = one.runtime.session('room:1')
+    const runs = await Promise.all(Array.from({ length: 20 }, (_, place) => session.send(`input ${place}`)))
+    for (const run of runs) expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(most).toBe(1)
   })
 })
