@@ -46,19 +46,21 @@ export class Hosts {
 
   /** Tells all hosts and waits for them, for a limited time. Reports their failures. Does not reject. */
   async tell(wake: Wake): Promise<void> {
-    const { clock } = this.#options
-    const told = Promise.all([...this.#callbacks].map(async (callback) => this.#call(callback, wake)))
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const cancel = clock.setTimer(clock.now() + patienceMs, resolve)
-    await Promise.race([told, late])
-    cancel()
+    await Promise.all([...this.#callbacks].map(async (callback) => this.#call(callback, wake)))
   }
 
   async #call(callback: OnWake, wake: Wake): Promise<void> {
+    const { clock, onError } = this.#options
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const cancel = clock.setTimer(clock.now() + patienceMs, () => {
+      reject(new SessionError('store-unavailable', `onWake did not resolve within ${patienceMs} ms: a sweep tells the host again.`))
+    })
     try {
-      await callback(wake)
+      await Promise.race([callback(wake), late])
     } catch (error) {
-      this.#options.onError(error, { during: 'wake', ...(wake.key !== undefined && { session: wake.key }) })
+      onError(error, { during: 'wake', ...(wake.key !== undefined && { session: wake.key }) })
+    } finally {
+      cancel()
     }
   }
 }

@@ -51,13 +51,16 @@ describe('placement host', () => {
 
   it('the acknowledgement waits for the host, at most five seconds, and a host that fails fails nothing', async () => {
     const told = gate()
-    const { runtime, session, clock, faults } = await hosted({ steps: [], onWake: () => told.passed })
+    const faults: unknown[] = []
+    const onError = (error: unknown): void => void faults.push(error)
+    const { runtime, session, clock } = await hosted({ steps: [], onWake: () => told.passed, onError })
     let done = false
     const first = session.send('one').then(() => (done = true))
     await clock.advance(4_999)
     expect(done).toBe(false)
     await clock.advance(1)
     await first
+    expect(faults.splice(0)).toMatchObject([{ message: expect.stringContaining('did not resolve within 5000 ms') as string }])
     told.open()
     runtime.onWake(() => Promise.reject(new Error('no engine')))
     await session.send('two')
