@@ -58,6 +58,8 @@ function otherValue(key: SettingKey): { readonly text: string; readonly value: u
     store: 'memory:',
     directConnectionString: 'postgres://one@database/agents',
     basePath: '/here',
+    placement: 'restate',
+    'restate.url': 'http://restate:8080',
     'log.level': 'warn',
     agents: '/there/agents.ts',
   }
@@ -82,8 +84,8 @@ describe('the origin of a value', () => {
     for (const key of settingKeys) {
       const { text, value } = otherValue(key)
       const variable = variableOf(key)
-      // A second address belongs to a store that has one.
-      const needed = key === 'directConnectionString' ? ['--store=postgres://one@pooler/agents'] : []
+      // A second address belongs to a store that has one, and an engine to a store for many servers.
+      const needed = key === 'directConnectionString' || key === 'placement' ? ['--store=postgres://one@pooler/agents'] : []
       const byFlag = await resolve({ argv: [...needed, `${flagOf(key)}=${text}`] })
       const byVariable = await resolve({ argv: needed, environment: { [variable]: text } })
       const byFile = await resolve({ argv: needed, folder: folderWith(nested(key, value)) })
