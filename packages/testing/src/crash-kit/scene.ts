@@ -35,6 +35,7 @@ export class Scene {
   readonly clock: Clock
   readonly #time: SceneTime
   readonly #asked: (() => Promise<void>)[] = []
+  readonly #counting = new Set<() => void>()
   readonly ids: IdSource = fakeIds()
   readonly random: () => number
   readonly store: SessionStore
@@ -91,7 +92,22 @@ export class Scene {
       const answer = this.#asked.shift()
       if (!answer) return
       await answer()
+      for (const count of this.#counting) count()
     }
+  }
+
+  /** Resolves when the store has executed so many calls. In real time it does not count them. */
+  afterCalls(calls: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let left = calls
+    const count = (): void => {
+      left -= 1
+      if (left > 0) return
+      this.#counting.delete(count)
+      resolve()
+    }
+    this.#counting.add(count)
+    return promise
   }
 
   /** Reads the end of the scene. `stuck`: the reason why it is not at rest. */

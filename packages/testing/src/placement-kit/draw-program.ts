@@ -4,10 +4,16 @@ import { planWords, type PlanWord } from './cast.ts'
 
 /** One action on the workers, or of a client. */
 export type PlacementStep =
-  | { readonly do: 'send' | 'steer' | 'schedule'; readonly room: number; readonly id: string; readonly plan: string; readonly inMs: number }
-  | { readonly do: 'stop' | 'answer'; readonly room: number }
+  | (ClientStep & { readonly do: 'send' | 'steer' | 'schedule'; readonly id: string; readonly plan: string; readonly inMs: number })
+  | (ClientStep & { readonly do: 'stop' | 'answer' })
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'add-worker' | 'stop-worker' | 'restart' }
+
+/** An action of a client in one session. It begins after so many calls of the workers to their store. */
+interface ClientStep {
+  readonly room: number
+  readonly afterCalls: number
+}
 
 export interface PlacementProgram {
   readonly seed: number
@@ -34,10 +40,11 @@ export function drawProgram(seed: number): PlacementProgram {
   const step = (place: number): PlacementStep => {
     const action = place === 0 ? 'send' : oneOf(actions)
     if (action === 'wait') return { do: action, ms: whole(0, 4_000) }
-    if (action === 'stop' || action === 'answer') return { do: action, room: whole(1, rooms) }
-    if (action !== 'send' && action !== 'steer' && action !== 'schedule') return { do: action }
+    if (action === 'add-worker' || action === 'stop-worker' || action === 'restart') return { do: action }
+    const client = { room: whole(1, rooms), afterCalls: Math.max(0, whole(-10, 20)) }
+    if (action === 'stop' || action === 'answer') return { ...client, do: action }
     const inMs = action === 'schedule' || whole(1, 4) === 1 ? whole(500, 6_000) : 0
-    return { do: action, room: whole(1, rooms), id: `input-${place}`, plan: plan(), inMs }
+    return { ...client, do: action, id: `input-${place}`, plan: plan(), inMs }
   }
   const mode = oneOf(['none', 'kill', 'kill', 'zombie'] as const)
   return {

@@ -33,6 +33,8 @@ const stepMs = 250
 const leaseMs = 10_000
 const sweepMs = 2_000
 const freezeMs = 15_000
+/** Longest time for which a client waits for calls to the store. */
+const patienceMs = 1_000
 /** Limits for one answer to a client, and for all work of a program to end. */
 const mostAnswerMs = 60_000
 const mostRestMs = 300_000
@@ -112,7 +114,7 @@ class Play {
       if (!(await this.#rest())) return false
       const sessions = await readPendingWork(this.#scene.store)
       if (sessions.every(({ runs }) => runs.every(({ endedAt }) => endedAt !== undefined))) return true
-      for (const room of [1, 2, 3]) await this.#ask({ do: 'answer', room })
+      for (const room of [1, 2, 3]) await this.#ask({ do: 'answer', room, afterCalls: 0 })
     }
     return false
   }
@@ -146,6 +148,8 @@ class Play {
 
   /** Has a client ask one of the workers. If that is disturbed, the client asks another one. */
   async #ask(step: Extract<PlacementStep, { readonly room: number }>): Promise<void> {
+    // Clients act while workers are at work.
+    if (step.afterCalls > 0) await this.#until(Promise.race([this.#scene.afterCalls(step.afterCalls), this.#sleep(patienceMs)]))
     const inMs = 'inMs' in step ? this.#lasting(step.inMs) : 0
     const atMs = this.#scene.clock.now() + inMs
     for (let tries = 0; tries < mostRounds; tries++) {
@@ -316,6 +320,11 @@ class Play {
       const sinceMs = now - Math.max(since, this.#disturbedAt)
       if (sinceMs > limit) this.#lateWork.add(`${what} is due since ${since} ms, and has not begun within ${limit} ms`)
     }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { clock } = this.#scene
+    return new Promise((resolve) => void clock.setTimer(clock.now() + this.#lasting(ms), resolve))
   }
 
   #lasting(ms: number): number {

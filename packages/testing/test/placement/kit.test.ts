@@ -14,10 +14,8 @@ const simulated = {
   host: ({ clock }) => new InProcessHost(clock),
   time: 'simulated',
 } as const satisfies PlacementKitOptions
-const lateOrLost = ['the program ends', 'due work is begun in time']
-const tooEarly = ['a run is taken over only from a worker that does not answer']
 
-testPlacement({ ...simulated, programs: 25, runner: { describe, it } })
+testPlacement({ ...simulated, programs: 15, runner: { describe, it } })
 testPlacement({ ...simulated, name: 'in process, in real time', time: 'system', programs: 1, seed: 4, runner: { describe, it } })
 
 function testsOf(options: PlacementKitOptions): readonly KitTest[] {
@@ -49,28 +47,28 @@ function brokenIn(message: string): readonly string[] {
 }
 
 describe('the kit for hosts', () => {
-  it.each<[string, HostFaults, readonly string[]]>([
-    ['loses one of ten wakes', { losesEach: 10 }, lateOrLost],
-    ['never comes back at nextDueAt', { comesBack: 'never' }, lateOrLost],
-    ['comes back late at nextDueAt', { comesBack: 20_000 }, lateOrLost],
-    ['forgets the sessions of a killed worker', { forgetsKilled: true }, lateOrLost],
-    ['works on a session in two workers', { sharesLanes: true }, tooEarly],
-    ['takes a session over from a worker that lives', { impatientAfterMs: 1_000 }, tooEarly],
-  ])('finds a host that %s within 200 programs', async (_name, faults, expected) => {
-    const found = await firstFailure(faulty(faults, 200))
-    expect(brokenIn(found?.message ?? '').filter((name) => expected.includes(name))).not.toEqual([])
+  it.each<[string, HostFaults]>([
+    ['loses one of ten wakes', { losesEach: 10 }],
+    ['never comes back at nextDueAt', { comesBack: 'never' }],
+    ['comes back late at nextDueAt', { comesBack: 20_000 }],
+    ['forgets the sessions of a killed worker', { forgetsKilled: true }],
+  ])('finds a host that %s within 200 programs', async (_name, faults) => {
+    expect(brokenIn((await firstFailure(faulty(faults, 200)))?.message ?? '')).toContain('the program ends')
   })
 
-  it('a takeover that is too early breaks no promise of the store: only a worker is disturbed, and a model call is paid again', async () => {
-    const found = await firstFailure(faulty({ sharesLanes: true }, 1, 8))
-    expect(brokenIn(found?.message ?? '')).toEqual(tooEarly)
+  it.each<[string, HostFaults]>([
+    ['works on a session in two workers', { sharesLanes: true }],
+    ['takes a session over from a worker that lives', { impatientAfterMs: 1_000 }],
+  ])('finds a host that %s within 200 programs, and no promise of the store is broken', async (_name, faults) => {
+    const broken = brokenIn((await firstFailure(faulty(faults, 200)))?.message ?? '')
+    expect(broken).toEqual(['a run is taken over only from a worker that does not answer'])
   })
 
   it.each<[string, HostFaults]>([
     ['wakes a session too early, and twice', { wakesTwice: true }],
     ['works on a session in two workers, without a promise to take it over', { sharesLanes: true, takesOver: false }],
   ])('a host that %s is harmless', async (_name, faults) => {
-    expect(await firstFailure(faulty(faults, 20))).toBeUndefined()
+    expect(await firstFailure(faulty(faults, 8))).toBeUndefined()
   })
 
   it('equal seeds give equal programs, and the failure says how to play one again', async () => {
@@ -87,8 +85,8 @@ describe('the kit for hosts', () => {
       stores += 1
       return memoryStore()
     }
-    expect(await firstFailure(testsOf({ ...simulated, host, store, programs: 10 }))).toBeUndefined()
-    expect(stores).toBe(10)
+    expect(await firstFailure(testsOf({ ...simulated, host, store, programs: 6 }))).toBeUndefined()
+    expect(stores).toBe(6)
     expect(restarts).toBeGreaterThan(0)
   })
 

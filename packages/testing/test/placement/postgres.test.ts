@@ -10,6 +10,6 @@ testPlacement({
   host: ({ clock }) => new InProcessHost(clock),
   store: sharedStores(postgresPlace()),
   time: 'simulated',
-  programs: rounds({ short: 3, long: 30 }),
+  programs: rounds({ short: 2, long: 30 }),
   runner: { describe, it },
 })
