@@ -34,7 +34,11 @@ interface Limits {
   readonly late: AbortSignal
   /** Aborted when the run must yield at once. */
   readonly over: AbortSignal | undefined
-  readonly takeOver: boolean
+  /**
+   * Runs that another process claimed until this time may be taken over. A later claim belongs to a later visit: this one froze
+   * meanwhile, and the host has given it up.
+   */
+  readonly lostUntil: number
 }
 
 /** State of a session when a visit reads it, and the work that can be done there now. */
@@ -76,10 +80,11 @@ export class SessionWork {
 
   #begin(key: string, { untilMs, abortSignal, takeOver = false }: WorkOptions): Promise<WorkReport> {
     const { clock } = this.#options
+    const begunAt = clock.now()
     const visit: Visit = {
       isNews: false,
       done: withTimeLimit(clock, untilMs === undefined ? {} : { untilMs }, (late) =>
-        this.#visit(key, () => visit, { late, over: abortSignal, takeOver }),
+        this.#visit(key, () => visit, { late, over: abortSignal, lostUntil: takeOver ? begunAt : -Infinity }),
       ).finally(() => this.#forget(key, visit)),
     }
     this.#visits.set(key, visit)
@@ -170,7 +175,7 @@ export class SessionWork {
     const { loop } = this.#options
     if (!first || isWaiting(first.status)) return undefined
     const [late, over] = [aborted(limits.late), aborted(limits.over)]
-    const lostAt = limits.takeOver && !(await this.#mayBeAtWork(first)) ? session.version : undefined
+    const lostAt = (await this.#isLost(first, limits.lostUntil)) ? session.version : undefined
     while (!loop.executes(session.key)) {
       if (isOver(limits)) return undefined
       const { news } = loop
@@ -181,13 +186,16 @@ export class SessionWork {
   }
 
   /**
-   * Returns true if the owner of a run may be executing a tool that must start once. Its outcome is declared unknown only after the
-   * lease has ended: the host may have lost the worker, and the worker still works.
+   * Returns true if the run may be taken from its owner before its lease ends. Not while the owner may be executing a tool that must
+   * start once: the host may have lost the worker, and the worker still works.
    */
-  async #mayBeAtWork({ id, step, status, leaseUntil = 0 }: RunRecord): Promise<boolean> {
+  async #isLost({ id, step, status, epoch, claimedAt = 0, leaseUntil = 0 }: RunRecord, lostUntil: number): Promise<boolean> {
     const { store, clock } = this.#options
-    if (status !== 'running' || leaseUntil <= clock.now()) return false
-    return (await store.readCalls(id, step)).some(({ state, effect }) => state === 'started' && effect === 'once')
+    if (status !== 'running' || leaseUntil <= clock.now() || claimedAt > lostUntil) return false
+    // Reads the run again, because the session may have been read after a later claim.
+    const [run, calls] = await Promise.all([store.readRun(id), store.readCalls(id, step)])
+    if (run.status !== 'found' || run.value.epoch !== epoch) return false
+    return !calls.some(({ state, effect }) => state === 'started' && effect === 'once')
   }
 
   /** `waitMs`: time until a run is tried that could be claimed now. */

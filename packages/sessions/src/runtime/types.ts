@@ -257,7 +257,8 @@ export interface WorkOptions {
   /**
    * True: the host guarantees that no other worker is to work on this session, so a run of another process is taken over at once.
    * That process can write nothing more. While it may be executing a tool with effect `once`, its lease is waited for, so that the
-   * outcome of a call is not declared unknown too early. Default false: the lease of another process is always waited for.
+   * outcome of a call is not declared unknown too early. So is the lease of a run that was claimed after this call began: this worker
+   * froze meanwhile. Default false: the lease of another process is always waited for.
    */
   readonly takeOver?: boolean
 }

@@ -394,6 +394,32 @@ describe('takeOver', () => {
     await second.runtime.stop()
   })
 
+  it.each([
+    ['before its reads', 'any', 10_001],
+    ['within its reads', 'readSession', 1_001],
+  ] as const)('a visit that froze %s does not take the run from a worker that came after it', async (_when, of, nextDueAt) => {
+    const shared = await place()
+    const thaw = gate()
+    let isFrozen = false
+    const store = faultyStore(shared.store, [{ of, when: () => isFrozen, fault: { waitFor: () => thaw.passed } }])
+    const first = await hosted({ steps: [{ text: 'too late' }], shared: { ...shared, store } })
+    const run = await first.session.send('go')
+    isFrozen = true
+    const zombie = first.runtime.work('room:1', { takeOver: true })
+    await shared.clock.advance(1)
+    const held = heldScript([{ text: 'done' }])
+    const second = await hosted({ steps: held.steps, shared })
+    const working = second.runtime.work('room:1', { takeOver: true })
+    await held.reached(0)
+    thaw.open()
+    expect(await zombie).toEqual({ ran: 0, yielded: 0, nextDueAt })
+    held.answer(0)
+    expect(await working).toMatchObject({ ran: 1 })
+    expect(await run.result()).toMatchObject({ text: 'done' })
+    await first.runtime.stop()
+    await second.runtime.stop()
+  })
+
   it('a worker that was taken over does not take the run back, and tells what was stored meanwhile', async () => {
     const held = heldScript([{ text: 'too late' }])
     const { shared, first, run } = await abandoned([], held.steps)
