@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Restate server on loopback ports, with its files in a temporary folder. */
+/** Restate server on loopback ports, with its files in a folder of its own. */
 export interface RestateServer {
   /** URL of its ingress. */
   readonly url: string
@@ -40,18 +40,19 @@ interface Ports {
   readonly node: number
 }
 
-export async function startRestate(binary: string): Promise<RestateServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'bowline-restate-'))
+/** Starts a server with no data. Its folder is made in `within`. */
+export async function startRestate(binary: string, within = tmpdir()): Promise<RestateServer> {
+  const folder = mkdtempSync(join(within, 'bowline-restate-'))
   const [ingress, admin, node] = await Promise.all([freePort(), freePort(), freePort()])
   const ports = { ingress, admin, node }
   const [url, adminUrl] = [`http://127.0.0.1:${ingress}`, `http://127.0.0.1:${admin}`]
-  let running: { readonly pid: number; readonly ended: Promise<unknown> } | undefined
+  let running: Awaited<ReturnType<typeof launch>> | undefined
 
   async function end(): Promise<void> {
     if (!running) return
-    const { pid, ended } = running
+    const { pid, child, ended } = running
     running = undefined
-    process.kill(pid, 'SIGKILL')
+    if (child.exitCode === null) process.kill(pid, 'SIGKILL')
     await ended
   }
 
@@ -110,14 +111,15 @@ async function launch(binary: string, folder: string, { ingress, admin, node }: 
     RESTATE_LOG_FILTER: 'error',
     RESTATE_LOG_DISABLE_ANSI_CODES: 'true',
   }
-  const child = spawn('/bin/sh', ['-c', guard, 'sh', binary, '--no-logo'], { stdio: ['pipe', 'pipe', 'ignore'], env })
+  // In a process group of its own: it outlives Ctrl+C until this process ends it.
+  const child = spawn('/bin/sh', ['-c', guard, 'sh', binary, '--no-logo'], { stdio: ['pipe', 'pipe', 'ignore'], env, detached: true })
   const ended = once(child, 'exit')
   for await (const line of createInterface({ input: child.stdout })) {
     const pid = Number(/^pid (\d+)$/.exec(line)?.[1])
     if (Number.isNaN(pid)) continue
     // Later output must not fill the pipe.
     child.stdout.resume()
-    return { pid, ended }
+    return { pid, child, ended }
   }
   throw new Error('The Restate server has not started')
 }

@@ -43,8 +43,8 @@ export function removeDataFolder(folder: string): Promise<void> {
 }
 
 /** Starts the demo like `npm start`, in its own folder and at full speed. Resolves when it has printed its address. */
-export async function startDemo(dataFolder: string, env: DemoEnv = {}): Promise<DemoProcess> {
-  const started = spawnDemo(dataFolder, [], env)
+export async function startDemo(dataFolder: string, env: DemoEnv = {}, args: readonly string[] = []): Promise<DemoProcess> {
+  const started = spawnDemo(dataFolder, args, env)
   const [, url = ''] = await started.printed(/ready: (http:\S+)/)
   return { ...started, url }
 }

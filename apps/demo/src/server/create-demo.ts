@@ -1,4 +1,3 @@
-import { access, constants, mkdir } from 'node:fs/promises'
 import type { Bridge } from '@bowline/bridge'
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
@@ -13,8 +12,8 @@ import { chooseModel } from './choose-model.ts'
 import type { ModelChoice } from './choose-model.ts'
 import { createStore } from './create-store.ts'
 import { createDemoBridge } from './demo-bridge.ts'
-import { writeReports } from './reports.ts'
-import { dataFolderFrom, SettingsError } from './settings.ts'
+import { openDataFolder } from './open-data-folder.ts'
+import { restateUrlFrom } from './settings.ts'
 import type { Environment } from './settings.ts'
 import { storeChoiceFrom } from './store-choice.ts'
 import { planSteps } from './tools/plan.ts'
@@ -54,7 +53,7 @@ export async function createDemo(env: Environment, { clock = systemClock, around
     orchestration: orchestration.extension(),
     requests: requests.extension,
   })
-  const runtime = createRuntime({ agents, store, clock, requests })
+  const runtime = createRuntime({ agents, store, clock, requests, placement: restateUrlFrom(env) === undefined ? 'own' : 'host' })
   join(runtime)
   return { choice, bridge, orchestration, requests, runtime: withBridge(runtime, bridge) }
 }
@@ -73,19 +72,4 @@ function withBridge(runtime: Runtime, bridge: Bridge): Runtime {
       await runtime.stop(options)
     },
   }
-}
-
-async function openDataFolder(env: Environment): Promise<string> {
-  const folder = dataFolderFrom(env)
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await access(folder, constants.W_OK)
-    await writeReports(folder)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new SettingsError(
-      `The data folder ${folder} cannot be written (${code}). Give this user the right to, or name another folder with DEMO_DATA.`,
-    )
-  }
-  return folder
 }

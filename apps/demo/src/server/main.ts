@@ -10,10 +10,16 @@ const drainMs = 300
 const farewellMs = 5000
 
 let processes: readonly ServerProcess[] = []
+const registered = Promise.withResolvers<void>()
 process.on('message', (message: SupervisorMessage) => {
-  processes = message.processes
+  if (message.type === 'processes') processes = message.processes
+  else registered.resolve()
 })
-const starting = startServer(process.env, () => processes)
+const register = (workerUrl: string): Promise<void> => {
+  tell({ type: 'listening', workerUrl })
+  return registered.promise
+}
+const starting = startServer(process.env, { processes: () => processes, register })
 endWithSupervisor()
 
 try {

@@ -27,6 +27,11 @@ export function isOneOfSeveral(env: Environment): boolean {
   return Boolean(env.DEMO_SERVER)
 }
 
+/** Reads `DEMO_RESTATE`, the address of the Restate server that the supervisor has started to place the sessions. */
+export function restateUrlFrom(env: Environment): string | undefined {
+  return env.DEMO_RESTATE || undefined
+}
+
 /** Fault of the environment: a restart would not help. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'

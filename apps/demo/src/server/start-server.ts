@@ -3,6 +3,8 @@ import { createServer } from '@bowline/server'
 import type { Principal } from '@bowline/server'
 import { serve } from '@bowline/server/node'
 import type { RunningServer } from '@bowline/server/node'
+import type { Listening } from '@bowline/restate'
+import type { Runtime } from '@bowline/sessions'
 import type { StudioInfo } from '@bowline/studio/info'
 import { phrases } from '../phrases.ts'
 import { demoAgentName } from './agents.ts'
@@ -15,7 +17,7 @@ import { holdsToken, readPageToken } from './page-token.ts'
 import type { ServerProcess } from './process-messages.ts'
 import { createServerGroup } from './server-group.ts'
 import { demoTenant } from './session-key.ts'
-import { dataFolderFrom, isOneOfSeveral, pageFolderFrom, portFrom } from './settings.ts'
+import { dataFolderFrom, isOneOfSeveral, pageFolderFrom, portFrom, restateUrlFrom } from './settings.ts'
 import type { Environment } from './settings.ts'
 
 const reader: Principal = {
@@ -28,15 +30,26 @@ export interface StartedServer extends RunningServer {
   readonly runtimeId: string
 }
 
+/** What a process asks of its supervisor. */
+export interface Supervision {
+  /** Returns all server processes, if this is one of several. */
+  readonly processes: () => readonly ServerProcess[]
+  /** Resolves when Restate knows the URL at which it reaches this process. */
+  readonly register: (workerUrl: string) => Promise<void>
+}
+
 /**
- * Starts store, runtime, API and page in this process. `processes` returns all server processes, if this is one of several. Throws
- * for a fault of the environment.
+ * Starts store, runtime, API and page in this process. Throws for a fault of the environment.
  */
-export async function startServer(env: Environment, processes: () => readonly ServerProcess[]): Promise<StartedServer> {
+export async function startServer(env: Environment, { processes, register }: Supervision): Promise<StartedServer> {
   let port = portFrom(env)
   const dataFolder = dataFolderFrom(env)
   const points = canKill(env) ? createKillPoints(dataFolder, systemClock) : undefined
   const { runtime, bridge, orchestration, requests, choice } = await createDemo(env, { around: (store) => points?.around(store) ?? store })
+  const restateUrl = restateUrlFrom(env)
+  const worker = restateUrl === undefined ? undefined : await listenForRestate(runtime, restateUrl)
+  // The runtime tells Restate at its start of all work that is due. Before that Restate must know whom to call.
+  if (worker) await register(worker.url)
   await runtime.start()
   const token = await readPageToken(dataFolder)
   const api = createServer({
@@ -68,11 +81,25 @@ export async function startServer(env: Environment, processes: () => readonly Se
       port = Number(new URL(running.url).port)
       answer = createDemoFetch({ ...page, port })
     }
-    return { ...running, runtimeId: runtime.id }
+    return {
+      ...running,
+      runtimeId: runtime.id,
+      async close(options) {
+        await running.close(options)
+        await worker?.close()
+      },
+    }
   } catch (error) {
     await runtime.stop()
     throw error
   }
+}
+
+/** Lets Restate place the sessions. Its code is loaded only then. */
+async function listenForRestate(runtime: Runtime, url: string): Promise<Listening> {
+  const { sessionsOn } = await import('@bowline/restate')
+  // The SDK warns of each invocation that a kill or a stop cuts. Restate repeats them.
+  return sessionsOn(runtime, { url }).listen({ port: 0, onWarning: () => undefined })
 }
 
 function infoOf(choice: ModelChoice, env: Environment): Omit<StudioInfo, 'effects' | 'servers'> {

@@ -32,6 +32,8 @@ export interface KeepServerOptions {
   /** Port of the page if `DEMO_PORT` is 0. Default: the port that the first process gets. */
   readonly port?: number
   readonly onReady: (server: ReadyServer) => void
+  /** Makes Restate call a process at this URL. The process begins to work when this has resolved. Must not reject. */
+  readonly register?: (workerUrl: string) => Promise<void>
   /** Called when the process has ended. Another one starts after the delay. */
   readonly onGone: (exit: string, restartInMs: number) => void
 }
@@ -42,7 +44,7 @@ const longestDelayMs = 5000
 const mostFailures = 6
 
 /** Starts the server process, and restarts it when it dies. The delay grows each time that it dies before it is ready. */
-export function keepServer({ env, name, port, onReady, onGone }: KeepServerOptions): KeptServer {
+export function keepServer({ env, name, port, onReady, register, onGone }: KeepServerOptions): KeptServer {
   const { promise: ended, resolve: end } = Promise.withResolvers<ServerEnd>()
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
@@ -59,6 +61,7 @@ export function keepServer({ env, name, port, onReady, onGone }: KeepServerOptio
     child = process
     process.on('message', (message: ServerMessage) => {
       if (message.type === 'refused') refusal = message
+      else if (message.type === 'listening') void register?.(message.workerUrl).then(() => send(process, { type: 'registered' }))
       else {
         failures = 0
         hasBeenReady = true
@@ -88,8 +91,7 @@ export function keepServer({ env, name, port, onReady, onGone }: KeepServerOptio
   return {
     ended,
     tell(message) {
-      // A process that has just died needs no message.
-      if (child?.connected) child.send(message, () => undefined)
+      if (child) send(child, message)
     },
     stop() {
       if (stopping) return
@@ -99,6 +101,11 @@ export function keepServer({ env, name, port, onReady, onGone }: KeepServerOptio
       else if (child.connected) child.disconnect()
     },
   }
+}
+
+/** A process that has just died needs no message. */
+function send(process: ChildProcess, message: SupervisorMessage): void {
+  if (process.connected) process.send(message, () => undefined)
 }
 
 /**

@@ -13,13 +13,16 @@ export interface KeepServersOptions {
   /** Called when one of them is up again. */
   readonly onBack: (name: string) => void
   readonly onGone: (name: string, exit: string, restartInMs: number) => void
+  /** Makes Restate call the process of this name at this URL. Must not reject. */
+  readonly register?: (name: string, workerUrl: string) => Promise<void>
 }
 
 /**
  * Keeps one server process per name, and tells all of them which ones are up. A proxy sends each request to one that is up. If one
  * of them cannot be kept, all are stopped. Rejects with `EADDRINUSE` if the port is taken.
  */
-export async function keepServers({ env, names, port, onAllReady, onBack, onGone }: KeepServersOptions): Promise<Omit<KeptServer, 'tell'>> {
+export async function keepServers(options: KeepServersOptions): Promise<Omit<KeptServer, 'tell'>> {
+  const { env, names, port, onAllReady, onBack, onGone, register } = options
   const up = new Map<string, ReadyServer>()
   const front = await openFront({ port, urls: () => [...up.values()].map(({ url }) => url) })
   const missing = new Set(names)
@@ -28,6 +31,7 @@ export async function keepServers({ env, names, port, onAllReady, onBack, onGone
       env,
       name,
       port: front.port,
+      ...(register && { register: (workerUrl) => register(name, workerUrl) }),
       onReady(server) {
         up.set(name, server)
         tellAll()
