@@ -8,7 +8,7 @@ import type { StudioInfo } from '@bowline/studio/info'
 import { lastFrame, openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, spawnDemo, startDemo } from './demo-process.ts'
 import type { DemoProcess } from './demo-process.ts'
-import { clientAt } from './disturbed.ts'
+import { clientAt, killAt } from './disturbed.ts'
 
 describe.skipIf(isRestateMissing)(titleWithRestate('a demo on Restate'), { timeout: 60_000 }, () => {
   const database = testDatabase()
@@ -75,13 +75,24 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a demo on Restate'), { timeo
     expect(await restateFolders()).toEqual([])
   })
 
-  it('V90: a run that was open at the end goes on at the next start, before the servers sweep', { timeout: 90_000 }, async () => {
+  it('D24, V90: the button kills the process that runs the tool; a run that is open at the end goes on at once at the next start', async () => {
     const folder = await makeDataFolder()
     const env = { DEMO_STORE: database.url, DEMO_SPEED: '4' }
     const ended = await startDemo(folder, env, ['--restate'])
     const session = (await clientAt(ended.url)).session('open')
     expect(await session.send('index the docs').accepted()).toMatchObject({ ok: true })
-    for await (const event of session.attach({ from: 'start' })) if (event.type === 'tool-execution-start') break
+    const started = async (attempt: number) => {
+      for await (const event of session.attach({ from: 'start' }))
+        if (event.type === 'tool-execution-start' && event.attempt === attempt) break
+    }
+    await started(1)
+    const { request } = await openPage(ended.url)
+    const { servers } = (await (await request('/studio/info?session=open')).json()) as StudioInfo
+    const owners = servers?.filter(({ isOwner }) => isOwner) ?? []
+    await killAt(ended.url, { delayMs: 0, sessionId: 'open' })
+    const [, dead] = await ended.printed(/Server (\w) ended \(SIGKILL\)/)
+    expect(owners.map(({ name }) => name)).toEqual([dead])
+    await started(2)
     expect(await ended.stop()).toBe(0)
     const next = await startDemo(folder, { ...env, DEMO_SPEED: '0' }, ['--restate'])
     onTestFinished(async () => {
