@@ -30,7 +30,7 @@ export interface StartedServer extends RunningServer {
   readonly runtimeId: string
 }
 
-/** What a process asks of its supervisor. */
+/** Answers of the supervisor to a server process. */
 export interface Supervision {
   /** Returns all server processes, if this is one of several. */
   readonly processes: () => readonly ServerProcess[]

@@ -42,7 +42,11 @@ export async function keepOnRestate(options: KeepServersOptions, program: string
         onGone(name, ...why)
       },
     })
-    return { ended: servers.ended.then((end) => fault ?? end).finally(close), stop: servers.stop }
+    const ended = servers.ended.then(async (end) => {
+      await close()
+      return fault ?? end
+    })
+    return { ended, stop: servers.stop }
   } catch (error) {
     await close()
     throw error
