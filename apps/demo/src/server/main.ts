@@ -15,6 +15,8 @@ process.on('message', (message: SupervisorMessage) => {
   if (message.type === 'processes') processes = message.processes
   else registered.resolve()
 })
+// Without a supervisor the process ends, and it closes only what it has started.
+process.once('disconnect', registered.resolve)
 const register = (workerUrl: string): Promise<void> => {
   tell({ type: 'listening', workerUrl })
   return registered.promise
@@ -72,5 +74,6 @@ function nameOfStore(): string {
 }
 
 function tell(message: ServerMessage): void {
-  process.send?.(message)
+  // The supervisor may have ended during the start.
+  if (process.connected) process.send?.(message)
 }
