@@ -130,6 +130,8 @@ export class SessionWork {
         if (nextDueAt !== null) await tell(key)
         return { ...done, nextDueAt: null }
       }
+      // Nothing is queued or waiting then: a look would find only the times that are known.
+      if (left === 'settled' && !visit().isNews) return leave(timeOrNull(sight.nextAt))
       await loop.settled()
     }
   }
@@ -201,9 +203,12 @@ export class SessionWork {
   /** `waitMs`: time until a run is tried that could be claimed now. */
   #nextDueAt({ first, nextAt }: Sight, waitMs: number): number | null {
     const now = this.#options.clock.now()
-    const at = Math.min(nextAt, first && !isWaiting(first.status) ? nextTryAt(first, now, waitMs) : Infinity)
-    return at === Infinity ? null : at
+    return timeOrNull(Math.min(nextAt, first && !isWaiting(first.status) ? nextTryAt(first, now, waitMs) : Infinity))
   }
+}
+
+function timeOrNull(at: number): number | null {
+  return at === Infinity ? null : at
 }
 
 function isAnyDue({ timers, expired, unread }: Sight['due']): boolean {

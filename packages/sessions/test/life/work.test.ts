@@ -107,6 +107,30 @@ describe('work', () => {
     await runtime.stop()
   })
 
+  it('a plain turn costs one look at the session', async () => {
+    const shared = await place()
+    const asked: string[] = []
+    const store = new Proxy(shared.store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]): unknown => {
+          asked.push(String(name))
+          return Reflect.apply(value, target, args)
+        }
+      },
+    })
+    const { runtime, session } = await hosted({ steps: [{ text: 'done' }], shared: { ...shared, store } })
+    await session.send('go')
+    asked.length = 0
+    expect(await runtime.work('room:1')).toEqual({ ran: 1, yielded: 0, nextDueAt: null })
+    const looks = ['readSession', 'listTimers', 'listTimers', 'listRuns', 'readInbox']
+    expect(asked.slice(0, looks.length)).toEqual(looks)
+    expect(asked.filter((name) => name === 'listTimers')).toHaveLength(2)
+    expect(asked.filter((name) => name === 'claim')).toHaveLength(1)
+    await runtime.stop()
+  })
+
   it('a second call joins the first; at its own limit it returns, and the first goes on', async () => {
     const { steps, reached, answer } = heldScript([{ text: 'done' }])
     const { runtime, session, clock, model } = await hosted({ steps })
