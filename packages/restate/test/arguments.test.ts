@@ -81,6 +81,17 @@ describe('arguments', () => {
     await expect(sessionsOn(runtime).listen({ host: '' })).rejects.toThrow('host')
   })
 
+  it('warns that requests need no signature, unless only this machine reaches the port', async () => {
+    const warningsOn = async (host: string): Promise<readonly string[]> => {
+      const warnings: string[] = []
+      const worker = await sessionsOn(runtime).listen({ host, port: 0, onWarning: (message) => void warnings.push(message) })
+      await worker.close()
+      return warnings
+    }
+    expect(await warningsOn('127.0.0.1')).toEqual([])
+    expect(await warningsOn('0.0.0.0')).toEqual(expect.arrayContaining([expect.stringContaining('signatures')]))
+  })
+
   it('S206: a header is a text with at least one character', () => {
     expect(() => sessionsAt({ headers: { authorization: 7 as never } })).toThrow(/headers.authorization/)
     expect(() => sessionsAt({ headers: { authorization: '' } })).toThrow(/headers.authorization/)

@@ -34,8 +34,7 @@ describe.skipIf(isRestateMissing)(titleWithRestate('the README'), () => {
       RESTATE_ADMIN_URL: adminUrl,
       PORT: String(await freePort()),
     }
-    // It listens on loopback and warns that requests need no signature.
-    const args = [...bundledFlags(), '--disable-warning=BowlineWarning', '--input-type=module-typescript', '--eval', code]
+    const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', code]
     const ended = await promisify(execFile)(process.execPath, args, { cwd: folder, env })
     expect(ended).toEqual({ stdout: 'Hello from a worker.\n', stderr: '' })
   })
