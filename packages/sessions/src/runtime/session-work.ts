@@ -99,9 +99,10 @@ export class SessionWork {
     const { loop, clock, sweep, tell } = this.#options
     const counts: Record<Leaving, number> = { settled: 0, rested: 0, 'gave-back': 0, lost: 0 }
     // In one step with the last look at the news, so that none is lost between the two.
-    const leave = (nextDueAt: number | null): WorkReport => {
+    const leave = (dueAt: number): WorkReport => {
       this.#forget(key, visit())
-      return { ran: counts.settled + counts.rested, yielded: counts['gave-back'], nextDueAt: visit().isNews ? clock.now() : nextDueAt }
+      const nextAt = visit().isNews ? clock.now() : dueAt
+      return { ran: counts.settled + counts.rested, yielded: counts['gave-back'], nextDueAt: nextAt === Infinity ? null : nextAt }
     }
     // The caller must know the visit before it begins.
     await Promise.resolve()
@@ -109,14 +110,14 @@ export class SessionWork {
     for (;;) {
       visit().isNews = false
       const sight = await this.#look(key)
-      if (!sight) return leave(null)
+      if (!sight) return leave(Infinity)
       if (isOver(limits)) return leave(isAnyDue(sight.due) ? clock.now() : this.#nextDueAt(sight, 0))
       // Unread inputs that wait for something else start nothing.
       const { due } = sight
       const unread: readonly string[] = hasStarted ? [] : due.unread
       hasStarted = unread.length > 0
       const isChanged = await sweep({ ...due, unread })
-      if (sight.hasExpired) return leave(null)
+      if (sight.hasExpired) return leave(Infinity)
       if (isChanged) continue
       const left = await this.#execute(sight, limits)
       if (left === undefined) {
@@ -126,12 +127,12 @@ export class SessionWork {
       counts[left] += 1
       if (left === 'lost') {
         // The process that has the session now may have looked before the news was stored.
-        const { nextDueAt, ...done } = leave(null)
+        const { nextDueAt, ...done } = leave(Infinity)
         if (nextDueAt !== null) await tell(key)
         return { ...done, nextDueAt: null }
       }
       // Nothing is queued or waiting then: a look would find only the times that are known.
-      if (left === 'settled' && !visit().isNews) return leave(timeOrNull(sight.nextAt))
+      if (left === 'settled' && !visit().isNews) return leave(sight.nextAt)
       await loop.settled()
     }
   }
@@ -201,14 +202,9 @@ export class SessionWork {
   }
 
   /** `waitMs`: time until a run is tried that could be claimed now. */
-  #nextDueAt({ first, nextAt }: Sight, waitMs: number): number | null {
-    const now = this.#options.clock.now()
-    return timeOrNull(Math.min(nextAt, first && !isWaiting(first.status) ? nextTryAt(first, now, waitMs) : Infinity))
+  #nextDueAt({ first, nextAt }: Sight, waitMs: number): number {
+    return Math.min(nextAt, first && !isWaiting(first.status) ? nextTryAt(first, this.#options.clock.now(), waitMs) : Infinity)
   }
-}
-
-function timeOrNull(at: number): number | null {
-  return at === Infinity ? null : at
 }
 
 function isAnyDue({ timers, expired, unread }: Sight['due']): boolean {
