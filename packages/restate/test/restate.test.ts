@@ -137,6 +137,8 @@ describe.skipIf(isRestateMissing)(titleWithRestate('sessions on Restate'), () =>
     await expect(session.send(42 as never)).rejects.toMatchObject({ code: 'invalid-input' })
     await expect(sessions.session('room bad').send('hi')).rejects.toMatchObject({ code: 'invalid-key' })
     await expect(sessions.session('room:1~helper~x').send('hi')).rejects.toMatchObject({ code: 'invalid-key' })
+    await expect(session.result('run_of_nobody')).rejects.toMatchObject({ code: 'session-missing' })
+    await session.open()
     await expect(session.result('run_of_nobody')).rejects.toMatchObject({ code: 'unknown-run' })
     await expect(sessionsAt({ url: restate().url, name: 'nobody' }).session('room:1').info()).rejects.toMatchObject({
       code: 'invalid-config',
