@@ -3,6 +3,7 @@ import { findRestate } from './restate/find-restate.ts'
 import { startRestate } from './restate/start-restate.ts'
 import type { RestateServer } from './restate/start-restate.ts'
 
+export { freePort } from './free-port.ts'
 export { startBalancer, type Balancer } from './restate/start-balancer.ts'
 export type { RestateServer } from './restate/start-restate.ts'
 

@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { chownSync, cpSync, mkdirSync, readFileSync, rmSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from '../free-port.ts'
 import type { PostgresPrograms } from './find-postgres.ts'
 
 export interface ClusterOptions {
@@ -116,16 +115,6 @@ async function untilReady(server: ChildProcess): Promise<void> {
   server.once('error', reject)
   server.once('exit', () => reject(new Error(`The Postgres server did not start: ${said.join('\n')}`)))
   await promise
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new TypeError('The system gave no port.')
-  return address.port
 }
 
 /** Returns the user for the server. Returns undefined if the user of this process can run it. */

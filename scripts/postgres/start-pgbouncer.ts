@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
-import { freePort, serverUser } from './cluster.ts'
+import { freePort } from '../free-port.ts'
+import { serverUser } from './cluster.ts'
 
 /** Pooler on a loopback port. It ends with this process in any case. */
 export interface PgBouncer {

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from '../free-port.ts'
 
 /** Redis server on a loopback port, with its files in a temporary folder. */
 export interface RedisServer {
@@ -121,12 +120,4 @@ async function launch({ binary, port, folder, config }: Place): Promise<Running>
   await ended
   const text = said.join('\n')
   throw text.includes('Address already in use') ? new PortTaken(text) : new Error(`The Redis server has not started:\n${text}`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from '../free-port.ts'
 
 /** Restate server on loopback ports, with its files in a folder of its own. */
 export interface RestateServer {
@@ -136,12 +135,4 @@ async function answers(url: string): Promise<void> {
     if (answer?.ok) return
     if (Date.now() > untilMs) throw new Error(`The Restate server does not answer at ${url}`)
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,25 +1,14 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { bundledFlags } from '../../../scripts/programs.ts'
-import { isRestateMissing, sharedRestate, titleWithRestate } from '../../../scripts/restate.ts'
+import { freePort, isRestateMissing, sharedRestate, titleWithRestate } from '../../../scripts/restate.ts'
 
 const folder = join(import.meta.dirname, '..')
 const [code = ''] = readFileSync(join(folder, 'README.md'), 'utf8').match(/(?<=```ts\n).*?(?=```)/s) ?? []
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 describe.skipIf(isRestateMissing)(titleWithRestate('the README'), () => {
   const restate = sharedRestate()
