@@ -35,9 +35,8 @@ export class Ingress {
 
   /** Rejects with `store-unavailable` if Restate does not answer. */
   async check(): Promise<void> {
-    const response = await this.#fetch('/restate/health', { signal: AbortSignal.timeout(answerMs) })
-    await response.body?.cancel()
-    if (!response.ok) throw new SessionError('store-unavailable', `Restate at ${this.#url} is not healthy: it answered ${response.status}.`)
+    const { ok, status } = await this.#fetch('/restate/health', { signal: AbortSignal.timeout(answerMs) })
+    if (!ok) throw new SessionError('store-unavailable', `Restate at ${this.#url} is not healthy: it answered ${status}.`)
   }
 
   /** Calls a handler. Rejects with the error of the handler, or with `store-unavailable` if Restate is away. */
@@ -55,7 +54,7 @@ export class Ingress {
 
   async #once(key: string, handler: string, { body, idempotencyKey, send, timeoutMs }: Call): Promise<unknown> {
     const delay = send && send.delayMs > 0 ? `?delay=${Math.ceil(send.delayMs)}ms` : ''
-    const response = await this.#fetch(`/${this.#name}/${encodeURIComponent(key)}/${handler}${send ? `/send${delay}` : ''}`, {
+    const { ok, status, text } = await this.#fetch(`/${this.#name}/${encodeURIComponent(key)}/${handler}${send ? `/send${delay}` : ''}`, {
       method: 'POST',
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -64,15 +63,22 @@ export class Ingress {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(timeoutMs !== undefined && { signal: AbortSignal.timeout(timeoutMs) }),
     })
-    const text = await response.text()
-    if (response.ok) return text === '' ? undefined : (JSON.parse(text) as unknown)
-    throw this.#errorOf(response.status, text, handler)
+    if (!ok) throw this.#errorOf(status, text, handler)
+    try {
+      return text === '' ? undefined : (JSON.parse(text) as unknown)
+    } catch (cause) {
+      throw new SessionError('invalid-config', `The answer of ${this.#url} is no JSON: is it the ingress of Restate?`, { cause })
+    }
   }
 
-  #fetch(path: string, request: RequestInit & { readonly headers?: Readonly<Record<string, string>> }): Promise<Response> {
-    return fetch(`${this.#url}${path}`, { ...request, headers: { ...this.#headers, ...request.headers } }).catch((cause: unknown) => {
+  /** Resolves with the whole answer: a connection may also break while it is read. */
+  async #fetch(path: string, request: RequestInit & { readonly headers?: Readonly<Record<string, string>> }) {
+    try {
+      const response = await fetch(`${this.#url}${path}`, { ...request, headers: { ...this.#headers, ...request.headers } })
+      return { ok: response.ok, status: response.status, text: await response.text() }
+    } catch (cause) {
       throw new SessionError('store-unavailable', `Restate does not answer at ${this.#url}.`, { cause })
-    })
+    }
   }
 
   #errorOf(status: number, text: string, handler: string): SessionError {

@@ -311,7 +311,7 @@ export class RuntimeParts {
     await this.#lookAhead(keys, how === 'gave-back' || how === 'lost')
   }
 
-  /** True if a host calls `drain()` when it is told to. */
+  /** True if a host is told when to call `drain()`. */
   get #drainsAreTold(): boolean {
     return !this.hosts.decide && this.hosts.isTold
   }
