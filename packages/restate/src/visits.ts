@@ -41,7 +41,7 @@ export class Visits {
     const visit = this.#runtime
       .work(key, { untilMs: Date.now() + this.#times.turnMs, takeOver: true })
       .finally(() => this.#visits.delete(key))
-    // If its invocation is lost, nobody waits for this error: the next invocation begins another visit and meets it.
+    // If its invocation is lost, the error has no receiver: the next invocation begins another visit and meets it.
     visit.catch(() => undefined)
     this.#visits.set(key, visit)
     return visit
