@@ -1,0 +1,221 @@
+import { systemClock } from '@bowline/llm'
+import type { Clock } from '@bowline/llm'
+import type { StoreHint } from '../contract/session-store.ts'
+import { SessionError } from '../errors.ts'
+import type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Value, Write } from './contract.ts'
+import { SortedRows } from './sorted-rows.ts'
+import type { Position } from './sorted-rows.ts'
+import { tables } from './tables.ts'
+
+/** Rows of one table with its indexes. */
+class HeldTable {
+  readonly shape: Table
+  readonly rows = new Map<string, Row>()
+  readonly indexes: ReadonlyMap<string, { readonly columns: readonly string[]; readonly sorted: SortedRows<Row> }>
+
+  constructor(shape: Table) {
+    this.shape = shape
+    this.indexes = new Map(
+      Object.entries(shape.indexes).map(([name, columns]) => [
+        name,
+        { columns: columns.map((column) => column.replace('-', '')), sorted: new SortedRows<Row>(columns) },
+      ]),
+    )
+  }
+
+  idOf(row: Row): Id {
+    return this.shape.id.map((column) => row[column] as string | number)
+  }
+
+  set(name: string, before: Row | undefined, after: Row | undefined): void {
+    if (after) this.rows.set(name, after)
+    else this.rows.delete(name)
+    for (const { columns, sorted } of this.indexes.values()) {
+      const [from, to] = [before && positionOf(before, columns), after && positionOf(after, columns)]
+      if (before && from) sorted.remove(from, before)
+      if (after && to) sorted.add(to, after)
+    }
+  }
+
+  *scan({ index, equal, from, to, after, reverse = false, where = [], firstOfEach = false, limit }: Scan): Iterable<Row> {
+    const found = this.indexes.get(index)
+    if (!found) throw new TypeError(`There is no index ${index}.`)
+    const { columns, sorted } = found
+    const column = columns[equal.length] ?? ''
+    const start = after ?? (reverse ? to : from)
+    const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
+    const rows = reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined)
+    let [count, last]: [number, Value | undefined] = [0, undefined]
+    for (const row of rows) {
+      if (count >= limit || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
+      const value = row[column]
+      if (isOutside(value, from, to)) return
+      if (!where.every((filter) => matches(row, filter)) || (firstOfEach && value === last)) continue
+      last = value
+      count += 1
+      yield row
+    }
+  }
+}
+
+function positionOf(row: Row, columns: readonly string[]): Position | undefined {
+  const position: (string | number)[] = []
+  for (const column of columns) {
+    const value = row[column] ?? null
+    if (value === null) return undefined
+    position.push(value)
+  }
+  return position
+}
+
+function isOutside(value: Value | undefined, from: string | number | undefined, to: string | number | undefined): boolean {
+  if (from === undefined && to === undefined) return false
+  if (value === undefined || value === null) return true
+  return (from !== undefined && value < from) || (to !== undefined && value > to)
+}
+
+/** Returns true if the row meets the condition. */
+export function matches(row: Row, filter: Filter): boolean {
+  const value = row[filter.column] ?? null
+  if ('not' in filter) return value === null || !filter.not.includes(value)
+  if (value === null) return false
+  if ('in' in filter) return filter.in.includes(value)
+  if ('prefix' in filter) return String(value).startsWith(filter.prefix)
+  return 'from' in filter ? value >= filter.from : value <= filter.to
+}
+
+/** All rows of one namespace. */
+export interface MemorySpace {
+  readonly tables: ReadonlyMap<string, HeldTable>
+  readonly listeners: Set<(hint: StoreHint) => void>
+}
+
+export function newMemorySpace(): MemorySpace {
+  const held = new Map(Object.entries(tables).map(([name, shape]) => [name, new HeldTable(shape)]))
+  return { tables: held, listeners: new Set() }
+}
+
+function tableOf(space: MemorySpace, name: string): HeldTable {
+  const table = space.tables.get(name)
+  if (!table) throw new TypeError(`There is no table ${name}.`)
+  return table
+}
+
+function nameOf(id: Id): string {
+  return id.length === 1 ? String(id[0]) : JSON.stringify(id)
+}
+
+/** Returns the rows of a read. */
+export function readFrom(space: MemorySpace, read: Read): readonly Row[] {
+  if ('scan' in read) return [...tableOf(space, read.scan).scan(read)]
+  if ('get' in read) {
+    const { rows } = tableOf(space, read.get)
+    return read.ids.flatMap((id) => rows.get(nameOf(id)) ?? [])
+  }
+  const { rows } = tableOf(space, read.walk)
+  const found: Row[] = []
+  for (let id: Id | undefined = read.from; id && found.length < read.limit;) {
+    const row = rows.get(nameOf(id))
+    if (!row) break
+    found.push(row)
+    const next: Value = row[read.by] ?? null
+    id = next === null ? undefined : [...id.slice(0, -1), next]
+  }
+  return found
+}
+
+/** Applies a change. Returns false and changes nothing if one of its conditions does not hold. */
+export function applyTo(space: MemorySpace, { writes }: Change): boolean {
+  const undo: (() => void)[] = []
+  const set = (table: HeldTable, id: Id, after: Row | undefined): void => {
+    const name = nameOf(id)
+    const before = table.rows.get(name)
+    undo.push(() => table.set(name, after, before))
+    table.set(name, before, after)
+  }
+  const apply = (write: Write): boolean => {
+    if ('dropAll' in write) {
+      const table = tableOf(space, write.dropAll.scan)
+      for (const row of [...table.scan({ ...write.dropAll, limit: Infinity })]) set(table, table.idOf(row), undefined)
+      return true
+    }
+    const name = 'insert' in write ? write.insert : 'update' in write ? write.update : 'put' in write ? write.put : write.drop
+    const table = tableOf(space, name)
+    const id = 'row' in write ? table.idOf(write.row) : write.id
+    const before = table.rows.get(nameOf(id))
+    if ('insert' in write && before) return false
+    if ('row' in write) set(table, id, write.row)
+    else if ('update' in write) {
+      if (!before || !Object.entries(write.if ?? {}).every(([column, value]) => (before[column] ?? null) === value)) return false
+      set(table, id, { ...before, ...write.set } as Row)
+    } else if (before) set(table, id, undefined)
+    return true
+  }
+  try {
+    if (writes.every(apply)) return true
+  } catch (error) {
+    for (const back of undo.reverse()) back()
+    throw error
+  }
+  for (const back of undo.reverse()) back()
+  return false
+}
+
+interface Memory {
+  readonly spaces: Map<string, MemorySpace>
+  openStores: number
+  /** Clock of the store that was opened first. */
+  clock: Clock
+}
+
+/** Rows in memory. They are lost with the process. */
+export interface MemoryRows extends RowStore {
+  /** Returns another store on the same memory, for another namespace or owner. */
+  second(): MemoryRows
+}
+
+export function memoryRows(): MemoryRows {
+  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock })
+}
+
+function rowsOver(memory: Memory): MemoryRows {
+  let namespace: string | undefined
+  const space = (): MemorySpace => {
+    if (namespace === undefined) throw new SessionError('store-unavailable', 'The memory store is not open')
+    const found = memory.spaces.get(namespace) ?? newMemorySpace()
+    memory.spaces.set(namespace, found)
+    return found
+  }
+  return {
+    name: 'memory',
+    capabilities: { durable: 'none', processes: 'one', maxRowBytes: Number.MAX_SAFE_INTEGER },
+    second: () => rowsOver(memory),
+    async open(options) {
+      namespace = options.namespace
+      if (memory.openStores === 0) memory.clock = options.clock
+      memory.openStores += 1
+    },
+    async close() {
+      if (namespace === undefined) return
+      namespace = undefined
+      memory.openStores -= 1
+    },
+    async read(reads): Promise<Answer> {
+      const from = space()
+      return { now: memory.clock.now(), rows: reads.map((read) => readFrom(from, read)) }
+    },
+    async write(changes) {
+      const to = space()
+      return changes.map((change) => {
+        const isStored = applyTo(to, change)
+        if (isStored) for (const hint of change.hints ?? []) for (const listener of to.listeners) listener(hint)
+        return isStored
+      })
+    },
+    subscribe(listener) {
+      const { listeners } = space()
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}

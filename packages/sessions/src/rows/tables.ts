@@ -1,0 +1,95 @@
+import type { Table } from './contract.ts'
+
+/** Order of the lists of sessions: by section, then newest activity first, then by key. */
+const listed = ['section', '-activeAt', 'key'] as const
+
+/** Most indexes hold few rows however long the history is, since a row is in none of which a column is null. */
+export const tables = {
+  session: {
+    id: ['key'],
+    columns: [
+      ...['revision', 'section', 'activeAt', 'agent', 'tenant', 'parent', 'status', 'rareStatus', 'unused'],
+      ...['expiresAt', 'startAt', 'unread', 'oldestEnd'],
+    ],
+    indexes: {
+      key: ['key'],
+      list: listed,
+      agent: ['agent', ...listed],
+      status: ['rareStatus', ...listed],
+      unused: ['unused', ...listed],
+      parent: ['parent', ...listed],
+      tenant: ['tenant', ...listed],
+      tenantAgent: ['tenant', 'agent', ...listed],
+      tenantStatus: ['tenant', 'rareStatus', ...listed],
+      end: ['expiresAt', 'key'],
+      start: ['startAt', 'key'],
+      unread: ['unread', 'key'],
+      oldest: ['oldestEnd', 'key'],
+    },
+  },
+  tombstone: { id: ['key'], columns: [], indexes: {} },
+  run: {
+    id: ['id'],
+    columns: ['session', 'n', 'status', 'rareStatus', 'place', 'parentRun', 'parentSession', 'inputId', 'createdAt', 'definition'],
+    indexes: {
+      n: ['session', 'n'],
+      place: ['session', 'place'],
+      status: ['session', 'rareStatus', 'n'],
+      parentRun: ['parentRun', 'createdAt', 'id'],
+      parentSession: ['parentSession', 'createdAt', 'id'],
+      input: ['session', 'inputId'],
+      definition: ['definition'],
+    },
+  },
+  input: { id: ['run'], columns: ['session'], indexes: { session: ['session', 'run'] } },
+  lease: {
+    id: ['run'],
+    columns: ['session', 'owner', 'epoch', 'until', 'retryAt', 'tenant', 'stop'],
+    indexes: { until: ['until'], retry: ['retryAt'], tenant: ['tenant'] },
+  },
+  call: {
+    id: ['run', 'step', 'toolCallId'],
+    columns: ['session', 'index', 'turn', 'approvalId', 'open'],
+    indexes: {
+      step: ['run', 'step', 'index'],
+      id: ['session', 'toolCallId', 'turn', 'step'],
+      approval: ['approvalId'],
+      open: ['run', 'open'],
+    },
+  },
+  entry: {
+    id: ['session', 'id'],
+    columns: ['n', 'parentId'],
+    indexes: { n: ['session', 'n'] },
+  },
+  event: { id: ['session', 'seq'], columns: [], indexes: { seq: ['session', 'seq'] } },
+  inbox: { id: ['session', 'id'], columns: ['n', 'kind', 'at'], indexes: { n: ['session', 'n'] } },
+  timer: {
+    id: ['session', 'id'],
+    columns: ['kind', 'dueAt'],
+    indexes: { due: ['dueAt', 'id', 'session'], list: ['kind', 'session', 'id'], session: ['session', 'id'] },
+  },
+  notice: {
+    id: ['session', 'n'],
+    columns: ['sessionId', 'hook', 'receiver', 'at', 'state', 'attempts', 'dueAt', 'line', 'settledAt', 'queuedAt'],
+    indexes: {
+      session: ['session', '-at', 'sessionId', '-n'],
+      due: ['receiver', 'dueAt', 'session', 'n'],
+      line: ['session', 'line', 'n'],
+      settled: ['settledAt', 'session', 'n'],
+      queued: ['queuedAt', 'session', 'n'],
+      list: ['-at', 'sessionId', '-n'],
+      hook: ['hook', '-at', 'sessionId', '-n'],
+      state: ['state', '-at', 'sessionId', '-n'],
+    },
+  },
+  definition: { id: ['hash'], columns: ['usedAt'], indexes: { used: ['usedAt', 'hash'] } },
+} as const satisfies Readonly<Record<string, Table>>
+
+export type TableName = keyof typeof tables
+
+/** Columns that hold numbers. */
+export const numberColumns: ReadonlySet<string> = new Set([
+  ...['revision', 'section', 'activeAt', 'unused', 'expiresAt', 'startAt', 'unread', 'oldestEnd', 'n', 'place', 'createdAt'],
+  ...['epoch', 'until', 'retryAt', 'step', 'index', 'turn', 'open', 'seq', 'at', 'dueAt', 'attempts', 'settledAt', 'queuedAt', 'usedAt'],
+])
