@@ -2,6 +2,7 @@ import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import type { StoreHint } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
+import { valueIn } from './contract.ts'
 import type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Value, Write } from './contract.ts'
 import { SortedRows } from './sorted-rows.ts'
 import type { Position } from './sorted-rows.ts'
@@ -48,7 +49,7 @@ class HeldTable {
     let [count, last]: [number, Value | undefined] = [0, undefined]
     for (const row of rows) {
       if (count >= limit || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
-      const value = row[column]
+      const value = valueIn(row, column)
       if (isOutside(value, from, to)) return
       if (!where.every((filter) => matches(row, filter)) || (firstOfEach && value === last)) continue
       last = value
@@ -61,7 +62,7 @@ class HeldTable {
 function positionOf(row: Row, columns: readonly string[]): Position | undefined {
   const position: (string | number)[] = []
   for (const column of columns) {
-    const value = row[column] ?? null
+    const value = valueIn(row, column)
     if (value === null) return undefined
     position.push(value)
   }
@@ -76,7 +77,7 @@ function isOutside(value: Value | undefined, from: string | number | undefined, 
 
 /** Returns true if the row meets the condition. */
 export function matches(row: Row, filter: Filter): boolean {
-  const value = row[filter.column] ?? null
+  const value = valueIn(row, filter.column)
   if ('not' in filter) return value === null || !filter.not.includes(value)
   if (value === null) return false
   if ('in' in filter) return filter.in.includes(value)
@@ -118,7 +119,7 @@ export function readFrom(space: MemorySpace, read: Read): readonly Row[] {
     const row = rows.get(nameOf(id))
     if (!row) break
     found.push(row)
-    const next: Value = row[read.by] ?? null
+    const next = valueIn(row, read.by)
     id = next === null ? undefined : [...id.slice(0, -1), next]
   }
   return found
@@ -144,11 +145,13 @@ export function applyTo(space: MemorySpace, { writes }: Change): boolean {
     const id = 'row' in write ? table.idOf(write.row) : write.id
     const before = table.rows.get(nameOf(id))
     if ('insert' in write && before) return false
-    if ('row' in write) set(table, id, write.row)
-    else if ('update' in write) {
-      if (!before || !Object.entries(write.if ?? {}).every(([column, value]) => (before[column] ?? null) === value)) return false
-      set(table, id, { ...before, ...write.set } as Row)
-    } else if (before) set(table, id, undefined)
+    if ('row' in write) {
+      set(table, id, write.row)
+      return true
+    }
+    if (('update' in write || write.if) && !hasValues(before, write.if)) return false
+    if ('update' in write) set(table, id, { ...before, ...write.set } as Row)
+    else if (before) set(table, id, undefined)
     return true
   }
   try {
@@ -159,6 +162,10 @@ export function applyTo(space: MemorySpace, { writes }: Change): boolean {
   }
   for (const back of undo.reverse()) back()
   return false
+}
+
+function hasValues(row: Row | undefined, values: Readonly<Record<string, Value>> = {}): boolean {
+  return row !== undefined && Object.entries(values).every(([column, value]) => valueIn(row, column) === value)
 }
 
 interface Memory {
