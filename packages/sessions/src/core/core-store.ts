@@ -35,8 +35,10 @@ export interface CoreOptions {
 
 /** Keeps all promises of a session store over a store of rows. */
 export function coreStore(rows: RowStore, { loss, state }: CoreOptions): SessionStore {
+  const { durable, processes, maxRowBytes: maxRecordBytes } = rows.capabilities
   const queue = new KeyedQueue()
   const listeners = new Set<(hint: StoreHint) => void>()
+  let timesOpened = 0
   let unsubscribe: (() => void) | undefined
   const read = async <T>(steps: Steps<T>): Promise<T> => copyJson(await answer(rows, steps))
   const decide = async <T>(keys: readonly string[], steps: () => Steps<Decision<T>>): Promise<T> =>
@@ -44,15 +46,20 @@ export function coreStore(rows: RowStore, { loss, state }: CoreOptions): Session
 
   return checkedSessionStore({
     name: rows.name,
-    capabilities: { ...rows.capabilities, maxRecordBytes: rows.capabilities.maxRowBytes },
+    capabilities: { durable, processes, maxRecordBytes },
     async open(options) {
       await rows.open(options)
-      unsubscribe = rows.subscribe((hint) => {
+      timesOpened += 1
+      unsubscribe ??= rows.subscribe((hint) => {
         for (const listener of listeners) listener(hint)
       })
     },
     async close() {
-      unsubscribe?.()
+      timesOpened = Math.max(0, timesOpened - 1)
+      if (timesOpened === 0) {
+        unsubscribe?.()
+        unsubscribe = undefined
+      }
       await rows.close()
     },
     async commit(given) {

@@ -119,22 +119,19 @@ export function* resendNotice(key: string, id: string): Steps<Decision<Found<Not
   return { result: { status: 'found', value }, change: { writes: saved(kept, value) } }
 }
 
-export function* listNotices({ limit, page, key, state, hook }: NoticeQuery): Steps<Page<NoticeRecord>> {
+export function* listNotices(query: NoticeQuery): Steps<Page<NoticeRecord>> {
+  const { limit, page, key, state, hook } = query
   const most = pageLimit(limit)
   const position = page === undefined ? undefined : parseNoticePosition(page)
-  const place =
-    key !== undefined
-      ? { index: 'session', equal: [key] }
-      : hook !== undefined
-        ? { index: 'hook', equal: [hook] }
-        : state !== undefined
-          ? { index: 'state', equal: [state] }
-          : { index: 'list', equal: [] }
-  const where: Filter[] = [
-    ...(state === undefined ? [] : [{ column: 'state', in: [state] }]),
-    ...(hook === undefined ? [] : [{ column: 'hook', in: [hook] }]),
-  ]
+  const where: Filter[] = key !== undefined && hook !== undefined ? [{ column: 'hook', in: [hook] }] : []
+  const equal = [...(key === undefined ? [] : [key]), ...(hook === undefined || key !== undefined ? [] : [hook]), ...(state === undefined ? [] : [state])]
   const after = position && { after: [position.at, position.sessionId, position.n] }
-  const { rows } = yield [{ scan: 'notice', ...place, ...after, where, limit: most + 1 }]
+  const { rows } = yield [{ scan: 'notice', index: listOf(query), equal, ...after, where, limit: most + 1 }]
   return pageOf(rows.flat().map(noticeRecord), most, printNoticePosition)
+}
+
+function listOf({ key, state, hook }: NoticeQuery): string {
+  if (key !== undefined) return state === undefined ? 'session' : 'ofState'
+  if (hook !== undefined) return state === undefined ? 'hook' : 'hookState'
+  return state === undefined ? 'list' : 'state'
 }

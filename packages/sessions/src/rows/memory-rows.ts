@@ -177,6 +177,10 @@ interface Memory {
 
 /** Rows in memory. They are lost with the process. */
 export interface MemoryRows extends RowStore {
+  /** The open namespace. Throws `store-unavailable` if the store is not open. */
+  readonly namespace: string
+  /** The clock of all stores on this memory: leases are compared by it. */
+  readonly clock: Pick<Clock, 'now'>
   /** Returns another store on the same memory, for another namespace or owner. */
   second(): MemoryRows
 }
@@ -186,26 +190,40 @@ export function memoryRows(): MemoryRows {
 }
 
 function rowsOver(memory: Memory): MemoryRows {
-  let namespace: string | undefined
+  let opened: string | undefined
+  let timesOpened = 0
+  const namespace = (): string => {
+    if (opened === undefined) throw new SessionError('store-unavailable', 'The memory store is not open')
+    return opened
+  }
   const space = (): MemorySpace => {
-    if (namespace === undefined) throw new SessionError('store-unavailable', 'The memory store is not open')
-    const found = memory.spaces.get(namespace) ?? newMemorySpace()
-    memory.spaces.set(namespace, found)
+    const name = namespace()
+    const found = memory.spaces.get(name) ?? newMemorySpace()
+    memory.spaces.set(name, found)
     return found
   }
   return {
     name: 'memory',
     capabilities: { durable: 'none', processes: 'one', maxRowBytes: Number.MAX_SAFE_INTEGER },
+    get namespace() {
+      return namespace()
+    },
+    clock: { now: () => memory.clock.now() },
     second: () => rowsOver(memory),
     async open(options) {
-      namespace = options.namespace
+      if (opened !== undefined && opened !== options.namespace) {
+        throw new SessionError('invalid-config', 'This memory store is open for another namespace. Use its second()')
+      }
+      opened = options.namespace
+      timesOpened += 1
       if (memory.openStores === 0) memory.clock = options.clock
       memory.openStores += 1
     },
     async close() {
-      if (namespace === undefined) return
-      namespace = undefined
+      if (timesOpened === 0) return
+      timesOpened -= 1
       memory.openStores -= 1
+      if (timesOpened === 0) opened = undefined
     },
     async read(reads): Promise<Answer> {
       const from = space()

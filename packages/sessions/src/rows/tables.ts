@@ -82,6 +82,8 @@ export const tables = {
       list: ['-at', 'sessionId', '-n'],
       hook: ['hook', '-at', 'sessionId', '-n'],
       state: ['state', '-at', 'sessionId', '-n'],
+      hookState: ['hook', 'state', '-at', 'sessionId', '-n'],
+      ofState: ['session', 'state', '-at', 'sessionId', '-n'],
     },
   },
   definition: { id: ['hash'], columns: ['usedAt'], indexes: { used: ['usedAt', 'hash'] } },
