@@ -4,6 +4,7 @@ import type { StoreHint } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import { valueIn } from './contract.ts'
 import type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Value, Write } from './contract.ts'
+import { TurnQueue } from '../stores/turn-queue.ts'
 import { SortedRows } from './sorted-rows.ts'
 import type { Position } from './sorted-rows.ts'
 import { tables } from './tables.ts'
@@ -168,11 +169,16 @@ function hasValues(row: Row | undefined, values: Readonly<Record<string, Value>>
   return row !== undefined && Object.entries(values).every(([column, value]) => valueIn(row, column) === value)
 }
 
+/** Limit of writes per turn: this many, with what they trigger, take some milliseconds. */
+const mostPerTurn = 16
+
 interface Memory {
   readonly spaces: Map<string, MemorySpace>
   openStores: number
   /** Clock of the store that was opened first. */
   clock: Clock
+  /** Queue of all writes. */
+  readonly queue: TurnQueue
 }
 
 /** Rows in memory. They are lost with the process. */
@@ -186,7 +192,7 @@ export interface MemoryRows extends RowStore {
 }
 
 export function memoryRows(): MemoryRows {
-  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock })
+  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })
 }
 
 function rowsOver(memory: Memory): MemoryRows {
@@ -221,6 +227,8 @@ function rowsOver(memory: Memory): MemoryRows {
     },
     async close() {
       if (timesOpened === 0) return
+      // Runs the writes that were requested before the close.
+      memory.queue.flush()
       timesOpened -= 1
       memory.openStores -= 1
       if (timesOpened === 0) opened = undefined
@@ -231,11 +239,12 @@ function rowsOver(memory: Memory): MemoryRows {
     },
     async write(changes) {
       const to = space()
-      return changes.map((change) => {
+      const apply = (change: Change): boolean => {
         const isStored = applyTo(to, change)
         if (isStored) for (const hint of change.hints ?? []) for (const listener of to.listeners) listener(hint)
         return isStored
-      })
+      }
+      return memory.queue.run(() => changes.map(apply))
     },
     subscribe(listener) {
       const { listeners } = space()
