@@ -46,16 +46,16 @@ class HeldTable {
     const column = columns[equal.length] ?? ''
     const start = after ?? (reverse ? to : from)
     const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
-    const rows = reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined)
-    let [count, last]: [number, Value | undefined] = [0, undefined]
-    for (const row of rows) {
-      if (count >= limit || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
+    let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
+    for (let count = 0; count < limit; ) {
+      const { value: row, done } = rows.next()
+      if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)
       if (isOutside(value, from, to)) return
-      if (!where.every((filter) => matches(row, filter)) || (firstOfEach && value === last)) continue
-      last = value
+      if (!where.every((filter) => matches(row, filter))) continue
       count += 1
       yield row
+      if (firstOfEach) rows = sorted.from([...equal, value as string | number], true)[Symbol.iterator]()
     }
   }
 }
