@@ -114,7 +114,11 @@ class OpenRows {
 
   /** Reads in one turn of the event loop see one moment: no other process writes. */
   read(read: Read): readonly Row[] {
-    return this.#statements.read(read).flatMap((call) => this.#prepare(call).all(...bound(call)).map(rowOf))
+    return this.#statements.read(read).flatMap((call) =>
+      this.#prepare(call)
+        .all(...bound(call))
+        .map(rowOf),
+    )
   }
 
   /** Resolves with false if a condition does not hold. */

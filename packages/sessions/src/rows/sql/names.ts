@@ -58,6 +58,8 @@ export function indexName(table: string, index: string): string | undefined {
 /** Returns the condition for the rows of an index: those without null in its columns. */
 export function isIndexed(table: string, index: string): readonly string[] {
   const { id } = tableOf(table)
-  const nullable = indexOf(table, index).map(unmarked).filter((column) => !id.includes(column))
+  const nullable = indexOf(table, index)
+    .map(unmarked)
+    .filter((column) => !id.includes(column))
   return nullable.map((column) => `${quoted(column)} is not null`)
 }

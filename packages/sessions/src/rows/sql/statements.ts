@@ -102,7 +102,11 @@ export class RowStatements {
       // A list of one has a form of its own: a plan that was made for any list while the table was small would read all of it.
       const last = isOnly
         ? `${quoted(column)} = ${slot(({ last }) => last[0])}`
-        : this.#dialect.isOneOf(quoted(column), slot(({ last }) => last), typeOf(column))
+        : this.#dialect.isOneOf(
+            quoted(column),
+            slot(({ last }) => last),
+            typeOf(column),
+          )
       return `select ${columnsOf(table)} from ${this.#table(table)} where ${[this.#inNamespace(slot), ...begin, last].join(' and ')}`
     })
   }
@@ -116,7 +120,7 @@ export class RowStatements {
       const parts = [namespaceColumn, ...id.slice(0, -1).map(quoted)].map((name) => `own.${name} = path.${name}`)
       const next = [...parts, `own.${quoted(id.at(-1) ?? '')} = path.${columnOf(table, by)}`].join(' and ')
       return `with recursive path as (
-  select ${names.join(', ')}, 1 as depth from ${this.#table(table)} where ${this.#hasId(table, slot, ({ from }) => from)}
+  select ${names.join(', ')}, cast(1 as bigint) as depth from ${this.#table(table)} where ${this.#hasId(table, slot, ({ from }) => from)}
   union all
   select ${own}, path.depth + 1 from path join ${this.#table(table)} as own on ${next} where path.depth < ${slot(({ limit }) => limit)}
 ) select ${columnsOf(table)} from path order by depth limit ${slot(({ limit }) => limit)}`
@@ -126,7 +130,9 @@ export class RowStatements {
   #scan(scan: Scan): RowCall {
     const { scan: table, index, equal, reverse = false, firstOfEach = false } = scan
     return this.#call(`scan ${reverse} ${firstOfEach} ${shapeOf(scan)}`, scan, (slot) => {
-      const order = indexOf(table, index).slice(equal.length).map((column) => `${indexed(column, this.#dialect)}${reverse ? ' desc' : ''}`)
+      const order = indexOf(table, index)
+        .slice(equal.length)
+        .map((column) => `${indexed(column, this.#dialect)}${reverse ? ' desc' : ''}`)
       const from = `${this.#table(table)}${this.#using(table, index)}`
       const limit = slot(({ limit }) => Math.min(limit, Number.MAX_SAFE_INTEGER))
       const sorted = order.length === 0 ? '' : ` order by ${order.join(', ')}`
@@ -137,10 +143,9 @@ export class RowStatements {
       const last = `(select ${column} from ${this.#table(table)} where ${address} = found.address)`
       const { after: _, ...whole } = scan
       const behind = [...this.#conditions(whole, slot), `${column} ${reverse ? '<' : '>'} ${last}`]
-      const first = (where: readonly string[]): string =>
-        `(select ${address} from ${from} where ${where.join(' and ')}${sorted} limit 1)`
+      const first = (where: readonly string[]): string => `(select ${address} from ${from} where ${where.join(' and ')}${sorted} limit 1)`
       return `with recursive found (address, nth) as (
-  select ${first(all)}, 1
+  select ${first(all)}, cast(1 as bigint)
   union all
   select ${first(behind)}, nth + 1 from found where found.address is not null and nth < ${limit}
 ) select ${columnsOf(table)} from found join ${this.#table(table)} as own on own.${address} = found.address order by nth limit ${limit}`
@@ -222,11 +227,16 @@ export class RowStatements {
   }
 
   #drop(table: string, id: Id): RowCall {
-    return this.#call(`drop ${table}`, id, (slot) => `delete from ${this.#table(table)} where ${this.#hasId(table, slot, (given) => given)}`)
+    return this.#call(
+      `drop ${table}`,
+      id,
+      (slot) => `delete from ${this.#table(table)} where ${this.#hasId(table, slot, (given) => given)}`,
+    )
   }
 
   #dropAll(scan: Scan): RowCall {
-    const { scan: table, index } = scan
+    const { scan: table, index, firstOfEach = false } = scan
+    if (firstOfEach) throw new TypeError('dropAll cannot delete the first rows only.')
     return this.#call(`dropAll ${shapeOf(scan)}`, scan, (slot) => {
       return `delete from ${this.#table(table)}${this.#using(table, index)} where ${this.#conditions(scan, slot).join(' and ')}`
     })
