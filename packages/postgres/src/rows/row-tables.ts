@@ -22,8 +22,14 @@ export function postgresRowDialect(schema: string): RowDialect {
     slot: (n) => `$${n}`,
     address: 'ctid',
     negated: (column) => `(-${column})`,
+    joinFound: (table) => `cross join lateral (select * from ${table} where ctid = found.address limit 1) as own`,
     using: () => '',
+    // Plans stay the same however the tables grow. No namespace contains this character.
+    onlyIn: (index) => [`"namespace" <> '#${index.slice(1, -1)}'`],
     isOneOf: (value, list, type) => `${value} = any(cast(${list} as ${sqlTypes[type]}[]))`,
+    // With a limit, the server looks up each row, also if the plan is older than the rows.
+    each: (list, type, { select, table, where, column }) =>
+      `select ${select} from unnest(cast(${list} as ${sqlTypes[type]}[])) as given (value) cross join lateral (select * from ${table} where ${where} and ${column} = given.value limit 1) as own`,
     startsWith: (value, prefix) => `starts_with(${value}, ${prefix})`,
     insertOnce: (insert) => insert,
     mustChange: (update) => `with found as (${update} returning 1) ${orRefuse}`,

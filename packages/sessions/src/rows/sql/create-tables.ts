@@ -29,7 +29,7 @@ function createIndexes(table: TableName, dialect: RowDialect): readonly string[]
     const name = indexName(table, index)
     if (name === undefined) return []
     const columns = [namespaceColumn, ...indexOf(table, index).map((column) => indexed(column, dialect))]
-    const where = isIndexed(table, index)
+    const where = isIndexed(table, index, dialect)
     const some = where.length === 0 ? '' : ` where ${where.join(' and ')}`
     return [`create index ${name} on ${dialect.schema}${quoted(table)} (${columns.join(', ')})${some}`]
   })

@@ -1,7 +1,7 @@
 import type { Table } from '../contract.ts'
 import { numberColumns, tables } from '../tables.ts'
 import type { TableName } from '../tables.ts'
-import type { RowDialect } from './dialect.ts'
+import type { ColumnType, RowDialect } from './dialect.ts'
 
 /** Column with the namespace of a row. It is the first one of the id and of each index. */
 export const namespaceColumn = '"namespace"'
@@ -31,7 +31,7 @@ export function columnOf(table: string, name: string): string {
   return quoted(name)
 }
 
-export function typeOf(column: string): 'text' | 'number' {
+export function typeOf(column: string): ColumnType {
   return numberColumns.has(column) ? 'number' : 'text'
 }
 
@@ -55,11 +55,13 @@ export function indexName(table: string, index: string): string | undefined {
   return indexOf(table, index).join() === tableOf(table).id.join() ? undefined : quoted(`${table}_${index}`)
 }
 
-/** Returns the condition for the rows of an index: those without null in its columns. */
-export function isIndexed(table: string, index: string): readonly string[] {
+/** Returns the conditions for the rows of an index: those without null in its columns. */
+export function isIndexed(table: string, index: string, { onlyIn }: RowDialect): readonly string[] {
+  const name = indexName(table, index)
+  if (name === undefined) return []
   const { id } = tableOf(table)
   const nullable = indexOf(table, index)
     .map(unmarked)
     .filter((column) => !id.includes(column))
-  return nullable.map((column) => `${quoted(column)} is not null`)
+  return [...nullable.map((column) => `${quoted(column)} is not null`), ...onlyIn(name)]
 }

@@ -99,15 +99,10 @@ export class RowStatements {
       const { id } = tableOf(table)
       const begin = id.slice(0, -1).map((column, at) => `${quoted(column)} = ${slot(({ begin }) => begin[at])}`)
       const column = id.at(-1) ?? ''
-      // A list of one has a form of its own: a plan that was made for any list while the table was small would read all of it.
-      const last = isOnly
-        ? `${quoted(column)} = ${slot(({ last }) => last[0])}`
-        : this.#dialect.isOneOf(
-            quoted(column),
-            slot(({ last }) => last),
-            typeOf(column),
-          )
-      return `select ${columnsOf(table)} from ${this.#table(table)} where ${[this.#inNamespace(slot), ...begin, last].join(' and ')}`
+      const where = [this.#inNamespace(slot), ...begin].join(' and ')
+      const from = { select: columnsOf(table), table: this.#table(table), where, column: quoted(column) }
+      if (!isOnly) return this.#dialect.each(slot(({ last }) => last), typeOf(column), from)
+      return `select ${from.select} from ${from.table} where ${where} and ${from.column} = ${slot(({ last }) => last[0])}`
     })
   }
 
@@ -148,7 +143,7 @@ export class RowStatements {
   select ${first(all)}, cast(1 as bigint)
   union all
   select ${first(behind)}, nth + 1 from found where found.address is not null and nth < ${limit}
-) select ${columnsOf(table)} from found join ${this.#table(table)} as own on own.${address} = found.address order by nth limit ${limit}`
+) select ${columnsOf(table)} from found ${this.#dialect.joinFound(this.#table(table))} order by nth limit ${limit}`
     })
   }
 
@@ -164,7 +159,7 @@ export class RowStatements {
     const names = columns.map((column) => indexed(column, this.#dialect))
     const conditions = [this.#inNamespace(slot)]
     equal.forEach((_, at) => conditions.push(`${names[at]} = ${slot((given) => signed(columns[at], given.equal[at]))}`))
-    conditions.push(...isIndexed(table, index))
+    conditions.push(...isIndexed(table, index, this.#dialect))
     const [low, high] = isDescending(next) ? ['<=', '>='] : ['>=', '<=']
     if (from !== undefined) conditions.push(`${names[equal.length]} ${low} ${slot((given) => signed(next, given.from))}`)
     if (to !== undefined) conditions.push(`${names[equal.length]} ${high} ${slot((given) => signed(next, given.to))}`)
