@@ -33,7 +33,14 @@ const limit = 10
 const reads: readonly Read[] = [
   { get: 'session', ids: [['key:7']] },
   { get: 'session', ids: [['key:7'], ['key:8'], ['missing']] },
-  { get: 'entry', ids: [['key:7', '17'], ['key:8', '18'], ['key:8', '28']] },
+  {
+    get: 'entry',
+    ids: [
+      ['key:7', '17'],
+      ['key:8', '18'],
+      ['key:8', '28'],
+    ],
+  },
   { walk: 'entry', from: ['key:7', '4997'], by: 'parentId', limit },
   { scan: 'session', index: 'key', equal: [], after: ['key:300'], limit },
   { scan: 'session', index: 'list', equal: [], limit },

@@ -133,3 +133,16 @@ export const programs: fc.Arbitrary<readonly Step[]> = fc.subarray([...shapes], 
     { minLength: 10, maxLength: 40, size: 'max' },
   )
 })
+
+/** Scans of every index: all of it, and from a position, with each number of values before it. */
+export function scansOfAll(): readonly Scan[] {
+  return Object.entries(tables).flatMap(([scan, { indexes }]) =>
+    Object.entries(indexes as Readonly<Record<string, readonly string[]>>).flatMap(([index, marked]) => {
+      const values = marked.map((column) => (numberColumns.has(column.replace('-', '')) ? 1 : 'a'))
+      return values.flatMap((_, at) => {
+        const begin = { scan, index, equal: values.slice(0, at), limit: 10 }
+        return [begin, { ...begin, after: values.slice(at) }, { ...begin, after: values.slice(at), reverse: true }]
+      })
+    }),
+  )
+}

@@ -101,7 +101,12 @@ export class RowStatements {
       const column = id.at(-1) ?? ''
       const where = [this.#inNamespace(slot), ...begin].join(' and ')
       const from = { select: columnsOf(table), table: this.#table(table), where, column: quoted(column) }
-      if (!isOnly) return this.#dialect.each(slot(({ last }) => last), typeOf(column), from)
+      if (!isOnly)
+        return this.#dialect.each(
+          slot(({ last }) => last),
+          typeOf(column),
+          from,
+        )
       return `select ${from.select} from ${from.table} where ${where} and ${from.column} = ${slot(({ last }) => last[0])}`
     })
   }
@@ -117,8 +122,8 @@ export class RowStatements {
       return `with recursive path as (
   select ${names.join(', ')}, cast(1 as bigint) as depth from ${this.#table(table)} where ${this.#hasId(table, slot, ({ from }) => from)}
   union all
-  select ${own}, path.depth + 1 from path join ${this.#table(table)} as own on ${next} where path.depth < ${slot(({ limit }) => limit)}
-) select ${columnsOf(table)} from path order by depth limit ${slot(({ limit }) => limit)}`
+  select ${own}, path.depth + 1 from path join ${this.#table(table)} as own on ${next} where path.depth < ${slot(limitOf)}
+) select ${columnsOf(table)} from path order by depth limit ${slot(limitOf)}`
     })
   }
 
@@ -129,7 +134,7 @@ export class RowStatements {
         .slice(equal.length)
         .map((column) => `${indexed(column, this.#dialect)}${reverse ? ' desc' : ''}`)
       const from = `${this.#table(table)}${this.#using(table, index)}`
-      const limit = slot(({ limit }) => Math.min(limit, Number.MAX_SAFE_INTEGER))
+      const limit = slot(limitOf)
       const sorted = order.length === 0 ? '' : ` order by ${order.join(', ')}`
       const all = this.#conditions(scan, slot)
       if (!firstOfEach) return `select ${columnsOf(table)} from ${from} where ${all.join(' and ')}${sorted} limit ${limit}`
@@ -248,6 +253,11 @@ export class RowStatements {
 }
 
 const mostBytesPerUnit = 3
+
+/** Databases have no infinite number. */
+function limitOf({ limit }: { readonly limit: number }): number {
+  return Math.min(limit, Number.MAX_SAFE_INTEGER)
+}
 
 /** Returns the columns of a table under the names in its rows. */
 function columnsOf(table: string): string {
