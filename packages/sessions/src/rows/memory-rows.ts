@@ -1,5 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
+import { compareIds } from '../contract/paging.ts'
 import type { StoreHint } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import { valueIn } from './contract.ts'
@@ -44,18 +45,23 @@ class HeldTable {
     if (!found) throw new TypeError(`There is no index ${index}.`)
     const { columns, sorted } = found
     const column = columns[equal.length] ?? ''
-    const start = after ?? (reverse ? to : from)
+    const isFalling = reverse !== (this.shape.indexes[index]?.[equal.length]?.startsWith('-') ?? false)
+    const [first, end] = isFalling ? [to, from] : [from, to]
+    const start = after ?? first
     const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
     let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
     for (let count = 0; count < limit; ) {
       const { value: row, done } = rows.next()
       if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)
-      if (isOutside(value, from, to)) return
+      if (end !== undefined && isBehind(value, end, isFalling)) return
+      if (first !== undefined && isBehind(first, value, isFalling)) continue
       if (!where.every((filter) => matches(row, filter))) continue
       count += 1
       yield row
-      if (firstOfEach) rows = sorted.from([...equal, value as string | number], true)[Symbol.iterator]()
+      if (!firstOfEach) continue
+      const next = [...equal, value as string | number]
+      rows = (reverse ? sorted.before(next) : sorted.from(next, true))[Symbol.iterator]()
     }
   }
 }
@@ -70,10 +76,14 @@ function positionOf(row: Row, columns: readonly string[]): Position | undefined 
   return position
 }
 
-function isOutside(value: Value | undefined, from: string | number | undefined, to: string | number | undefined): boolean {
-  if (from === undefined && to === undefined) return false
-  if (value === undefined || value === null) return true
-  return (from !== undefined && value < from) || (to !== undefined && value > to)
+function isBehind(value: Value | undefined, other: Value | undefined, isFalling: boolean): boolean {
+  const order = compare(value as string | number, other as string | number)
+  return isFalling ? order < 0 : order > 0
+}
+
+/** Compares two values of one column. */
+function compare(left: string | number, right: string | number): number {
+  return typeof left === 'number' ? left - (right as number) : compareIds(left, right as string)
 }
 
 /** Returns true if the row meets the condition. */
@@ -83,7 +93,7 @@ export function matches(row: Row, filter: Filter): boolean {
   if (value === null) return false
   if ('in' in filter) return filter.in.includes(value)
   if ('prefix' in filter) return String(value).startsWith(filter.prefix)
-  return 'from' in filter ? value >= filter.from : value <= filter.to
+  return 'from' in filter ? compare(value, filter.from) >= 0 : compare(value, filter.to) <= 0
 }
 
 /** All rows of one namespace. */
