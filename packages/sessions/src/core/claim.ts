@@ -48,7 +48,7 @@ function* countTenants(most: number): Steps<TenantCounts> {
 
 interface Candidates {
   readonly keys: readonly string[]
-  /** Where to look for more. Absent: these are all. */
+  /** Position after which there may be more. Absent: these are all. */
   readonly next?: readonly (string | number)[] | undefined
 }
 

@@ -3,7 +3,7 @@ import type { Answer, Change, Read, RowStore } from '../rows/contract.ts'
 /** Reads that a decision asks for, one after the other. Its result says what to store. */
 export type Steps<T> = Generator<readonly Read[], T, Answer>
 
-/** What a decision wants stored, and what it answers once that is stored. Without a change, nothing is written. */
+/** Writes of a decision, and its answer once they are stored. Without a change, nothing is written. */
 export interface Decision<T> {
   readonly result: T
   readonly change?: Change | undefined

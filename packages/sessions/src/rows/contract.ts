@@ -56,7 +56,7 @@ export interface Scan {
   /** Only rows from this value on, or up to it, in the column that follows `equal`. */
   readonly from?: string | number
   readonly to?: string | number
-  /** Only rows behind this position: values of the columns that follow `equal`, in the direction of the scan. */
+  /** Only rows after this position: values of the columns that follow `equal`, in the direction of the scan. */
   readonly after?: readonly (string | number)[]
   readonly reverse?: boolean
   readonly where?: readonly Filter[]

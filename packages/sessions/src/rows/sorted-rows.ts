@@ -46,7 +46,7 @@ export class SortedRows<T> {
     }
   }
 
-  /** Yields the items from this position on. A position may name the first columns only: `end` puts it behind all that begin with it. */
+  /** Yields the items from this position on. A position may name the first columns only: `end` puts it after all that begin with it. */
   *from(position: Position, end = false): Iterable<T> {
     const first = this.#chunkOf(position, end)
     for (let at = first; at < this.#chunks.length; at++) {
