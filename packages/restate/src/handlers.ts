@@ -12,8 +12,17 @@ export interface HandlerOptions {
 
 /** Signs of life within the time after which a worker counts as frozen. */
 const beatsInTime = 4
-/** An invocation is tried for ever: one that Restate pauses would stop its session for ever. */
-const retryPolicy = { initialInterval: 50, maxInterval: 5_000, exponentiationFactor: 2, maxAttempts: 2 ** 31 - 1 }
+/**
+ * An invocation is tried for ever. If the server allows fewer attempts, it is killed and the next sweep begins another one: a paused
+ * invocation would stop its session for ever.
+ */
+const retryPolicy = {
+  initialInterval: 50,
+  maxInterval: 5_000,
+  exponentiationFactor: 2,
+  maxAttempts: 2 ** 31 - 1,
+  onMaxAttempts: 'kill',
+} as const
 const hourMs = 3_600_000
 const inputMethods: readonly RemoteMethod[] = ['send', 'steer', 'followUp']
 /** Time in ms for which one call waits for the result of a run. */
