@@ -21,6 +21,8 @@ export class Ingress {
   readonly #url: string
   readonly #name: string
   readonly #headers: Readonly<Record<string, string>>
+  /** True if the last wake found no worker of the object. */
+  #isUnknown = false
 
   constructor({ url = 'http://127.0.0.1:8080', name = 'sessions', headers = {} }: RestateOptions) {
     this.#url = url.replace(/\/+$/, '')
@@ -28,9 +30,19 @@ export class Ingress {
     this.#headers = headers
   }
 
-  /** Resolves once Restate has stored that this session is to be worked on. Rejects with `store-unavailable` if Restate is away. */
+  /**
+   * Resolves once Restate has stored that this session is to be worked on. Rejects with `store-unavailable` if Restate is away. If
+   * Restate does not know the object, the first wake rejects with `invalid-config`, and later ones are silent until one succeeds.
+   */
   async wake(key: string, delayMs: number): Promise<void> {
-    await this.call(key, 'work', { send: { delayMs }, timeoutMs: answerMs })
+    try {
+      await this.call(key, 'work', { send: { delayMs }, timeoutMs: answerMs })
+      this.#isUnknown = false
+    } catch (error) {
+      const wasUnknown = this.#isUnknown
+      this.#isUnknown = SessionError.isInstance(error) && error.code === 'invalid-config'
+      if (!wasUnknown || !this.#isUnknown) throw error
+    }
   }
 
   /** Rejects with `store-unavailable` if Restate does not answer. */
@@ -88,7 +100,7 @@ export class Ingress {
     if (status === 404)
       return new SessionError(
         'invalid-config',
-        `Restate knows no handler ${this.#name}/${handler}: register a worker of this object. ${message}`,
+        `Restate knows no handler ${this.#name}/${handler}: register a worker of this object with \`restate deployments register <url>\`. ${message}`,
       )
     const code = status >= 500 || status === 429 ? 'store-unavailable' : 'invalid-input'
     return new SessionError(code, `Restate answered ${status}: ${message}`)

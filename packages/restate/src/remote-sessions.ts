@@ -2,33 +2,25 @@ import { randomUUID } from 'node:crypto'
 import type { RunHandle, Session, SessionOptions } from '@bowline/sessions'
 import type { Ingress } from './ingress.ts'
 
+export const inputMethods = ['send', 'steer', 'followUp'] as const
+
+const answerMethods = ['submitToolResults', 'approve', 'deny', 'grant', 'resolveTool', 'recover'] as const
+const viewMethods = ['info', 'messages', 'runs', 'usage'] as const
+
 /** Methods of a session that Restate hands on to a worker. `events` and `export` stream, so they need the store or a server. */
 export const remoteMethods = [
-  ...([
-    'send',
-    'steer',
-    'followUp',
-    'overlay',
-    'stop',
-    'kill',
-    'submitToolResults',
-    'approve',
-    'deny',
-    'grant',
-    'resolveTool',
-    'recover',
-  ] as const),
-  ...(['schedule', 'compact', 'delete', 'open', 'info', 'messages', 'runs', 'usage'] as const),
+  ...inputMethods,
+  ...(['overlay', 'stop', 'kill'] as const),
+  ...answerMethods,
+  ...(['schedule', 'compact', 'delete', 'open'] as const),
+  ...viewMethods,
 ] as const
 
 /** Name of a method that a session on Restate has. */
 export type RemoteMethod = (typeof remoteMethods)[number]
 
 /** Methods that change nothing, so that repeating them is harmless. */
-export const readingMethods: readonly string[] = ['info', 'messages', 'runs', 'usage', 'result'] satisfies readonly (
-  | RemoteMethod
-  | 'result'
-)[]
+export const readingMethods: readonly string[] = [...viewMethods, 'result']
 
 /** Result of a run, as `RunHandle.result` returns it. */
 export type RemoteResult = Awaited<ReturnType<RunHandle['result']>>
