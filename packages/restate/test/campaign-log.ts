@@ -27,7 +27,7 @@ export async function readLogs(runtime: Runtime): Promise<ReadonlyMap<string, Lo
 
 export async function allKeys(runtime: Runtime): Promise<readonly string[]> {
   const keys: string[] = []
-  for (let page: string | undefined; ; ) {
+  for (let page: string | undefined; ;) {
     const { items, next } = await runtime.sessions({ limit: 1000, ...(page !== undefined && { page }) })
     keys.push(...items.map(({ key }) => key))
     if (next === undefined) return keys
@@ -72,9 +72,11 @@ export function misplacedInputs(commands: readonly Acknowledged[], logs: Readonl
   return [...Map.groupBy(commands, ({ key }) => key)].flatMap(([key, ofSession]) => {
     const log = logs.get(key) ?? []
     const placed = ofSession.map((command) => ({ ...command, places: placesOf(command.inputId, log) }))
-    const counts = placed.flatMap(({ inputId, places }) => (places.length === 1 ? [] : [`${key}: the log has ${inputId} ${places.length} times`]))
-    // An input that joined a run is logged when the run reads it.
-    const queued = placed.filter(({ accepted }) => accepted !== 'steered')
+    const counts = placed.flatMap(({ inputId, places }) =>
+      places.length === 1 ? [] : [`${key}: the log has ${inputId} ${places.length} times`],
+    )
+    // An input for the run in progress is logged when the run reads it.
+    const queued = placed.filter(({ word }) => word !== 'note')
     const turned = queued.flatMap((before) =>
       queued
         .filter((after) => before.answeredAt < after.calledAt && (before.places[0] ?? 0) > (after.places[0] ?? 0))
@@ -90,9 +92,9 @@ function placesOf(inputId: string, log: Log): readonly number[] {
   )
 }
 
-/** Returns what is wrong with families of subagents in the background: each one has three below the first, and each tells its parent once. */
+/** Returns what is wrong with families of subagents in the background: each has three below the first, and each tells its parent once. */
 export function brokenFamilies(commands: readonly Acknowledged[], logs: ReadonlyMap<string, Log>): readonly string[] {
-  return commands.filter(({ word }) => word === 'deep').flatMap(({ key, runId, inputId }) => brokenFamily(inputId, key, runId, logs))
+  return commands.flatMap(({ key, runId, inputId }) => brokenFamily(inputId, key, runId, logs))
 }
 
 function brokenFamily(inputId: string, key: string, runId: string, logs: ReadonlyMap<string, Log>, depth = 0): readonly string[] {
@@ -108,7 +110,9 @@ function brokenFamily(inputId: string, key: string, runId: string, logs: Readonl
   return [
     ...(ends.length === 1 ? [] : [`${inputId}: ${key} has ${ends.length} ends of its subagent, expected 1`]),
     ...(told.length === 1 ? [] : [`${inputId}: ${key} was told ${told.length} times of the end of its subagent, expected 1`]),
-    ...(child === undefined ? [`${inputId}: the session of ${childRunId} is missing`] : brokenFamily(inputId, child, childRunId, logs, depth + 1)),
+    ...(child === undefined
+      ? [`${inputId}: the session of ${childRunId} is missing`]
+      : brokenFamily(inputId, child, childRunId, logs, depth + 1)),
   ]
 }
 

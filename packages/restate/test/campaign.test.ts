@@ -21,7 +21,7 @@ import { readers, workers, type Worker } from './workers.ts'
 
 const size = rounds({ short: { inputs: 120, sessions: 12, strikes: 7 }, long: { inputs: 1000, sessions: 50, strikes: 28 } })
 const lease = { ttlMs: 2_000, heartbeatMs: 500 }
-const words = ['look', 'pay', 'model', 'help', 'deep'] as const
+const words = ['look', 'pay', 'model', 'help', 'deep', 'look', 'pay', 'model', 'pay'] as const
 /** A worker that froze for longer than its lease is another one's when it wakes, and Restate finds all connections silent. */
 const frozenMs = 4_000
 const frozenRestateMs = 2_500
@@ -92,9 +92,9 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
     const stopped = new Set<string>()
     const command = async (number: number): Promise<void> => {
       const key = `tenant:t${number % 3}:s:${number % size.sessions}`
-      const word = words[number % words.length] ?? 'look'
-      const text = `${word} ${Math.floor(random() * 60)} i${number}`
       const method = number % 11 === 5 ? 'steer' : 'send'
+      const word = method === 'steer' ? 'note' : (words[number % words.length] ?? 'look')
+      const text = `${word} ${Math.floor(random() * 60)} i${number}`
       const calledAt = performance.now()
       const { runId, accepted } = await persistently(() => remote.session(key)[method](text, { id: `i${number}` }))
       acknowledged.push({ key, inputId: `i${number}`, word, runId, accepted, calledAt, answeredAt: performance.now() })
@@ -126,14 +126,10 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
           restate().freeze()
           await wait(frozenRestateMs)
           return restate().thaw()
-        case 'pause an invocation': {
-          const [visit] = await restate().query(
-            `select id from sys_invocation where target_handler_name = 'work' and status = 'running' order by id limit 1`,
-          )
-          if (visit) await restate().pause(String(visit['id']))
+        case 'pause an invocation':
+          await pauseOne(restate())
           await wait(pausedMs)
           return resumeAll(restate())
-        }
         case 'restart Postgres':
         case 'kill all': {
           const isAll = kind === 'kill all'
@@ -150,7 +146,7 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
       for (const number of inputs.filter((each) => each % 8 === lane)) await command(number)
     })
     for (let number = 0; number < size.strikes; number++) {
-      await wait(500 + random() * 1_000)
+      await wait(200 + random() * 600)
       await strike(strikes[number % strikes.length] ?? 'kill a worker')
     }
     await Promise.all(lanes)
@@ -159,7 +155,8 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
     const logs = await readLogs(runtime)
     await expect.poll(() => differingReaders(reader.said, logs), { timeout: 10_000 }).toEqual([])
     expect(misplacedInputs(acknowledged, logs)).toEqual([])
-    expect(brokenFamilies(acknowledged.filter(({ runId }) => !stopped.has(runId)), logs)).toEqual([])
+    const families = acknowledged.filter(({ word, runId }) => word === 'deep' && !stopped.has(runId))
+    expect(brokenFamilies(families, logs)).toEqual([])
     for (const events of logs.values()) expect(checkEvents(events)).toEqual([])
 
     const runs = await allRuns(runtime)
@@ -195,11 +192,21 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Pauses a visit in progress, if there is one. */
+async function pauseOne(restate: RestateServer): Promise<void> {
+  const running = `select id from sys_invocation where target_handler_name = 'work' and status = 'running'`
+  const [visit] = await restate.query(`${running} order by id limit 1`)
+  if (!visit) return
+  await restate.pause(String(visit['id']))
+  // It may also end before it is paused.
+  while ((await restate.query(`${running} and id = '${String(visit['id'])}'`)).length > 0) await wait(50)
+}
+
 async function resumeAll(restate: RestateServer): Promise<void> {
   for (const { id } of await restate.query(`select id from sys_invocation where status = 'paused'`)) await restate.resume(String(id))
 }
 
-const settleMs = 120_000
+const settleMs = rounds({ short: 120_000, long: 300_000 })
 
 /** Waits until no run is open, and decides calls in doubt. Resolves with their ids. */
 async function settle(runtime: Runtime, remote: RemoteSessions): Promise<readonly string[]> {
@@ -220,7 +227,7 @@ async function settle(runtime: Runtime, remote: RemoteSessions): Promise<readonl
         decided.push(call.toolCallId.slice(2))
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await wait(200)
   }
 }
 
