@@ -4,15 +4,13 @@ import type { Ingress } from './ingress.ts'
 
 export const inputMethods = ['send', 'steer', 'followUp'] as const
 
-const answerMethods = ['submitToolResults', 'approve', 'deny', 'grant', 'resolveTool', 'recover'] as const
 const viewMethods = ['info', 'messages', 'runs', 'usage'] as const
 
 /** Methods of a session that Restate hands on to a worker. `events` and `export` stream, so they need the store or a server. */
 export const remoteMethods = [
   ...inputMethods,
-  ...(['overlay', 'stop', 'kill'] as const),
-  ...answerMethods,
-  ...(['schedule', 'compact', 'delete', 'open'] as const),
+  ...(['overlay', 'stop', 'kill', 'schedule', 'compact', 'delete', 'open'] as const),
+  ...(['submitToolResults', 'approve', 'deny', 'grant', 'resolveTool', 'recover'] as const),
   ...viewMethods,
 ] as const
 
@@ -64,8 +62,7 @@ export function remoteSessions(ingress: Ingress): RemoteSessions {
     session(key, options) {
       const call = async (method: string, args: readonly unknown[]): Promise<unknown> => {
         const body: RemoteCall = { args, ...(options && { session: options }) }
-        const isReading = readingMethods.includes(method)
-        return ingress.call(key, method, { body, ...(!isReading && { idempotencyKey: randomUUID() }) })
+        return ingress.call(key, method, { body, ...(!readingMethods.includes(method) && { idempotencyKey: randomUUID() }) })
       }
       const result = async (runId: string): Promise<RemoteResult> => {
         for (;;) {

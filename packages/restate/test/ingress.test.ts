@@ -33,6 +33,17 @@ it('S40: an answer that breaks off is asked for again, under the same idempotenc
   expect(new Set(requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
 })
 
+it('S40: a Restate that has just started and knows no object yet is asked again', async () => {
+  let asked = 0
+  const url = await answering((_request, response) => {
+    asked += 1
+    if (asked === 1) return void response.writeHead(404).end('{"message":"service \'sessions\' not found"}')
+    response.end('{"runId":"run_1","accepted":"queued"}')
+  })
+  expect(await sessionsAt({ url }).session('room:1').send('go')).toMatchObject({ runId: 'run_1', accepted: 'queued' })
+  expect(asked).toBe(2)
+})
+
 it('S208: an address that is not Restate is named', async () => {
   const url = await answering((_request, response) => void response.end('<!doctype html>'))
   await expect(sessionsAt({ url }).session('room:1').info()).rejects.toMatchObject({
