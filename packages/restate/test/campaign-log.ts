@@ -92,9 +92,28 @@ function placesOf(inputId: string, log: Log): readonly number[] {
   )
 }
 
-/** Returns what is wrong with families of subagents in the background: each has three below the first, and each tells its parent once. */
-export function brokenFamilies(commands: readonly Acknowledged[], logs: ReadonlyMap<string, Log>): readonly string[] {
-  return commands.flatMap(({ key, runId, inputId }) => brokenFamily(inputId, key, runId, logs))
+/**
+ * Returns what is wrong with families of subagents in the background. Each has three below the first. Each of them ends and tells its
+ * parent once, and the last one has one of the `payments`, or says that the outcome is unknown.
+ */
+export function brokenFamilies(
+  commands: readonly Acknowledged[],
+  logs: ReadonlyMap<string, Log>,
+  payments: readonly string[],
+): readonly string[] {
+  return commands.flatMap(({ key, runId, inputId }) => {
+    const log = [...logs].find(
+      ([child, events]) => child.startsWith(`${key}~`) && events.some((event) => isCall(event, `c-${inputId}`, 'pay')),
+    )?.[1]
+    const isUnknown = log?.some((event) => event.type === 'tool-execution-end' && event.message.status === 'unknown')
+    const count = payments.filter((id) => id === inputId).length
+    const isPaid = count === 1 || (count === 0 && isUnknown)
+    return [...brokenFamily(inputId, key, runId, logs), ...(isPaid ? [] : [`${inputId}: ${count} payments, expected 1`])]
+  })
+}
+
+function isCall(event: LoggedEvent, toolCallId: string, toolName: string): boolean {
+  return event.type === 'tool-execution-start' && event.toolCallId === toolCallId && event.toolName === toolName
 }
 
 function brokenFamily(inputId: string, key: string, runId: string, logs: ReadonlyMap<string, Log>, depth = 0): readonly string[] {

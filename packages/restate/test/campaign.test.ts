@@ -154,9 +154,8 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
     const decisions = await settle(runtime, remote)
     const logs = await readLogs(runtime)
     await expect.poll(() => differingReaders(reader.said, logs), { timeout: 10_000 }).toEqual([])
+    expect(reader.said.some(({ event }) => event?.type === 'text-delta' && !event.catchUp)).toBe(true)
     expect(misplacedInputs(acknowledged, logs)).toEqual([])
-    const families = acknowledged.filter(({ word, runId }) => word === 'deep' && !stopped.has(runId))
-    expect(brokenFamilies(families, logs)).toEqual([])
     for (const events of logs.values()) expect(checkEvents(events)).toEqual([])
 
     const runs = await allRuns(runtime)
@@ -167,6 +166,8 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
     const said = all.flatMap((worker) => worker.said)
     const payments = said.flatMap(({ tool, id }) => (tool === 'pay' && id !== undefined ? [id] : []))
     expect(payments.length).toBe(new Set(payments).size)
+    const families = acknowledged.filter(({ word, runId }) => word === 'deep' && !stopped.has(runId))
+    expect(brokenFamilies(families, logs, payments)).toEqual([])
     // The outcome of a call may be lost with its worker, or be stored too late if the store is away. No other call is in doubt.
     const stored = all
       .filter((worker) => !struck.has(worker))

@@ -82,8 +82,9 @@ describe.skipIf(isRestateMissing)(titleWithRestate('an invocation that Restate n
     expect(await first.status()).toBe('running')
     expect(next.said.filter(({ tool }) => tool !== undefined)).toEqual([])
 
-    const paused = await restate().query(`select id from sys_invocation where target_service_name = '${name}' and status = 'paused'`)
-    for (const { id } of paused) await restate().resume(String(id))
+    const paused = await restate().query(`select id, target_service_key from sys_invocation where status = 'paused'`)
+    expect(paused).toEqual([{ id: visit?.['id'], target_service_key: 'room:paused' }])
+    await restate().resume(String(paused[0]?.['id']))
     await next.until(({ tool }) => tool === 'look')
     await first.stop()
     expect(await first.result()).toMatchObject({ status: 'aborted' })
