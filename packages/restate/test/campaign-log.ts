@@ -35,7 +35,7 @@ export async function allKeys(runtime: Runtime): Promise<readonly string[]> {
   }
 }
 
-/** Returns what a reader saw of each session that differs from what a late reader sees: stored events, and the joined text of each answer. */
+/** Compares what a reader saw of each session with what a late reader sees: stored events, and the joined text of each answer. */
 export function differingReaders(said: readonly Said[], logs: ReadonlyMap<string, Log>): readonly string[] {
   const seen = Map.groupBy(
     said.filter(({ event }) => event !== undefined),
