@@ -39,9 +39,12 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
   const restate = sharedRestate()
   const startWorker = workers()
   const startReader = readers()
-  const folder = mkdtempSync(join(tmpdir(), 'bowline-campaign-'))
+  let folder: string
   let postgres: PostgresServer
-  beforeAll(async () => void (postgres = await startPostgres()))
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'bowline-campaign-'))
+    postgres = await startPostgres()
+  })
   afterAll(async () => {
     rmSync(folder, { recursive: true })
     await postgres.stop()
@@ -91,7 +94,8 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a campaign of kills on Resta
     const acknowledged: Acknowledged[] = []
     const stopped = new Set<string>()
     const command = async (number: number): Promise<void> => {
-      const key = `tenant:t${number % 3}:s:${number % size.sessions}`
+      const place = number % size.sessions
+      const key = `tenant:t${place % 3}:s:${place}`
       const method = number % 11 === 5 ? 'steer' : 'send'
       const word = method === 'steer' ? 'note' : number % 20 === 4 ? 'deep' : (words[number % words.length] ?? 'look')
       const text = `${word} ${Math.floor(random() * 60)} i${number}`
