@@ -35,6 +35,7 @@ const guard =
 
 const pollMs = 10
 const startMs = 30_000
+const electedMs = 120_000
 
 interface Ports {
   readonly ingress: number
@@ -70,9 +71,13 @@ export async function startRestate(binary: string, within = tmpdir(), settings: 
       await answer.body?.cancel()
     },
     async query(sql) {
-      const answer = await post(`${adminUrl}/query`, { query: sql })
-      const { rows } = (await answer.json()) as { readonly rows: readonly Readonly<Record<string, unknown>>[] }
-      return rows
+      for (const untilMs = Date.now() + electedMs; ; await new Promise((resolve) => setTimeout(resolve, pollMs))) {
+        const answer = await post(`${adminUrl}/query`, { query: sql })
+        const text = await answer.text()
+        if (answer.ok) return (JSON.parse(text) as { readonly rows: readonly Readonly<Record<string, unknown>>[] }).rows
+        // After a start, queries fail until each partition has a new leader.
+        if (answer.status < 500 || Date.now() > untilMs) throw new Error(`Restate answered ${answer.status}: ${text}`)
+      }
     },
     pause: (invocationId) => operate(`${adminUrl}/invocations/${invocationId}/pause`),
     resume: (invocationId) => operate(`${adminUrl}/invocations/${invocationId}/resume`),
