@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { findRestate } from './restate/find-restate.ts'
 import { startRestate } from './restate/start-restate.ts'
-import type { RestateServer } from './restate/start-restate.ts'
+import type { RestateServer, RestateSettings } from './restate/start-restate.ts'
 
 export { freePort } from './free-port.ts'
 export { startBalancer, type Balancer } from './restate/start-balancer.ts'
@@ -19,10 +19,10 @@ export function titleWithRestate(name: string): string {
 }
 
 /** Returns a server that is started before the tests of this file and stopped after them. Throws outside hooks and tests. */
-export function sharedRestate(): () => RestateServer {
+export function sharedRestate(settings: RestateSettings = {}): () => RestateServer {
   let server: RestateServer | undefined
   if (binary !== undefined) {
-    beforeAll(async () => void (server = await startRestate(binary)))
+    beforeAll(async () => void (server = await startRestate(binary, undefined, settings)))
     afterAll(() => server?.stop())
   }
   return () => {

@@ -13,6 +13,9 @@ export interface RestateServer {
   readonly adminUrl: string
   /** Makes it call the services at this address. */
   register(workerUrl: string): Promise<void>
+  /** Pauses this invocation or resumes it, as an operator does. */
+  pause(invocationId: string): Promise<void>
+  resume(invocationId: string): Promise<void>
   /** Runs a query over its tables, such as `sys_invocation`. */
   query(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** Ends it with `kill -9`. Its files stay. */
@@ -32,6 +35,7 @@ const guard =
 
 const pollMs = 10
 const startMs = 30_000
+const electedMs = 120_000
 
 interface Ports {
   readonly ingress: number
@@ -39,8 +43,11 @@ interface Ports {
   readonly node: number
 }
 
+/** Settings of a server as environment variables, such as `RESTATE_DEFAULT_NUM_PARTITIONS`. */
+export type RestateSettings = Readonly<Record<string, string>>
+
 /** Starts a server with no data. Its folder is made in `within`. */
-export async function startRestate(binary: string, within = tmpdir()): Promise<RestateServer> {
+export async function startRestate(binary: string, within = tmpdir(), settings: RestateSettings = {}): Promise<RestateServer> {
   const folder = mkdtempSync(join(within, 'bowline-restate-'))
   const [ingress, admin, node] = await Promise.all([freePort(), freePort(), freePort()])
   const ports = { ingress, admin, node }
@@ -64,13 +71,19 @@ export async function startRestate(binary: string, within = tmpdir()): Promise<R
       await answer.body?.cancel()
     },
     async query(sql) {
-      const answer = await post(`${adminUrl}/query`, { query: sql })
-      const { rows } = (await answer.json()) as { readonly rows: readonly Readonly<Record<string, unknown>>[] }
-      return rows
+      for (const untilMs = Date.now() + electedMs; ; await new Promise((resolve) => setTimeout(resolve, pollMs))) {
+        const answer = await post(`${adminUrl}/query`, { query: sql })
+        const text = await answer.text()
+        if (answer.ok) return (JSON.parse(text) as { readonly rows: readonly Readonly<Record<string, unknown>>[] }).rows
+        // After a start, queries fail until each partition has a new leader.
+        if (answer.status < 500 || Date.now() > untilMs) throw new Error(`Restate answered ${answer.status}: ${text}`)
+      }
     },
+    pause: (invocationId) => operate(`${adminUrl}/invocations/${invocationId}/pause`),
+    resume: (invocationId) => operate(`${adminUrl}/invocations/${invocationId}/resume`),
     kill: end,
     async start() {
-      running ??= await launch(binary, folder, ports)
+      running ??= await launch(binary, folder, ports, settings)
       await Promise.all([answers(`${url}/restate/health`), answers(`${adminUrl}/health`)])
     },
     freeze: () => void (running && process.kill(running.pid, 'SIGSTOP')),
@@ -89,7 +102,7 @@ export async function startRestate(binary: string, within = tmpdir()): Promise<R
   }
 }
 
-async function launch(binary: string, folder: string, { ingress, admin, node }: Ports) {
+async function launch(binary: string, folder: string, { ingress, admin, node }: Ports, settings: RestateSettings) {
   const env = {
     ...process.env,
     DO_NOT_TRACK: '1',
@@ -109,6 +122,7 @@ async function launch(binary: string, folder: string, { ingress, admin, node }: 
     RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE: '256 MiB',
     RESTATE_LOG_FILTER: 'error',
     RESTATE_LOG_DISABLE_ANSI_CODES: 'true',
+    ...settings,
   }
   // In a process group of its own: it outlives Ctrl+C until this process ends it.
   const child = spawn('/bin/sh', ['-c', guard, 'sh', binary, '--no-logo'], { stdio: ['pipe', 'pipe', 'ignore'], env, detached: true })
@@ -126,6 +140,13 @@ async function launch(binary: string, folder: string, { ingress, admin, node }: 
 function post(url: string, body: unknown): Promise<Response> {
   const headers = { 'content-type': 'application/json', accept: 'application/json' }
   return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+/** Does not reject if the invocation is in another state meanwhile. */
+async function operate(url: string): Promise<void> {
+  const answer = await fetch(url, { method: 'PATCH' })
+  const text = await answer.text()
+  if (!answer.ok && ![404, 409].includes(answer.status)) throw new Error(`Restate answered ${answer.status}: ${text}`)
 }
 
 async function answers(url: string): Promise<void> {

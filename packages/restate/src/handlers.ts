@@ -1,7 +1,7 @@
 import { handlers, object, TerminalError, type ObjectContext, type ObjectSharedContext } from '@restatedev/restate-sdk'
 import { SessionError, type Runtime, type Session, type SessionOptions, type SessionReader } from '@bowline/sessions'
 import { tellError } from './ingress.ts'
-import { readingMethods, remoteMethods, type RemoteCall, type RemoteMethod, type RemoteResult } from './remote-sessions.ts'
+import { inputMethods, readingMethods, remoteMethods, type RemoteCall, type RemoteMethod, type RemoteResult } from './remote-sessions.ts'
 import { Visits } from './visits.ts'
 
 export interface HandlerOptions {
@@ -12,10 +12,12 @@ export interface HandlerOptions {
 
 /** Signs of life within the time after which a worker counts as frozen. */
 const beatsInTime = 4
-/** An invocation is tried for ever: one that Restate pauses would stop its session for ever. */
-const retryPolicy = { initialInterval: 50, maxInterval: 5_000, exponentiationFactor: 2, maxAttempts: 2 ** 31 - 1 }
+/**
+ * An invocation is tried for ever. If the server allows fewer attempts, it is killed and the next sweep begins another one: a paused
+ * invocation would stop its session for ever.
+ */
+const retryPolicy = { initialInterval: 50, maxInterval: 5_000, maxAttempts: 2 ** 31 - 1, onMaxAttempts: 'kill' } as const
 const hourMs = 3_600_000
-const inputMethods: readonly RemoteMethod[] = ['send', 'steer', 'followUp']
 /** Time in ms for which one call waits for the result of a run. */
 const resultMs = 20_000
 
@@ -41,7 +43,10 @@ export function sessionsObject(runtime: Runtime, { name, turnMs, frozenAfterMs }
     )
   const commands = remoteMethods.map((method) => [
     method,
-    shared((key, args, session) => called(sessionOf(runtime, key, method, session), method, args), inputMethods.includes(method)),
+    shared(
+      (key, args, session) => called(sessionOf(runtime, key, method, session), method, args),
+      inputMethods.some((each) => each === method),
+    ),
   ])
   return object({
     name,

@@ -5,6 +5,9 @@ const answerMs = 4_000
 /** Waits in ms before a request is sent again that Restate did not answer. */
 const retriesMs = [50, 200, 800]
 
+/** Cause of an error that also comes shortly after a start of Restate, before it knows the workers. */
+const unknownHandler = new Error('Restate knows no such handler.')
+
 interface Call {
   /** JSON. Default: none. */
   readonly body?: unknown
@@ -21,6 +24,8 @@ export class Ingress {
   readonly #url: string
   readonly #name: string
   readonly #headers: Readonly<Record<string, string>>
+  /** True if the last wake found no worker of the object. */
+  #isUnknown = false
 
   constructor({ url = 'http://127.0.0.1:8080', name = 'sessions', headers = {} }: RestateOptions) {
     this.#url = url.replace(/\/+$/, '')
@@ -28,9 +33,19 @@ export class Ingress {
     this.#headers = headers
   }
 
-  /** Resolves once Restate has stored that this session is to be worked on. Rejects with `store-unavailable` if Restate is away. */
+  /**
+   * Resolves once Restate has stored that this session is to be worked on. Rejects with `store-unavailable` if Restate is away. If
+   * Restate does not know the object, the first wake rejects with `invalid-config`, and later ones are silent until one succeeds.
+   */
   async wake(key: string, delayMs: number): Promise<void> {
-    await this.call(key, 'work', { send: { delayMs }, timeoutMs: answerMs })
+    try {
+      await this.call(key, 'work', { send: { delayMs }, timeoutMs: answerMs }, this.#isUnknown ? [] : retriesMs)
+      this.#isUnknown = false
+    } catch (error) {
+      const wasUnknown = this.#isUnknown
+      this.#isUnknown = SessionError.isInstance(error) && error.code === 'invalid-config'
+      if (!wasUnknown || !this.#isUnknown) throw error
+    }
   }
 
   /** Rejects with `store-unavailable` if Restate does not answer. */
@@ -40,16 +55,14 @@ export class Ingress {
   }
 
   /** Calls a handler. Rejects with the error of the handler, or with `store-unavailable` if Restate is away. */
-  async call(key: string, handler: string, call: Call): Promise<unknown> {
-    for (const waitMs of [...retriesMs, undefined]) {
-      try {
-        return await this.#once(key, handler, call)
-      } catch (error) {
-        if (waitMs === undefined || !SessionError.isInstance(error) || !error.retryable) throw error
-        await new Promise((resolve) => setTimeout(resolve, waitMs))
-      }
+  async call(key: string, handler: string, call: Call, [waitMs, ...later]: readonly number[] = retriesMs): Promise<unknown> {
+    try {
+      return await this.#once(key, handler, call)
+    } catch (error) {
+      if (waitMs === undefined || !mayPass(error)) throw error
     }
-    return undefined
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+    return this.call(key, handler, call, later)
   }
 
   async #once(key: string, handler: string, { body, idempotencyKey, send, timeoutMs }: Call): Promise<unknown> {
@@ -88,11 +101,16 @@ export class Ingress {
     if (status === 404)
       return new SessionError(
         'invalid-config',
-        `Restate knows no handler ${this.#name}/${handler}: register a worker of this object. ${message}`,
+        `Restate knows no handler ${this.#name}/${handler}: register a worker of this object with \`restate deployments register <url>\`. ${message}`,
+        { cause: unknownHandler },
       )
     const code = status >= 500 || status === 429 ? 'store-unavailable' : 'invalid-input'
     return new SessionError(code, `Restate answered ${status}: ${message}`)
   }
+}
+
+function mayPass(error: unknown): boolean {
+  return SessionError.isInstance(error) && (error.retryable || error.cause === unknownHandler)
 }
 
 /** Returns the message of a handler's error as Restate hands it on. */

@@ -2,33 +2,23 @@ import { randomUUID } from 'node:crypto'
 import type { RunHandle, Session, SessionOptions } from '@bowline/sessions'
 import type { Ingress } from './ingress.ts'
 
+export const inputMethods = ['send', 'steer', 'followUp'] as const
+
+const viewMethods = ['info', 'messages', 'runs', 'usage'] as const
+
 /** Methods of a session that Restate hands on to a worker. `events` and `export` stream, so they need the store or a server. */
 export const remoteMethods = [
-  ...([
-    'send',
-    'steer',
-    'followUp',
-    'overlay',
-    'stop',
-    'kill',
-    'submitToolResults',
-    'approve',
-    'deny',
-    'grant',
-    'resolveTool',
-    'recover',
-  ] as const),
-  ...(['schedule', 'compact', 'delete', 'open', 'info', 'messages', 'runs', 'usage'] as const),
+  ...inputMethods,
+  ...(['overlay', 'stop', 'kill', 'schedule', 'compact', 'delete', 'open'] as const),
+  ...(['submitToolResults', 'approve', 'deny', 'grant', 'resolveTool', 'recover'] as const),
+  ...viewMethods,
 ] as const
 
 /** Name of a method that a session on Restate has. */
 export type RemoteMethod = (typeof remoteMethods)[number]
 
 /** Methods that change nothing, so that repeating them is harmless. */
-export const readingMethods: readonly string[] = ['info', 'messages', 'runs', 'usage', 'result'] satisfies readonly (
-  | RemoteMethod
-  | 'result'
-)[]
+export const readingMethods: readonly string[] = [...viewMethods, 'result']
 
 /** Result of a run, as `RunHandle.result` returns it. */
 export type RemoteResult = Awaited<ReturnType<RunHandle['result']>>
@@ -72,8 +62,7 @@ export function remoteSessions(ingress: Ingress): RemoteSessions {
     session(key, options) {
       const call = async (method: string, args: readonly unknown[]): Promise<unknown> => {
         const body: RemoteCall = { args, ...(options && { session: options }) }
-        const isReading = readingMethods.includes(method)
-        return ingress.call(key, method, { body, ...(!isReading && { idempotencyKey: randomUUID() }) })
+        return ingress.call(key, method, { body, ...(!readingMethods.includes(method) && { idempotencyKey: randomUUID() }) })
       }
       const result = async (runId: string): Promise<RemoteResult> => {
         for (;;) {

@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterEach } from 'vitest'
 import { nodeFlags, program } from '../../../scripts/programs.ts'
+import type { LoggedEvent } from '@bowline/sessions'
+import type { ReaderOptions } from './fixtures/reader.ts'
 import type { WorkerOptions } from './fixtures/worker.ts'
 
-/** Line that a worker prints. `at` is epoch milliseconds. */
+/** Line that a worker or a reader prints. `at` is epoch milliseconds. */
 export interface Said {
   readonly at: number
   readonly listening?: number
@@ -14,31 +16,54 @@ export interface Said {
   readonly id?: string
   readonly model?: string
   readonly error?: string
+  /** Event of the session `key` that a reader has seen. */
+  readonly event?: LoggedEvent
+  readonly key?: string
+  /** Code of the error that ended a reading. */
+  readonly away?: string
 }
 
-export interface Worker {
+interface Program {
   readonly said: readonly Said[]
-  readonly port: number
   /** Resolves with the first message that fits. */
   until(fits: (said: Said) => boolean): Promise<Said>
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): Promise<void>
 }
 
+export interface Worker extends Program {
+  readonly port: number
+}
+
 /** Returns a function that starts workers, which are killed after each test. */
 export function workers(): (options: WorkerOptions) => Promise<Worker> {
-  const started: Worker[] = []
-  afterEach(async () => {
-    for (const worker of started.splice(0)) await worker.signal('SIGKILL')
-  })
+  const startProgram = programs()
   return async (options) => {
-    const worker = await start(options)
-    started.push(worker)
-    return worker
+    const worker = startProgram('worker', options)
+    const { listening = 0 } = await worker.until((each) => each.listening !== undefined)
+    return { ...worker, port: listening }
   }
 }
 
-async function start(options: WorkerOptions): Promise<Worker> {
-  const child = spawn(process.execPath, [...nodeFlags, program('restate/test/fixtures/worker'), JSON.stringify(options)], {
+/** Returns a function that starts a process which reads all sessions. It is killed after the test. */
+export function readers(): (options: ReaderOptions) => Program {
+  const startProgram = programs()
+  return (options) => startProgram('reader', options)
+}
+
+function programs(): (name: 'worker' | 'reader', options: object) => Program {
+  const started: Program[] = []
+  afterEach(async () => {
+    for (const each of started.splice(0)) await each.signal('SIGKILL')
+  })
+  return (name, options) => {
+    const child = start(name, options)
+    started.push(child)
+    return child
+  }
+}
+
+function start(name: 'worker' | 'reader', options: object): Program {
+  const child = spawn(process.execPath, [...nodeFlags, program(`restate/test/fixtures/${name}`), JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, RESTATE_LOGGING: 'ERROR' },
   })
@@ -57,14 +82,12 @@ async function start(options: WorkerOptions): Promise<Worker> {
     for (;;) {
       const found = said.find(fits)
       if (found) return found
-      await Promise.race([news.promise, exit.then(() => Promise.reject(new Error(`The worker has ended:\n${errors}`)))])
+      await Promise.race([news.promise, exit.then(() => Promise.reject(new Error(`The ${name} has ended:\n${errors}`)))])
     }
   }
   exit.catch(() => undefined)
-  const { listening = 0 } = await until((each) => each.listening !== undefined)
   return {
     said,
-    port: listening,
     until,
     async signal(signal) {
       if (child.exitCode === null && child.signalCode === null) {

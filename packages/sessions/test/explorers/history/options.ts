@@ -9,6 +9,11 @@ export interface RecordOptions {
    * of this machine.
    */
   readonly now?: () => number
+  /**
+   * Returns true if a call that failed with this error certainly had no effect. Default: never. Each other failed call may have happened
+   * at any later time, and makes the search for an order longer.
+   */
+  readonly didNothing?: (error: unknown) => boolean
 }
 
 /** Strictness and search bound of `checkHistory`. */

@@ -19,8 +19,6 @@ export interface HistoryLine {
 
 interface RecordingOptions extends Omit<RecordOptions, 'write'> {
   readonly keep: (line: HistoryLine) => void
-  /** Returns true if a call that failed with this error certainly had no effect. Default: never. */
-  readonly didNothing?: (error: unknown) => boolean
 }
 
 /** Records the calls of one process and their answers, each before the process continues. */
