@@ -55,6 +55,7 @@ export function coreStore(rows: RowStore, { loss, state }: CoreOptions): Session
       })
     },
     async close() {
+      await queue.settled()
       timesOpened = Math.max(0, timesOpened - 1)
       if (timesOpened === 0) {
         unsubscribe?.()

@@ -43,6 +43,11 @@ export class KeyedQueue {
     })
     return done
   }
+
+  /** Resolves when all work that was given so far is over. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#last.values())
+  }
 }
 
 function nothing(): void {}
