@@ -1,4 +1,8 @@
 // The engine of stores over SQL. For the stores in Bowline's own packages only: it changes with any version.
+export type { Answer, Change, Read, Row, RowStore, Write } from './rows/contract.ts'
+export { createTables as createRowTables } from './rows/sql/create-tables.ts'
+export type { RowDialect } from './rows/sql/dialect.ts'
+export { RowStatements, type RowCall } from './rows/sql/statements.ts'
 export type { ProcessCheck } from './stores/sql/claim.ts'
 export { pushDeltas, readDeltas } from './stores/sql/deltas.ts'
 export type { SqlDialect, WordIndex } from './stores/sql/dialect.ts'

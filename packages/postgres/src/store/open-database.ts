@@ -103,7 +103,7 @@ export async function migrateDatabase(options: PostgresOptions): Promise<void> {
   }
 }
 
-async function poolOf({ connectionString, pool }: PostgresOptions, size: number): Promise<Pool> {
+export async function poolOf({ connectionString, pool }: PostgresOptions, size: number): Promise<Pool> {
   return pool ? givenPool(pool) : ownPool(connectionString ?? '', size)
 }
 
@@ -176,7 +176,7 @@ function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnect
   }
 }
 
-async function openLive(
+export async function openLive(
   options: PostgresStoreOptions,
   { namespace, owner, placement = 'own' }: StoreOpenOptions,
   pool: Pool,

@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto'
 import type { CompiledStatement, Database, Request, SqlDialect, Statement, Steps } from '@bowline/sessions/sql'
 import { compileStatement } from '@bowline/sessions/sql'
 import { Flight } from './flight.ts'
 import type { Statements } from './flight.ts'
 import type { Pool } from './pool.ts'
+import { statementNames } from './statement-names.ts'
 import { isLockTimeout, isLost, isPassing, violatesConstraint } from './postgres-errors.ts'
 
 const usualLockWaitMs = 20_000
 
 /** Limits in ms: the server ends an idle transaction after the first, and a wait for locked rows after the second. */
-function beginWrite(lockWaitMs: number): string {
+export function beginWrite(lockWaitMs = usualLockWaitMs): string {
   return `begin isolation level read committed; set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = ${lockWaitMs}`
 }
 
@@ -39,7 +39,6 @@ export class PostgresConnection {
   constructor(pool: Pool, builder: Database, dialect: SqlDialect) {
     this.#pool = pool
     const forms = new WeakMap<Statement<object, unknown>, Map<string, CompiledStatement>>()
-    const names = new Map<string, string>()
     this.#statements = {
       compiled({ statement, values }) {
         const known = forms.get(statement) ?? new Map<string, CompiledStatement>()
@@ -50,12 +49,7 @@ export class PostgresConnection {
         known.set(name, form)
         return form
       },
-      nameOf(text) {
-        if (!pool.canPrepare) return undefined
-        const name = names.get(text) ?? createHash('sha256').update(text).digest('base64url').slice(0, 20)
-        names.set(text, name)
-        return name
-      },
+      nameOf: statementNames(pool),
     }
   }
 
@@ -153,7 +147,7 @@ function listsOfOne(values: object): readonly string[] {
 }
 
 /** Waits for a random time, so that transactions that collided do not collide again. */
-function pause(tries: number): Promise<void> {
+export function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(longestPauseMs, 2 ** tries)))
 }
 

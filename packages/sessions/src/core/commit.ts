@@ -264,7 +264,11 @@ const writes: Writes = {
     for (const row of rows) work.changeInbox(row)
   },
   'definition.put'(work, { hash, body }) {
-    if (work.session && !work.facts.definitions.has(hash)) work.writes.push({ put: 'definition', row: { hash, usedAt: work.now, body } })
+    const { facts, session } = work
+    const usedAt = facts.definitions.get(hash)
+    if (session && usedAt === undefined) return void work.writes.push({ put: 'definition', row: { hash, usedAt: work.now, body } })
+    // It is not deleted by a process that has found it without use, and is stored again if one has just deleted it.
+    work.writes.push({ update: 'definition', id: [hash], set: { usedAt: Math.max(work.now, (usedAt ?? 0) + 1) }, if: {} })
   },
   'timer.put'(work, { timers }) {
     for (const { id, kind, dueAt, body } of timers)

@@ -8,7 +8,7 @@ import { isByPrefix, isListed, mostSorted, partsOf, type ListPart } from '../sto
 import { headOf, usualStatus } from './records.ts'
 import type { Steps } from './transact.ts'
 
-/** Limit of sessions that have expired and are not marked: they are marked as soon as a process finds them. */
+/** Limit of sessions that have expired and are not marked: a process marks them as soon as it finds them. */
 const mostUnmarked = 1000
 
 export function* listSessions(query: SessionQuery): Steps<Page<SessionRecord>> {
@@ -23,7 +23,7 @@ export function* listSessions(query: SessionQuery): Steps<Page<SessionRecord>> {
         ...partsOf(status?.includes(usualStatus) ? { ...query, status: undefined as never } : query).map((part) =>
           scanOf(part, query, limit + 1, position && [position.activeAt, position.key]),
         ),
-        ...(query.expired ? [{ scan: 'session', index: 'end', equal: [], limit: mostUnmarked }] : []),
+        ...(query.expired ? [{ scan: 'session', index: 'end', equal: [], to: (yield []).now, limit: mostUnmarked }] : []),
       ]
   const found = new Map<string, SessionRecord>()
   for (const row of rows.flat()) {

@@ -1,9 +1,11 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
+import { compareIds } from '../contract/paging.ts'
 import type { StoreHint } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import { valueIn } from './contract.ts'
 import type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Value, Write } from './contract.ts'
+import { TurnQueue } from '../stores/turn-queue.ts'
 import { SortedRows } from './sorted-rows.ts'
 import type { Position } from './sorted-rows.ts'
 import { tables } from './tables.ts'
@@ -62,18 +64,23 @@ class HeldTable {
     const { columns } = found
     const sorted = (found.sorted ??= this.#sort(found))
     const column = columns[equal.length] ?? ''
-    const start = after ?? (reverse ? to : from)
+    const isFalling = reverse !== (this.shape.indexes[index]?.[equal.length]?.startsWith('-') ?? false)
+    const [first, end] = isFalling ? [to, from] : [from, to]
+    const start = after ?? first
     const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
-    const rows = reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined)
-    let [count, last]: [number, Value | undefined] = [0, undefined]
-    for (const row of rows) {
-      if (count >= limit || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
+    let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
+    for (let count = 0; count < limit; ) {
+      const { value: row, done } = rows.next()
+      if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)
-      if (isOutside(value, from, to)) return
-      if (!where.every((filter) => matches(row, filter)) || (firstOfEach && value === last)) continue
-      last = value
+      if (end !== undefined && isBehind(value, end, isFalling)) return
+      if (first !== undefined && isBehind(first, value, isFalling)) continue
+      if (!where.every((filter) => matches(row, filter))) continue
       count += 1
       yield row
+      if (!firstOfEach) continue
+      const next = [...equal, value as string | number]
+      rows = (reverse ? sorted.before(next) : sorted.from(next, true))[Symbol.iterator]()
     }
   }
 }
@@ -88,10 +95,14 @@ function positionOf(row: Row, columns: readonly string[]): Position | undefined 
   return position
 }
 
-function isOutside(value: Value | undefined, from: string | number | undefined, to: string | number | undefined): boolean {
-  if (from === undefined && to === undefined) return false
-  if (value === undefined || value === null) return true
-  return (from !== undefined && value < from) || (to !== undefined && value > to)
+function isBehind(value: Value | undefined, other: Value | undefined, isFalling: boolean): boolean {
+  const order = compare(value as string | number, other as string | number)
+  return isFalling ? order < 0 : order > 0
+}
+
+/** Compares two values of one column. */
+function compare(left: string | number, right: string | number): number {
+  return typeof left === 'number' ? left - (right as number) : compareIds(left, right as string)
 }
 
 /** Returns true if the row meets the condition. */
@@ -101,7 +112,7 @@ export function matches(row: Row, filter: Filter): boolean {
   if (value === null) return false
   if ('in' in filter) return filter.in.includes(value)
   if ('prefix' in filter) return String(value).startsWith(filter.prefix)
-  return 'from' in filter ? value >= filter.from : value <= filter.to
+  return 'from' in filter ? compare(value, filter.from) >= 0 : compare(value, filter.to) <= 0
 }
 
 /** All rows of one namespace. */
@@ -206,11 +217,16 @@ function hasValues(row: Row | undefined, values: Readonly<Record<string, Value>>
   return row !== undefined && Object.entries(values).every(([column, value]) => valueIn(row, column) === value)
 }
 
+/** Limit of writes per turn: this many, with what they trigger, take some milliseconds. */
+const mostPerTurn = 16
+
 interface Memory {
   readonly spaces: Map<string, MemorySpace>
   openStores: number
   /** Clock of the store that was opened first. */
   clock: Clock
+  /** Queue of all writes. */
+  readonly queue: TurnQueue
 }
 
 /** Rows in memory. They are lost with the process. */
@@ -224,7 +240,7 @@ export interface MemoryRows extends RowStore {
 }
 
 export function memoryRows(): MemoryRows {
-  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock })
+  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })
 }
 
 function rowsOver(memory: Memory): MemoryRows {
@@ -259,6 +275,8 @@ function rowsOver(memory: Memory): MemoryRows {
     },
     async close() {
       if (timesOpened === 0) return
+      // Runs the writes that were requested before the close.
+      memory.queue.flush()
       timesOpened -= 1
       memory.openStores -= 1
       if (timesOpened === 0) opened = undefined
@@ -269,11 +287,12 @@ function rowsOver(memory: Memory): MemoryRows {
     },
     async write(changes) {
       const to = space()
-      return changes.map((change) => {
+      const apply = (change: Change): boolean => {
         const isStored = applyTo(to, change) !== undefined
         if (isStored) for (const hint of change.hints ?? []) for (const listener of to.listeners) listener(hint)
         return isStored
-      })
+      }
+      return memory.queue.run(() => changes.map(apply))
     },
     subscribe(listener) {
       const { listeners } = space()

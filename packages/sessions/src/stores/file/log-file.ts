@@ -120,10 +120,10 @@ export class LogFile {
   mark(): () => void {
     const [bytes, lines] = [this.#bytes, this.#lines]
     return () => {
+      this.#isUnclean ||= this.#bytes !== bytes
       this.#bytes = bytes
       this.#lines = lines
       this.#waiting = []
-      this.#isUnclean = true
       // If this fails, the next write cuts the file first.
       attempt(() => this.check())
     }
@@ -135,7 +135,9 @@ export class LogFile {
   }
 
   #clean(): void {
-    const size = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0
+    const found = statSync(this.path, { throwIfNoEntry: false })
+    if (found && !found.isFile()) throw new SessionError('store-unavailable', `${this.path} cannot be used: it is not a file`)
+    const size = found?.size ?? 0
     if (size !== this.#bytes && !this.#isUnclean) {
       throw new SessionError(
         'store-corrupt',

@@ -7,7 +7,7 @@ import type { Database } from './tables.ts'
 /** Migrates the tables to the current version, one transaction per step. Refuses a newer version and changes nothing then. */
 export async function migrate(db: Database, dialect: SqlDialect, where: string, steps: readonly Migration[] = migrations): Promise<void> {
   const version = await readSchemaVersion(db)
-  checkSchemaVersion(version, where, steps)
+  checkSchemaVersion(version, where, steps.length)
   for (const [index, step] of steps.entries()) {
     if (index < version) continue
     await db.transaction().execute(async (connection) => {
@@ -22,9 +22,9 @@ export async function migrate(db: Database, dialect: SqlDialect, where: string, 
   }
 }
 
-export function checkSchemaVersion(version: number, where: string, steps: readonly Migration[] = migrations): void {
-  if (version > steps.length) {
-    const text = `${where} has schema version ${version}; this version of @bowline/sessions knows ${steps.length}. Update it`
+export function checkSchemaVersion(version: number, where: string, known = migrations.length): void {
+  if (version > known) {
+    const text = `${where} has schema version ${version}; this version of @bowline/sessions knows ${known}. Update it`
     throw new SessionError('schema-too-new', text)
   }
 }

@@ -1,22 +1,16 @@
-import { mkdirSync, realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { Kysely } from 'kysely'
 import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
 import { checkedSessionStore } from '../../contract/checked-calls.ts'
 import type { SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
-import { takeOwnerLock } from '../owner-lock.ts'
-import { privateFolder } from '../private-files.ts'
 import { sqliteDialect, sqliteWordIndex } from '../sql/dialect.ts'
 import { migrate } from '../sql/migrate.ts'
 import { sqlOperations } from '../sql/sql-store.ts'
 import type { SqlDriver } from '../sql/driver.ts'
 import type { Tables } from '../sql/tables.ts'
-import { checkContent, checkHeader } from './check-file.ts'
 import { NodeSqliteDialect } from './node-sqlite-dialect.ts'
-import { openFile } from './open-file.ts'
 import type { ConnectionSettings } from './open-file.ts'
+import { openOwnedFile } from './owned-file.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite-errors.ts'
 
@@ -103,35 +97,28 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
 
 interface OpenDatabase {
   readonly driver: SqlDriver
-  /** Path with links resolved, so that two names of one file share a lock. */
   readonly file: string
   close(): void
 }
 
 async function openDatabase(name: string, options: StoreOpenOptions, settings: ConnectionSettings): Promise<OpenDatabase> {
-  const file = resolveFile(name)
-  checkHeader(file)
-  const lock = takeOwnerLock({ file: `${file}-owner`, what: `The database ${file}` })
-  let database: DatabaseSync | undefined
-  let connection: SqliteConnection | undefined
-  const close = (): void => {
-    try {
-      // Stores pending writes.
-      connection?.flush()
-    } finally {
-      if (database?.isOpen) database.close()
-      lock.release()
-    }
-  }
+  const { database, file, close } = openOwnedFile(name, settings)
   try {
-    // Again under the lock: another process may have created the file in between.
-    const isNew = checkHeader(file) === 'new'
-    if (!isNew) checkContent(file)
-    database = openFile(file, isNew, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, `The database ${file}`)
-    connection = new SqliteConnection(database, db, settings.synchronous)
-    return { driver: sqliteDriver(connection, file, options), file, close }
+    const connection = new SqliteConnection(database, db, settings.synchronous)
+    return {
+      driver: sqliteDriver(connection, file, options),
+      file,
+      close() {
+        try {
+          // Stores pending writes.
+          connection.flush()
+        } finally {
+          close()
+        }
+      },
+    }
   } catch (error) {
     close()
     throw error
@@ -168,16 +155,4 @@ function sqliteDriver(connection: SqliteConnection, file: string, { namespace, c
 
 function violatesConstraint(error: unknown): boolean {
   return sqliteCode(error) === sqliteCodes.constraint
-}
-
-function resolveFile(name: string): string {
-  mkdirSync(dirname(name), { recursive: true, mode: privateFolder })
-  const directory = realpathSync(dirname(name))
-  const file = join(directory, basename(name))
-  try {
-    return realpathSync(file)
-  } catch {
-    // Does not exist yet.
-    return file
-  }
 }

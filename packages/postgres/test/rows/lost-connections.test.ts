@@ -1,0 +1,133 @@
+import { systemClock } from '@bowline/llm'
+import type { Change, RowStore, Write } from '@bowline/sessions/sql'
+import type { PostgresStoreOptions } from '@bowline/postgres'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { testDatabase } from '../../../../scripts/postgres.ts'
+import { postgresRows } from '../../src/rows/postgres-rows.ts'
+import { watchedPool } from '../watched-pool.ts'
+import { wireProxies } from '../wire-proxy.ts'
+
+const database = testDatabase()
+const startProxy = wireProxies()
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+let namespaces = 0
+
+async function open(
+  namespace: string,
+  options: PostgresStoreOptions = { connectionString: database.url, listen: false },
+): Promise<RowStore> {
+  const rows = postgresRows(options)
+  await rows.open({ namespace, clock: systemClock, owner: 'owner-a' })
+  closing.push(() => rows.close())
+  return rows
+}
+
+const insert = (key: string): Write => ({ insert: 'session', row: { key, revision: 1, body: '' } })
+const change: Change = { writes: [{ update: 'session', id: ['a'], set: { revision: 2 }, if: { revision: 1 } }, insert('b'), insert('c')] }
+
+async function keysOf(rows: RowStore): Promise<readonly unknown[]> {
+  return (await rows.read([{ scan: 'session', index: 'key', equal: [], limit: 10 }])).rows[0]?.map(({ key }) => key) ?? []
+}
+
+describe('rows in Postgres', () => {
+  it.each(['before', 'behind', 'terminate'] as const)(
+    'a change whose connection is lost (%s any statement) is stored completely or not at all, and reported as uncertain',
+    async (how) => {
+      const proxy = await startProxy(database.url)
+      let left = Infinity
+      proxy.cut = () => ((left -= 1) === 0 ? how : undefined)
+      for (let at = 1, isLeft = false; !isLeft; at++) {
+        const namespace = `n${(namespaces += 1)}`
+        const calm = await open(namespace)
+        const rows = await open(namespace, { connectionString: proxy.url, listen: false })
+        await calm.write([{ writes: [insert('a')] }])
+        left = at
+        const answer = await rows.write([change]).catch((error: unknown) => error)
+        isLeft = left > 0
+        left = Infinity
+        if (answer instanceof Error) expect(answer).toMatchObject({ code: 'store-unavailable', retryable: true })
+        else expect(answer).toEqual([true])
+        if (isLeft) expect([at, answer]).toEqual([1 + 5, [true]])
+        // The server may still be executing what it has received.
+        const keys = await vi.waitUntil(async () => {
+          const [attempt] = await calm.write([{ writes: [{ update: 'session', id: ['a'], set: {} }] }])
+          return attempt && keysOf(calm)
+        })
+        expect(answer instanceof Error ? [['a'], ['a', 'b', 'c']] : [['a', 'b', 'c']]).toContainEqual(keys)
+        // A read is repeated on another connection.
+        left = 1
+        expect(await keysOf(rows)).toEqual(keys)
+        left = Infinity
+      }
+    },
+  )
+
+  it('a change that meets a deadlock is repeated', async () => {
+    let failures = 0
+    const fails = { text: `do $$ begin raise exception using errcode = '40P01'; end $$` }
+    const { pool, end } = watchedPool(database.url, ({ text }) => (text.startsWith('insert') && (failures += 1) < 4 ? fails : undefined))
+    closing.push(end)
+    const rows = await open(`n${(namespaces += 1)}`, { pool, listen: false })
+    expect(await rows.write([{ writes: [insert('a'), insert('b')] }])).toEqual([true])
+    expect(failures).toBeGreaterThan(3)
+    expect(await keysOf(rows)).toEqual(['a', 'b'])
+  })
+
+  it('one round trip carries all reads on one snapshot, or a whole change', async () => {
+    const sent: string[] = []
+    let atOnce: readonly string[] = []
+    const { pool, end } = watchedPool(database.url, ({ text }) => {
+      // No answer can arrive before the next tick.
+      if (sent.push(text) === 1) process.nextTick(() => (atOnce = sent.map((text) => text.slice(0, 6))))
+      return undefined
+    })
+    closing.push(end)
+    const namespace = `n${(namespaces += 1)}`
+    const rows = await open(namespace, { pool, listen: false })
+    const calm = await open(namespace)
+    await calm.write([{ writes: [insert('a')] }])
+    sent.length = 0
+    expect(await rows.write([change])).toEqual([true])
+    expect(atOnce).toEqual(['begin ', 'with f', 'insert', 'insert', 'commit'])
+    expect(sent).toHaveLength(5)
+    sent.length = 0
+    const { rows: found } = await rows.read([
+      { get: 'session', ids: [['a']] },
+      { get: 'session', ids: [['b'], ['c']] },
+    ])
+    expect(found.map((each) => each.map(({ key }) => key))).toEqual([['a'], ['b', 'c']])
+    expect(atOnce).toEqual(['begin ', 'select', 'select', 'commit'])
+    expect(sent[0]).toContain('repeatable read read only')
+    expect(sent).toHaveLength(4)
+  })
+
+  it('hints reach the stores of other processes', async () => {
+    const namespace = `n${(namespaces += 1)}`
+    const rows = await open(namespace, { connectionString: database.url })
+    const other = await open(namespace, { connectionString: database.url })
+    const heard: unknown[] = []
+    other.subscribe((hint) => heard.push(hint))
+    await rows.write([
+      {
+        writes: [insert('a')],
+        hints: [
+          { key: 'a', wake: true },
+          { key: 'b', wake: false },
+        ],
+      },
+    ])
+    await rows.write([{ writes: [insert('c')], hints: [{ key: 'c', wake: false, deltas: true }] }])
+    await vi.waitUntil(() => heard.length >= 3)
+    expect(heard).toEqual([
+      { key: 'a', wake: true, elsewhere: true },
+      { key: 'b', wake: false, elsewhere: true },
+      { key: 'c', wake: false, deltas: true, elsewhere: true },
+    ])
+    expect(await rows.write([{ writes: [insert('a')], hints: [{ key: 'a', wake: true }] }])).toEqual([false])
+    expect(heard).toHaveLength(3)
+  })
+})
