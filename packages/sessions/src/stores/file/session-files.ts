@@ -69,6 +69,9 @@ const ofSessions = Object.entries<Table>(tables).flatMap(([table, { indexes }]):
   return index === undefined ? [] : [[table as TableName, index]]
 })
 
+/** Tables with the row of a session or definition itself. */
+const mainTables: readonly string[] = ['session', 'definition']
+
 /** First columns of the indexes whose rows belong to a session or a run. */
 const ownerColumns: readonly (string | undefined)[] = ['session', 'run', 'parentRun', 'parentSession']
 
@@ -144,15 +147,16 @@ export class SessionFiles {
     const { path, ends, bytes } = file
     const kept = part ? part.line - 1 : file.records.length
     const records = [...file.records.slice(0, kept), ...(part?.records ?? [])]
+    // Printed first: replaying changes the rows.
+    const last = (part?.records ?? []).map((record) => JSON.stringify(record))
     const damagedLine = file.records.length < kept ? file.records.length + 1 : this.#replay(path, records)
     if (damagedLine !== undefined) {
-      const runs = new Set(records.flatMap((record) => (record ? runsIn(record) : [])))
+      const runs = new Set(records.flatMap((record) => (record && this.#pathOf(ownerOf(record)) === path ? runsIn(record) : [])))
       this.#damaged.set(path, { path, line: damagedLine, runs })
       return
     }
     const { fsync } = this.#options
     const keptBytes = ends[kept - 1] ?? 0
-    const last = (part?.records ?? []).map((record) => JSON.stringify(record))
     if (keptBytes < bytes) {
       const expected = Buffer.concat(last.map((record, index) => printLine(kept + 1 + index, record)))
       const isExpected = expected.subarray(0, bytes - keptBytes).equals(readFileSync(path).subarray(keptBytes))
@@ -239,9 +243,9 @@ export class SessionFiles {
   }
 
   #print(file: OwnedFile, effects: readonly Effect[]): string {
-    const isGone = this.#isGone(file)
-    // A deletion is written as one word, whatever the number of rows.
-    const rows = (isGone ? effects.filter(({ after }) => after) : effects).map(changeOf)
+    const isGone = effects.some(({ table, after }) => !after && mainTables.includes(table)) && this.#isGone(file)
+    // A deletion is written as one word with what remains, whatever the number of rows.
+    const rows = isGone ? this.#remainsOf(file.owner) : effects.map(changeOf)
     const record: LineRecord = { format, ...file.owner, ...(isGone && { deleted: true }), rows }
     const text = JSON.stringify(record)
     const { maxRowBytes } = this.#options
@@ -334,13 +338,17 @@ export class SessionFiles {
 
   /** Returns records that are equivalent to the file; none if nothing is left. */
   #recordsOf({ owner }: OwnedFile): readonly string[] {
-    const rows = this.#rowsOf(owner).map(([table, , row]): RowChange => ({ insert: table, row }))
+    const rows = this.#remainsOf(owner)
     const lines: string[] = []
     for (let start = 0; start < rows.length; start += rowsPerLine) {
       const record: LineRecord = { format, ...owner, rows: rows.slice(start, start + rowsPerLine) }
       lines.push(JSON.stringify(record))
     }
     return lines
+  }
+
+  #remainsOf(owner: Owner): readonly RowChange[] {
+    return this.#rowsOf(owner).map(([table, , row]) => ({ insert: table, row }))
   }
 
   #rowsOf(owner: Owner): readonly (readonly [table: string, id: Id, row: Row])[] {
@@ -363,7 +371,7 @@ function ownerOf({ key, definition = '' }: LineRecord): Owner {
 }
 
 function ownerOfRow({ table, before, after = before }: Effect): Owner {
-  return table === 'definition' ? { definition: after?.['hash'] as string } : { key: (after?.['session'] ?? after?.['key']) as string }
+  return table === 'definition' ? { definition: after?.['hash'] as string } : { key: String(after?.['session'] ?? after?.['key'] ?? '') }
 }
 
 function runsIn({ rows }: LineRecord): readonly string[] {
