@@ -58,6 +58,8 @@ export const structure = {
   sessions: [
     { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts', 'missing-peer.ts'] },
     'contract',
+    'rows',
+    'core',
     'state',
     ['stores', 'orchestration', 'memories', 'requests', 'net'],
     'log',
@@ -70,7 +72,7 @@ export const structure = {
       holds: ['index.ts', 'internal.ts', 'memory.ts', 'env.ts', 'file.ts', 'requests.ts', 'sql.ts', 'sqlite.ts', 'store-parts.ts'],
     },
   ],
-  postgres: ['store', 'index.ts'],
+  postgres: ['store', 'rows', 'index.ts'],
   redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
   restate: [
     'options.ts',

@@ -2,7 +2,7 @@ import { waitingKinds, type RunRecord } from '../contract/records.ts'
 import { statusOfRun } from '../contract/run-status.ts'
 import type { Claim, ClaimRequest, DueReport, Lease, LeaseState } from '../contract/session-store.ts'
 import { valueIn, type Change, type Read, type Row } from '../rows/contract.ts'
-import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from '../stores/rules.ts'
+import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from './rules.ts'
 import { firstRun, headOf, inboxRecord, leaseRow, runRecord, runRow, sessionRow, storedRun, timerRecord, type Head } from './records.ts'
 import type { Steps } from './transact.ts'
 
@@ -66,7 +66,10 @@ function* candidates(
   if (!others) return { keys: keys ?? [] }
   const limit = Math.max(request.max, atOnce)
   const queued: Read = {
-    ...{ scan: 'session', index: 'start', equal: [], limit },
+    scan: 'session',
+    index: 'start',
+    equal: [],
+    limit,
     ...(after && { after }),
     where: [
       { column: 'agent', in: agents },
@@ -91,7 +94,13 @@ function* candidates(
     ...latest.filter((row) => (row['until'] as number) > now + leaseMs),
   ]
   return {
-    keys: [...new Set([...(after ? [] : (keys ?? [])), ...ofLeases.map((row) => row['session'] as string), ...due.map((row) => row['key'] as string)])],
+    keys: [
+      ...new Set([
+        ...(after ? [] : (keys ?? [])),
+        ...ofLeases.map((row) => row['session'] as string),
+        ...due.map((row) => row['key'] as string),
+      ]),
+    ],
     next: due.length === limit && last ? [last['startAt'] as number, last['key'] as string] : undefined,
   }
 }
@@ -217,15 +226,20 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
     ...(withRuns ? [scan('lease', 'until')] : []),
   ]
   const [timers = [], ends = [], unread = [], starts = [], retries = [], notices = [], leases = []] = rows
-  const upTo = (list: readonly Row[], column: string): readonly Row[] => list.filter((row) => (row[column] as number) <= now).slice(0, limit)
+  const upTo = (list: readonly Row[], column: string): readonly Row[] =>
+    list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
-  const delayed = (yield [scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 })]).rows.flat()
+  const delayed = (yield [
+    scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 }),
+  ]).rows.flat()
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),
     ...retries.map((row) => row['retryAt'] as number).filter((at) => at > now),
   ]
-  const lost = leases.filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now).map((row) => row['session'] as string)
+  const lost = leases
+    .filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now)
+    .map((row) => row['session'] as string)
   const [notice] = notices
   return {
     now,

@@ -3,7 +3,7 @@ import type { NoticeClaimRequest, NoticeOutcome, NoticeQuery, NoticeRecord } fro
 import { pageLimit, pageOf, type Page } from '../contract/paging.ts'
 import type { Found } from '../contract/session-store.ts'
 import type { Change, Filter, Read, Row, Write } from '../rows/contract.ts'
-import { settledNotice } from '../stores/rules.ts'
+import { settledNotice } from './rules.ts'
 import { headOf, noticeRecord, noticeRow, sessionRow, type Head } from './records.ts'
 import type { Decision, Steps } from './transact.ts'
 
@@ -124,7 +124,11 @@ export function* listNotices(query: NoticeQuery): Steps<Page<NoticeRecord>> {
   const most = pageLimit(limit)
   const position = page === undefined ? undefined : parseNoticePosition(page)
   const where: Filter[] = key !== undefined && hook !== undefined ? [{ column: 'hook', in: [hook] }] : []
-  const equal = [...(key === undefined ? [] : [key]), ...(hook === undefined || key !== undefined ? [] : [hook]), ...(state === undefined ? [] : [state])]
+  const equal = [
+    ...(key === undefined ? [] : [key]),
+    ...(hook === undefined || key !== undefined ? [] : [hook]),
+    ...(state === undefined ? [] : [state]),
+  ]
   const after = position && { after: [position.at, position.sessionId, position.n] }
   const { rows } = yield [{ scan: 'notice', index: listOf(query), equal, ...after, where, limit: most + 1 }]
   return pageOf(rows.flat().map(noticeRecord), most, printNoticePosition)

@@ -1,5 +1,5 @@
-import { branchesOf, pageOfBranches } from '../stores/branches.ts'
-import { readOfSession, wholeEvent, type FilledIn } from '../stores/rules.ts'
+import { branchesOf, pageOfBranches } from './branches.ts'
+import { readOfSession, wholeEvent, type FilledIn } from './rules.ts'
 import {
   compareIds,
   pageLimit,
@@ -13,7 +13,16 @@ import {
   type PageRequest,
 } from '../contract/paging.ts'
 import type { CallKey, NewEvent } from '../contract/batch.ts'
-import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
+import type {
+  EntryRecord,
+  InboxKind,
+  InboxRecord,
+  RunRecord,
+  RunStatus,
+  SessionRecord,
+  TimerRecord,
+  ToolCallRecord,
+} from '../contract/records.ts'
 import type {
   BranchRecord,
   ChildQuery,
@@ -117,7 +126,7 @@ export function* readEvents(key: string, after: number, limit: number): Steps<Ev
   if (!session) return noEvents(tombstone?.body as unknown as Tombstone | undefined)
   const { firstSeq, nextSeq, id: sessionId } = headOf(session).record
   const events: (NewEvent & { readonly seq: number })[] = []
-  for (let page = firstRows; ; ) {
+  for (let page = firstRows; ;) {
     // A row may also hold events from before the first kept one.
     for (const row of page) events.push(...eventsIn(row).filter(({ seq }) => seq > after && seq >= firstSeq && seq < nextSeq))
     if (page.length < most || events.length >= limit) break
@@ -223,7 +232,10 @@ export function* listChildren({ parent, status, limit, page }: ChildQuery): Step
   const [index, value] = 'runId' in parent ? ['parentRun', parent.runId] : ['parentSession', parent.session]
   const { rows } = yield [
     {
-      ...{ scan: 'run', index, equal: [value], limit: most + 1 },
+      scan: 'run',
+      index,
+      equal: [value],
+      limit: most + 1,
       ...(after && { after: [after.createdAt, after.id] }),
       ...(status && { where: [{ column: 'status', in: status as readonly RunStatus[] }] }),
     },
@@ -251,4 +263,3 @@ export function* listTimers({ kind, key, limit, page }: TimerQuery): Steps<Page<
 export function* readDefinition(hash: string): Steps<Row['body'] | undefined> {
   return (yield [{ get: 'definition', ids: [[hash]] }]).rows.flat()[0]?.body
 }
-

@@ -5,7 +5,7 @@ import type { StoreHint } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import { valueIn } from './contract.ts'
 import type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Value, Write } from './contract.ts'
-import { TurnQueue } from '../stores/turn-queue.ts'
+import { TurnQueue } from './turn-queue.ts'
 import { SortedRows } from './sorted-rows.ts'
 import type { Position } from './sorted-rows.ts'
 import { tables } from './tables.ts'
@@ -69,7 +69,7 @@ class HeldTable {
     const start = after ?? first
     const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
     let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
-    for (let count = 0; count < limit; ) {
+    for (let count = 0; count < limit;) {
       const { value: row, done } = rows.next()
       if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)

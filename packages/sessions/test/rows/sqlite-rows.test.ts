@@ -11,7 +11,7 @@ import { rounds, testSeed } from '../../../../scripts/test-length.ts'
 import type { Change, Read, Row, RowStore } from '../../src/rows/contract.ts'
 import { sqliteRowDialect } from '../../src/rows/sql/dialect.ts'
 import { RowStatements } from '../../src/rows/sql/statements.ts'
-import { sqliteRows } from '../../src/rows/sqlite-rows.ts'
+import { sqliteRows } from '../../src/stores/sqlite/sqlite-rows.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 import { scansOfAll } from './programs.ts'
 import { comparedRows, rowsKit } from './rows-kit.ts'
@@ -33,7 +33,7 @@ async function rowsOf(rows: RowStore, read: Read): Promise<readonly Row[]> {
 const all = (table: 'session' | 'event', index: string): Read => ({ scan: table, index, equal: [], limit: Infinity })
 
 function put(key: string, body: Row['body'] = ''): Change {
-  return { writes: [{ put: 'session', row: { ...{ key }, body } as Row }] }
+  return { writes: [{ put: 'session', row: Object.assign({ key }, { body }) }] }
 }
 
 describe('rows in SQLite', () => {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { SessionError } from '../../errors.ts'
-import { toStored } from '../../stores/sql/stored-text.ts'
+import { toStored } from './stored-text.ts'
 import { valueIn } from '../contract.ts'
 import type { Filter, Id, Read, Row, Scan, Value, Write } from '../contract.ts'
 import type { RowDialect } from './dialect.ts'
@@ -212,7 +212,8 @@ export class RowStatements {
     const changed = Object.keys(set)
     const write = (slot: Slot<typeof given>): string => {
       const values = changed.map((column) => {
-        const value = column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => valueIn(set as Row, column))
+        const value =
+          column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => valueIn(set as Row, column))
         return `${columnOf(table, column)} = ${value}`
       })
       const where = this.#hasValues(table, given, slot)

@@ -23,7 +23,7 @@ export function changeOf({ table, id, before, after }: Effect): RowChange {
 }
 
 function compare(path: string, before: Fields, after: Fields, set: [string, JSONValue][], gone: string[]): void {
-  for (const name of Object.keys(before)) if (after[name] === undefined) gone.push(path + name)
+  for (const [name, value] of Object.entries(before)) if (value !== undefined && after[name] === undefined) gone.push(path + name)
   for (const [name, value] of Object.entries(after)) {
     const old = before[name]
     if (value === undefined || value === old) continue
