@@ -1,2 +1,2 @@
 export { fileStore } from './stores/file/file-store.ts'
-export type { FileStoreOptions } from './stores/file/file-store.ts'
+export type { FileStoreOptions } from './stores/file/file-rows.ts'

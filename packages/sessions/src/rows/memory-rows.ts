@@ -10,18 +10,26 @@ import { SortedRows } from './sorted-rows.ts'
 import type { Position } from './sorted-rows.ts'
 import { tables } from './tables.ts'
 
+interface Index {
+  /** Columns with their directions. */
+  readonly ordered: readonly string[]
+  readonly columns: readonly string[]
+  /** Undefined until the first scan. A store that is being loaded, or that uses few indexes, sorts only what it reads. */
+  sorted: SortedRows<Row> | undefined
+}
+
 /** Rows of one table with its indexes. */
 class HeldTable {
   readonly shape: Table
   readonly rows = new Map<string, Row>()
-  readonly indexes: ReadonlyMap<string, { readonly columns: readonly string[]; readonly sorted: SortedRows<Row> }>
+  readonly indexes: ReadonlyMap<string, Index>
 
   constructor(shape: Table) {
     this.shape = shape
     this.indexes = new Map(
       Object.entries(shape.indexes).map(([name, columns]) => [
         name,
-        { columns: columns.map((column) => column.replace('-', '')), sorted: new SortedRows<Row>(columns) },
+        { ordered: columns, columns: columns.map((column) => column.replace('-', '')), sorted: undefined },
       ]),
     )
   }
@@ -34,16 +42,27 @@ class HeldTable {
     if (after) this.rows.set(name, after)
     else this.rows.delete(name)
     for (const { columns, sorted } of this.indexes.values()) {
+      if (!sorted) continue
       const [from, to] = [before && positionOf(before, columns), after && positionOf(after, columns)]
       if (before && from) sorted.remove(from, before)
       if (after && to) sorted.add(to, after)
     }
   }
 
+  #sort({ ordered, columns }: Index): SortedRows<Row> {
+    const sorted = new SortedRows<Row>(ordered)
+    for (const row of this.rows.values()) {
+      const position = positionOf(row, columns)
+      if (position) sorted.add(position, row)
+    }
+    return sorted
+  }
+
   *scan({ index, equal, from, to, after, reverse = false, where = [], firstOfEach = false, limit }: Scan): Iterable<Row> {
     const found = this.indexes.get(index)
     if (!found) throw new TypeError(`There is no index ${index}.`)
-    const { columns, sorted } = found
+    const { columns } = found
+    const sorted = (found.sorted ??= this.#sort(found))
     const column = columns[equal.length] ?? ''
     const isFalling = reverse !== (this.shape.indexes[index]?.[equal.length]?.startsWith('-') ?? false)
     const [first, end] = isFalling ? [to, from] : [from, to]
@@ -136,19 +155,38 @@ export function readFrom(space: MemorySpace, read: Read): readonly Row[] {
   return found
 }
 
-/** Applies a change. Returns false and changes nothing if one of its conditions does not hold. */
-export function applyTo(space: MemorySpace, { writes }: Change): boolean {
-  const undo: (() => void)[] = []
-  const set = (table: HeldTable, id: Id, after: Row | undefined): void => {
-    const name = nameOf(id)
-    const before = table.rows.get(name)
-    undo.push(() => table.set(name, after, before))
-    table.set(name, before, after)
-  }
+/** A row before and after a change of it. */
+export interface Effect {
+  readonly table: string
+  readonly id: Id
+  readonly before: Row | undefined
+  readonly after: Row | undefined
+}
+
+/** Inserts, replaces or deletes a row. */
+export function putRow(space: MemorySpace, table: string, id: Id, change: (before: Row | undefined) => Row | undefined): Effect {
+  const held = tableOf(space, table)
+  const name = nameOf(id)
+  const before = held.rows.get(name)
+  const after = change(before)
+  held.set(name, before, after)
+  return { table, id, before, after }
+}
+
+/** Takes effects back. Later changes of these rows must have been taken back before, apart from those of leases. */
+export function undoAll(space: MemorySpace, effects: readonly Effect[]): void {
+  for (const { table, id, before } of effects.toReversed()) putRow(space, table, id, () => before)
+}
+
+/** Applies a change. Returns undefined and changes nothing if one of its conditions does not hold. */
+export function applyTo(space: MemorySpace, { writes }: Change): readonly Effect[] | undefined {
+  const effects: Effect[] = []
+  const put = (table: string, id: Id, after: Row | undefined): void => void effects.push(putRow(space, table, id, () => after))
   const apply = (write: Write): boolean => {
     if ('dropAll' in write) {
-      const table = tableOf(space, write.dropAll.scan)
-      for (const row of [...table.scan({ ...write.dropAll, limit: Infinity })]) set(table, table.idOf(row), undefined)
+      const { scan } = write.dropAll
+      const table = tableOf(space, scan)
+      for (const row of [...table.scan({ ...write.dropAll, limit: Infinity })]) put(scan, table.idOf(row), undefined)
       return true
     }
     const name = 'insert' in write ? write.insert : 'update' in write ? write.update : 'put' in write ? write.put : write.drop
@@ -157,22 +195,22 @@ export function applyTo(space: MemorySpace, { writes }: Change): boolean {
     const before = table.rows.get(nameOf(id))
     if ('insert' in write && before) return false
     if ('row' in write) {
-      set(table, id, write.row)
+      put(name, id, write.row)
       return true
     }
     if (('update' in write || write.if) && !hasValues(before, write.if)) return false
-    if ('update' in write) set(table, id, { ...before, ...write.set } as Row)
-    else if (before) set(table, id, undefined)
+    if ('update' in write) put(name, id, { ...before, ...write.set } as Row)
+    else if (before) put(name, id, undefined)
     return true
   }
   try {
-    if (writes.every(apply)) return true
+    if (writes.every(apply)) return effects
   } catch (error) {
-    for (const back of undo.reverse()) back()
+    undoAll(space, effects)
     throw error
   }
-  for (const back of undo.reverse()) back()
-  return false
+  undoAll(space, effects)
+  return undefined
 }
 
 function hasValues(row: Row | undefined, values: Readonly<Record<string, Value>> = {}): boolean {
@@ -250,7 +288,7 @@ function rowsOver(memory: Memory): MemoryRows {
     async write(changes) {
       const to = space()
       const apply = (change: Change): boolean => {
-        const isStored = applyTo(to, change)
+        const isStored = applyTo(to, change) !== undefined
         if (isStored) for (const hint of change.hints ?? []) for (const listener of to.listeners) listener(hint)
         return isStored
       }

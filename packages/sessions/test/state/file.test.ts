@@ -243,7 +243,7 @@ describe('the state of a file store', () => {
   it('S52: a file of a newer format is refused, and no file is changed', async () => {
     const dir = await filled()
     const session = join(dir, 'default', readdirSync(join(dir, 'default')).find((name) => name.startsWith('room_1-')) ?? '')
-    const newer = printLine(1, JSON.stringify({ format: 2, news: [] }))
+    const newer = printLine(1, JSON.stringify({ format: 3, news: [] }))
     const cut = (file: string): void => truncateSync(file, statSync(file).size - 1)
     const expectRefusal = async (file: string): Promise<void> => {
       const before = [session, fileIn(dir)].map((path) => readFileSync(path, 'utf8'))

@@ -25,20 +25,22 @@ async function filled(commits: number): Promise<string> {
   return dir
 }
 
-/** Creates sessions whose files differ only in the key, one for each byte of a part of them. Closes the store. */
+/** Creates sessions whose files differ only in the key, one for each byte of a part of them. */
 async function alike(dir: string, commits: number, partOf: (ends: readonly number[]) => { from: number; to: number }) {
   const store = await open(dir)
-  const fill = async (key: string): Promise<void> => {
-    for (let n = 1; n <= commits; n++) await store.commit(numbered(n, key))
-  }
+  for (let n = 1; n <= commits; n++) await store.commit(numbered(n, 's-0000'))
+  await store.close()
   const pathOf = (key: string): string => join(dir, 'default', fileNameOf(key))
-  await fill('s-0000')
+  const lines = linesOf(pathOf('s-0000'))
   const ends: number[] = []
-  for (const line of linesOf(pathOf('s-0000'))) ends.push((ends.at(-1) ?? 0) + line.length)
+  for (const line of lines) ends.push((ends.at(-1) ?? 0) + line.length)
   const { from, to } = partOf(ends)
   const keys = Array.from({ length: to - from }, (_, index) => `s-${String(index).padStart(4, '0')}`)
-  for (const key of keys.slice(1)) await fill(key)
-  await store.close()
+  const recordOf = (line: string): string => JSON.stringify((JSON.parse(line) as { record: unknown }).record)
+  for (const key of keys.slice(1)) {
+    const own = lines.map((line, index) => printLine(index + 1, recordOf(line).replaceAll('s-0000', key)))
+    writeFileSync(pathOf(key), Buffer.concat(own))
+  }
   return { keys, ends, pathOf }
 }
 
@@ -98,8 +100,8 @@ describe('a damaged file', () => {
       const isTorn = !ends.includes(before[index]?.length ?? 0)
       expect(existsSync(`${pathOf(key)}.bak`)).toBe(isTorn)
       if (isTorn) expect(readFileSync(`${pathOf(key)}.bak`).equals(before[index] ?? Buffer.of())).toBe(true)
-      await cut.commit(batch(`next of ${key}`, key, [say('next')]))
     }
+    await Promise.all(keys.map((key) => cut.commit(batch(`next of ${key}`, key, [say('next')]))))
     await cut.close()
     const again = await open(dir)
     for (const [index, key] of keys.entries()) {
@@ -176,7 +178,7 @@ describe('a damaged file', () => {
       ([, ...others]) => others,
       ([first = '', , ...others]) => [first, ...others],
       ([first = '', second = '', ...others]) => [first, `${'\0'.repeat(second.length - 1)}\n`, ...others],
-      ([first = '', , ...others]) => [first, String(printLine(2, JSON.stringify({ format: 1, key: 'room:2', rows: [] }))), ...others],
+      ([first = '', , ...others]) => [first, String(printLine(2, JSON.stringify({ format: 2, key: 'room:2', rows: [] }))), ...others],
       ([first = '', ...others]) => [first, first, ...others],
       ([first = '', second = '', third = '', ...others]) => [first, third, second, ...others],
     ]
@@ -207,8 +209,10 @@ describe('a damaged file', () => {
     await expect(store.commit(batch('x', 'room:1', [say('x')]))).rejects.toMatchObject({ code: 'store-corrupt' })
     expect(readFileSync(file, 'utf8')).toBe(changed)
     expect(await said(store, 'room:2')).toEqual(['other'])
-    expect((await store.claim(runRequest)).map((claim) => claim.run.id)).toEqual(['run-2'])
+    expect((await store.claim(runRequest)).map((claim) => claim.run.id)).toContain('run-2')
     expect(await store.commit(batch('more', 'room:2', [say('more')]))).toMatchObject({ ok: true })
+    await store.close()
+    expect(readFileSync(file, 'utf8')).toBe(changed)
   })
 
   it('S166: a file that another program puts under the name of a new session is left as it is', async () => {
@@ -247,7 +251,7 @@ describe('a damaged file', () => {
     const other = fileOf(dir, 'room_1')
     truncateSync(other, readFileSync(other).length - 1)
     const file = fileOf(dir, 'room_2')
-    writeFileSync(file, printLine(1, JSON.stringify({ format: 2, key: 'room:2', news: [] })))
+    writeFileSync(file, printLine(1, JSON.stringify({ format: 3, key: 'room:2', news: [] })))
     const contents = () => [other, file].map((path) => readFileSync(path, 'utf8'))
     const before = contents()
     await expect(open(dir)).rejects.toMatchObject({ code: 'schema-too-new', message: expect.stringContaining(file) as unknown })

@@ -165,7 +165,7 @@ describe('the files of sessions', () => {
     await store.commit(batch('a', 'room:1', [ensure('room:1')]))
     await store.commit(batch('b', 'room:1', [{ op: 'session.delete', at: 7 }]))
     await store.commit(batch('c', 'room:1', [ensure('room:1')]))
-    for (let n = 1; n <= 120; n++) await store.commit(batch(`name ${n}`, 'room:1', [{ op: 'session.patch', patch: { metadata: { n } } }]))
+    for (let n = 1; n <= 120; n++) await store.commit(batch(`name ${n}`, 'room:1', [{ op: 'session.patch', patch: { metadata: { n, text: `${n}`.repeat(500) } } }]))
     await store.close()
     for (let times = 0; times < 2; times++) {
       const again = await open(dir)
@@ -183,8 +183,8 @@ describe('the files of sessions', () => {
     const before = readFileSync(file)
     await store.commit(batch('b', 'room:1', [{ op: 'session.delete', at: 7 }]))
     await store.close()
-    const { record } = JSON.parse(readFileSync(file, 'utf8')) as { record: unknown }
-    writeFileSync(file, Buffer.concat([before, printLine(2, JSON.stringify(record))]))
+    const { record } = JSON.parse(readFileSync(file, 'utf8')) as { record: object }
+    writeFileSync(file, Buffer.concat([before, printLine(2, JSON.stringify({ ...record, deleted: true }))]))
     const again = await open(dir)
     expect(await again.readSession('room:1')).toEqual({ status: 'deleted', at: 7 })
     expect(readFileSync(file, 'utf8')).not.toContain('secret')
@@ -232,6 +232,7 @@ describe('the files of sessions', () => {
       runId: 'run-1',
       step: 1,
       toolCallId: 'call',
+      session: 'room:1',
       index: 0,
       name: 'pay',
       effect: 'once',

@@ -41,6 +41,16 @@ export function attempt(work: () => void): boolean {
   }
 }
 
+export async function attemptAsync(work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    if (SessionError.isInstance(error)) return false
+    throw error
+  }
+}
+
 export function damageOf(path: string, line: number): SessionError {
   return new SessionError('store-corrupt', `${path} is damaged in line ${line}; it was not changed. Replace it with a backup, or remove it`)
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { SessionError } from '../../errors.ts'
 
 const head = /^\{"line":(\d{1,15}),"bytes":(\d{1,15}),"crc32":"([0-9a-f]{8})","record":/
 const longestHead = 100
@@ -23,30 +25,44 @@ function parseLine(line: Buffer, number: number): unknown {
   return isWhole && checksum === checksumOf(body) ? JSON.parse(body.toString()) : undefined
 }
 
-export interface ScannedLines {
+/** Content of a file of lines. */
+export interface ScannedFile<R> {
+  readonly path: string
+  readonly bytes: number
   /** Undefined for a damaged line. */
-  readonly records: readonly unknown[]
-  /** Bytes of the lines before a torn one; the whole length if none is torn. */
-  readonly wholeBytes: number
+  readonly records: readonly (R | undefined)[]
+  /** Bytes up to the end of each line. */
+  readonly ends: readonly number[]
   /** Number of the first damaged line, from 1. */
   readonly damagedLine?: number
 }
 
 /**
- * Returns the records of a file. An interrupted write leaves a last line without a line break or with unwritten blocks: it was not
- * acknowledged and is ignored. Any other difference from what was written is damage.
+ * Reads a file without changing it. An interrupted write leaves a last line without a line break or with unwritten blocks: it was not
+ * acknowledged and is left out. Any other difference from what was written is damage. Throws if the format of a record is
+ * another one.
  */
-export function scanLines(bytes: Buffer): ScannedLines {
-  const records: unknown[] = []
-  let start = 0
-  for (let end = bytes.indexOf(lineBreak); end !== -1; end = bytes.indexOf(lineBreak, start)) {
+export function scanFile<R extends { readonly format: number }>(path: string, format: number): ScannedFile<R> {
+  const bytes = readFileSync(path)
+  const records: (R | undefined)[] = []
+  const ends: number[] = []
+  for (let start = 0, end = bytes.indexOf(lineBreak); end !== -1; start = end + 1, end = bytes.indexOf(lineBreak, start)) {
     const line = bytes.subarray(start, end)
-    const record = parseLine(line, records.length + 1)
-    const isLast = end === bytes.length - 1
-    if (record === undefined && isLast && line.includes(0)) break
+    const record = parseLine(line, records.length + 1) as R | undefined
+    if (record === undefined && end === bytes.length - 1 && line.includes(0)) break
     records.push(record)
-    start = end + 1
+    ends.push(end + 1)
   }
+  const other = records.find((record) => record && record.format !== format)
+  if (other)
+    throw new SessionError(
+      'schema-too-new',
+      `${path} has format ${other.format}; this version of @bowline/sessions reads ${format}. It was not changed; use the version that wrote it`,
+    )
   const damaged = records.indexOf(undefined)
-  return { records, wholeBytes: start, ...(damaged !== -1 && { damagedLine: damaged + 1 }) }
+  return { path, bytes: bytes.length, records, ends, ...(damaged !== -1 && { damagedLine: damaged + 1 }) }
+}
+
+export function emptyFile<R>(path: string): ScannedFile<R> {
+  return { path, bytes: 0, records: [], ends: [] }
 }
