@@ -60,6 +60,7 @@ export const structure = {
     'contract',
     'state',
     ['stores', 'orchestration', 'memories', 'requests', 'net'],
+    'rows',
     'log',
     'writer',
     'commands',
@@ -70,7 +71,7 @@ export const structure = {
       holds: ['index.ts', 'internal.ts', 'memory.ts', 'env.ts', 'file.ts', 'requests.ts', 'sql.ts', 'sqlite.ts', 'store-parts.ts'],
     },
   ],
-  postgres: ['store', 'index.ts'],
+  postgres: ['store', 'rows', 'index.ts'],
   redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
   restate: [
     'options.ts',
