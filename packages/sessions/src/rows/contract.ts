@@ -4,8 +4,16 @@ import type { StoreHint } from '../contract/session-store.ts'
 /** Value of a column. Texts are ordered by their UTF-8 bytes. */
 export type Value = string | number | null
 
-/** A row: its columns, and a body with what no index needs. Rows are never changed: a write replaces them. */
-export type Row = Readonly<Record<string, Value>> & { readonly body: JSONValue }
+/** A row: its columns, each a `Value`, and a body with what no index needs. Rows are never changed: a write replaces them. */
+export interface Row {
+  readonly [column: string]: JSONValue
+  readonly body: JSONValue
+}
+
+/** Returns the value of a column. Null: the row has none. */
+export function valueIn(row: Row, column: string): Value {
+  return (row[column] ?? null) as Value
+}
 
 /** A table. A row is in an index if none of the columns of the index is null. */
 export interface Table {
@@ -65,8 +73,8 @@ export type Write =
   | { readonly update: string; readonly id: Id; readonly set: Partial<Row>; readonly if?: Readonly<Record<string, Value>> }
   /** Inserts or replaces the row. */
   | { readonly put: string; readonly row: Row }
-  /** Deletes the row, if there is one. */
-  | { readonly drop: string; readonly id: Id }
+  /** Deletes the row, if there is one. With `if`, it must exist and have these values. */
+  | { readonly drop: string; readonly id: Id; readonly if?: Readonly<Record<string, Value>> }
   /** Deletes all rows that the scan would find, whatever its limit. */
   | { readonly dropAll: Scan }
 

@@ -3,7 +3,9 @@ import type { Clock } from '@bowline/llm'
 import { compareIds } from '../contract/paging.ts'
 import type { StoreHint } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
+import { valueIn } from './contract.ts'
 import type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Value, Write } from './contract.ts'
+import { TurnQueue } from '../stores/turn-queue.ts'
 import { SortedRows } from './sorted-rows.ts'
 import type { Position } from './sorted-rows.ts'
 import { tables } from './tables.ts'
@@ -47,17 +49,19 @@ class HeldTable {
     const [first, end] = isFalling ? [to, from] : [from, to]
     const start = after ?? first
     const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
-    const rows = reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined)
-    let [count, last]: [number, Value | undefined] = [0, undefined]
-    for (const row of rows) {
-      if (count >= limit || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
-      const value = row[column]
+    let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
+    for (let count = 0; count < limit; ) {
+      const { value: row, done } = rows.next()
+      if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
+      const value = valueIn(row, column)
       if (end !== undefined && isBehind(value, end, isFalling)) return
       if (first !== undefined && isBehind(first, value, isFalling)) continue
-      if (!where.every((filter) => matches(row, filter)) || (firstOfEach && value === last)) continue
-      last = value
+      if (!where.every((filter) => matches(row, filter))) continue
       count += 1
       yield row
+      if (!firstOfEach) continue
+      const next = [...equal, value as string | number]
+      rows = (reverse ? sorted.before(next) : sorted.from(next, true))[Symbol.iterator]()
     }
   }
 }
@@ -65,7 +69,7 @@ class HeldTable {
 function positionOf(row: Row, columns: readonly string[]): Position | undefined {
   const position: (string | number)[] = []
   for (const column of columns) {
-    const value = row[column] ?? null
+    const value = valueIn(row, column)
     if (value === null) return undefined
     position.push(value)
   }
@@ -84,7 +88,7 @@ function compare(left: string | number, right: string | number): number {
 
 /** Returns true if the row meets the condition. */
 export function matches(row: Row, filter: Filter): boolean {
-  const value = row[filter.column] ?? null
+  const value = valueIn(row, filter.column)
   if ('not' in filter) return value === null || !filter.not.includes(value)
   if (value === null) return false
   if ('in' in filter) return filter.in.includes(value)
@@ -126,7 +130,7 @@ export function readFrom(space: MemorySpace, read: Read): readonly Row[] {
     const row = rows.get(nameOf(id))
     if (!row) break
     found.push(row)
-    const next: Value = row[read.by] ?? null
+    const next = valueIn(row, read.by)
     id = next === null ? undefined : [...id.slice(0, -1), next]
   }
   return found
@@ -152,11 +156,13 @@ export function applyTo(space: MemorySpace, { writes }: Change): boolean {
     const id = 'row' in write ? table.idOf(write.row) : write.id
     const before = table.rows.get(nameOf(id))
     if ('insert' in write && before) return false
-    if ('row' in write) set(table, id, write.row)
-    else if ('update' in write) {
-      if (!before || !Object.entries(write.if ?? {}).every(([column, value]) => (before[column] ?? null) === value)) return false
-      set(table, id, { ...before, ...write.set } as Row)
-    } else if (before) set(table, id, undefined)
+    if ('row' in write) {
+      set(table, id, write.row)
+      return true
+    }
+    if (('update' in write || write.if) && !hasValues(before, write.if)) return false
+    if ('update' in write) set(table, id, { ...before, ...write.set } as Row)
+    else if (before) set(table, id, undefined)
     return true
   }
   try {
@@ -169,44 +175,73 @@ export function applyTo(space: MemorySpace, { writes }: Change): boolean {
   return false
 }
 
+function hasValues(row: Row | undefined, values: Readonly<Record<string, Value>> = {}): boolean {
+  return row !== undefined && Object.entries(values).every(([column, value]) => valueIn(row, column) === value)
+}
+
+/** Limit of writes per turn: this many, with what they trigger, take some milliseconds. */
+const mostPerTurn = 16
+
 interface Memory {
   readonly spaces: Map<string, MemorySpace>
   openStores: number
   /** Clock of the store that was opened first. */
   clock: Clock
+  /** Queue of all writes. */
+  readonly queue: TurnQueue
 }
 
 /** Rows in memory. They are lost with the process. */
 export interface MemoryRows extends RowStore {
+  /** The open namespace. Throws `store-unavailable` if the store is not open. */
+  readonly namespace: string
+  /** The clock of all stores on this memory: leases are compared by it. */
+  readonly clock: Pick<Clock, 'now'>
   /** Returns another store on the same memory, for another namespace or owner. */
   second(): MemoryRows
 }
 
 export function memoryRows(): MemoryRows {
-  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock })
+  return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })
 }
 
 function rowsOver(memory: Memory): MemoryRows {
-  let namespace: string | undefined
+  let opened: string | undefined
+  let timesOpened = 0
+  const namespace = (): string => {
+    if (opened === undefined) throw new SessionError('store-unavailable', 'The memory store is not open')
+    return opened
+  }
   const space = (): MemorySpace => {
-    if (namespace === undefined) throw new SessionError('store-unavailable', 'The memory store is not open')
-    const found = memory.spaces.get(namespace) ?? newMemorySpace()
-    memory.spaces.set(namespace, found)
+    const name = namespace()
+    const found = memory.spaces.get(name) ?? newMemorySpace()
+    memory.spaces.set(name, found)
     return found
   }
   return {
     name: 'memory',
     capabilities: { durable: 'none', processes: 'one', maxRowBytes: Number.MAX_SAFE_INTEGER },
+    get namespace() {
+      return namespace()
+    },
+    clock: { now: () => memory.clock.now() },
     second: () => rowsOver(memory),
     async open(options) {
-      namespace = options.namespace
+      if (opened !== undefined && opened !== options.namespace) {
+        throw new SessionError('invalid-config', 'This memory store is open for another namespace. Use its second()')
+      }
+      opened = options.namespace
+      timesOpened += 1
       if (memory.openStores === 0) memory.clock = options.clock
       memory.openStores += 1
     },
     async close() {
-      if (namespace === undefined) return
-      namespace = undefined
+      if (timesOpened === 0) return
+      // Runs the writes that were requested before the close.
+      memory.queue.flush()
+      timesOpened -= 1
       memory.openStores -= 1
+      if (timesOpened === 0) opened = undefined
     },
     async read(reads): Promise<Answer> {
       const from = space()
@@ -214,11 +249,12 @@ function rowsOver(memory: Memory): MemoryRows {
     },
     async write(changes) {
       const to = space()
-      return changes.map((change) => {
+      const apply = (change: Change): boolean => {
         const isStored = applyTo(to, change)
         if (isStored) for (const hint of change.hints ?? []) for (const listener of to.listeners) listener(hint)
         return isStored
-      })
+      }
+      return memory.queue.run(() => changes.map(apply))
     },
     subscribe(listener) {
       const { listeners } = space()

@@ -9,7 +9,7 @@ export const tables = {
     id: ['key'],
     columns: [
       ...['revision', 'section', 'activeAt', 'agent', 'tenant', 'parent', 'status', 'rareStatus', 'unused'],
-      ...['expiresAt', 'startAt', 'unread', 'oldestEnd'],
+      ...['expiresAt', 'startAt', 'notBefore', 'startTenant', 'unread', 'oldestEnd'],
     ],
     indexes: {
       key: ['key'],
@@ -45,7 +45,7 @@ export const tables = {
   lease: {
     id: ['run'],
     columns: ['session', 'owner', 'epoch', 'until', 'retryAt', 'tenant', 'stop'],
-    indexes: { until: ['until'], retry: ['retryAt'], tenant: ['tenant'] },
+    indexes: { until: ['until', 'run'], retry: ['retryAt', 'run'], owner: ['owner', 'run'], tenant: ['tenant', 'run'], session: ['session', 'run'] },
   },
   call: {
     id: ['run', 'step', 'toolCallId'],
@@ -75,12 +75,15 @@ export const tables = {
     indexes: {
       session: ['session', '-at', 'sessionId', '-n'],
       due: ['receiver', 'dueAt', 'session', 'n'],
+      next: ['dueAt', 'session', 'n'],
       line: ['session', 'line', 'n'],
       settled: ['settledAt', 'session', 'n'],
       queued: ['queuedAt', 'session', 'n'],
       list: ['-at', 'sessionId', '-n'],
       hook: ['hook', '-at', 'sessionId', '-n'],
       state: ['state', '-at', 'sessionId', '-n'],
+      hookState: ['hook', 'state', '-at', 'sessionId', '-n'],
+      ofState: ['session', 'state', '-at', 'sessionId', '-n'],
     },
   },
   definition: { id: ['hash'], columns: ['usedAt'], indexes: { used: ['usedAt', 'hash'] } },
@@ -90,6 +93,6 @@ export type TableName = keyof typeof tables
 
 /** Columns that hold numbers. */
 export const numberColumns: ReadonlySet<string> = new Set([
-  ...['revision', 'section', 'activeAt', 'unused', 'expiresAt', 'startAt', 'unread', 'oldestEnd', 'n', 'place', 'createdAt'],
+  ...['revision', 'section', 'activeAt', 'unused', 'expiresAt', 'startAt', 'notBefore', 'unread', 'oldestEnd', 'n', 'place', 'createdAt'],
   ...['epoch', 'until', 'retryAt', 'step', 'index', 'turn', 'open', 'seq', 'at', 'dueAt', 'attempts', 'settledAt', 'queuedAt', 'usedAt'],
 ])

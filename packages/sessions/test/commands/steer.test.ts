@@ -1,7 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
 import type { Batch, Session, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { eventTypes, recordingStore } from '../recording-store.ts'
 import { checkLog, collect, gate, heldScript, logOf, setup, types, userTexts, type SetupOptions } from '../support.ts'
@@ -17,9 +17,14 @@ async function started(options: SetupOptions) {
 }
 
 /** Returns all runs of the session once none is open. */
-async function settledRuns(session: Session) {
+/** Returns the runs when none is open and no input waits for one. */
+async function settledRuns(session: Session, runs = 1) {
   for (;;) {
-    const { items } = await session.runs()
+    const { items } = await vi.waitFor(async () => {
+      const page = await session.runs()
+      expect(page.items.length).toBeGreaterThanOrEqual(runs)
+      return page
+    })
     const open = items.find((run) => run.endedAt === undefined)
     if (!open) return items
     await collect(session.events({ runId: open.runId }))
@@ -269,7 +274,7 @@ describe('steer', () => {
     await (await session.send('go')).result()
     await session.steer('hurry')
     expect(await session.stop()).toMatchObject({ status: 'stopped' })
-    expect(await settledRuns(session)).toMatchObject([{ status: 'stopped' }, { status: 'completed' }])
+    expect(await settledRuns(session, 2)).toMatchObject([{ status: 'stopped' }, { status: 'completed' }])
     expect(userTexts(model.calls[1]).at(-1)).toBe('hurry')
     await checkLog(session)
     await runtime.stop()
@@ -347,7 +352,7 @@ describe('the id of a steered input', () => {
     await session.stop()
     script.answer(0)
     script.answer(1)
-    const [, next] = await settledRuns(session)
+    const [, next] = await settledRuns(session, 2)
     expect(next).toMatchObject({ inputId: 'x', status: 'completed' })
     expect(await session.steer('left', { id: 'x' })).toMatchObject({ accepted: 'duplicate', runId: next?.runId })
     expect(types(await logOf(session)).filter((type) => type === 'run-queued')).toHaveLength(2)

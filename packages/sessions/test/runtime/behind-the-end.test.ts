@@ -128,12 +128,13 @@ describe('writes of a run after the end of its turn', () => {
           send: () => session.send('and', { onBusy: 'reject' }),
         }[method]()
       }
-      const settled = async () => {
-        for await (const event of session.events({ cursor: (await session.info())?.cursor ?? '0' })) if (event.type === 'settled') return
+      const sent = async (input: string) => {
+        const cursor = (await session.info())?.cursor ?? '0'
+        const run = await session.send(input)
+        for await (const event of session.events({ cursor })) if (event.type === 'settled') break
+        return run
       }
-      let end = settled()
-      const first = await session.send('go')
-      await end
+      const first = await sent('go')
       let isOver = false
       const waiting = ask().then(() => void (isOver = true))
       await clock.advance(39_000)
@@ -143,9 +144,7 @@ describe('writes of a run after the end of its turn', () => {
       await session.stop()
 
       hook = gate()
-      end = settled()
-      const last = await session.send('again')
-      await end
+      const last = await sent('again')
       const refused = expect(ask()).rejects.toMatchObject({
         code: 'busy',
         runId: last.runId,

@@ -49,7 +49,8 @@ export const claims: Topic = ({ it, options }) => {
   })
 
   it('S186, S55: a claim that skips the runs of a full tenant does not claim a run twice', async (bench) => {
-    for (const key of ['tenant:busy:0', 'tenant:busy:1', 'room:1']) await bench.commit([ensure(key), insertRun(key)], { key })
+    for (const [index, key] of ['tenant:busy:0', 'tenant:busy:1', 'room:1'].entries())
+      await bench.commit([ensure(key), insertRun(key, { at: startMs + index })], { key })
     const claims = await bench.claim({ max: 2, maxRunsPerTenant: 1, holds: [] })
     assert.deepEqual(
       claims.map(({ run }) => [run.id, run.epoch]),
@@ -67,7 +68,7 @@ export const claims: Topic = ({ it, options }) => {
     const key = 'tenant:busy:0~helper~1'
     await bench.commit([ensure('tenant:busy:0'), insertRun('tenant:busy:0')], { key: 'tenant:busy:0' })
     await bench.claim({ maxRunsPerTenant: 1 })
-    await bench.commit([ensure(key), insertRun('child', { parent })], { key })
+    await bench.commit([ensure(key), insertRun('child', { parent, at: startMs + 1 })], { key })
     assert.deepEqual(
       (await bench.claim({ holds: ['tenant:busy:0', 'child'], maxRunsPerTenant: 1 })).map(({ run }) => run.id),
       ['child'],

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { SessionError } from '../../errors.ts'
 import { toStored } from '../../stores/sql/stored-text.ts'
+import { valueIn } from '../contract.ts'
 import type { Filter, Id, Read, Row, Scan, Value, Write } from '../contract.ts'
 import type { RowDialect } from './dialect.ts'
 import { columnOf, indexed, indexName, indexOf, isDescending, isIndexed, namespaceColumn, quoted, tableOf, typeOf } from './names.ts'
@@ -62,7 +63,7 @@ export class RowStatements {
     if ('insert' in write) return this.#insert(write.insert, write.row)
     if ('put' in write) return this.#put(write.put, write.row)
     if ('update' in write) return this.#update(write)
-    if ('drop' in write) return this.#drop(write.drop, write.id)
+    if ('drop' in write) return this.#drop(write)
     return this.#dropAll(write.dropAll)
   }
 
@@ -202,36 +203,39 @@ export class RowStatements {
   #insertText(table: string, slot: Slot<Row>): string {
     const { id, columns } = tableOf(table)
     const names = [...id, ...columns]
-    const values = [slot(() => this.#namespace), ...names.map((name) => slot((row) => row[name])), this.#body(slot)]
+    const values = [slot(() => this.#namespace), ...names.map((name) => slot((row) => valueIn(row, name))), this.#body(slot)]
     return `insert into ${this.#table(table)} (${[namespaceColumn, ...names.map(quoted), '"body"'].join(', ')}) values (${values.join(', ')})`
   }
 
   #update(given: Extract<Write, { readonly update: string }>): RowCall {
-    const { update: table, set, if: expected = {} } = given
-    const [changed, compared] = [Object.keys(set), Object.entries(expected)]
-    const nulls = compared.map(([column, value]) => (value === null ? `-${column}` : column))
+    const { update: table, set } = given
+    const changed = Object.keys(set)
     const write = (slot: Slot<typeof given>): string => {
       const values = changed.map((column) => {
-        const value = column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => set[column])
+        const value = column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => valueIn(set as Row, column))
         return `${columnOf(table, column)} = ${value}`
       })
-      const conditions = compared.map(([column, value]) =>
-        value === null ? `${columnOf(table, column)} is null` : `${columnOf(table, column)} = ${slot((given) => given.if?.[column])}`,
-      )
-      const where = [this.#hasId(table, slot, ({ id }) => id), ...conditions].join(' and ')
+      const where = this.#hasValues(table, given, slot)
       if (values.length === 0) return this.#dialect.mustFind(`select 1 from ${this.#table(table)} where ${where}`)
       return this.#dialect.mustChange(`update ${this.#table(table)} set ${values.join(', ')} where ${where}`)
     }
     // Without values it only checks the row.
-    return this.#call(`update ${table} ${changed.join()} ${nulls.join()}`, given, write, changed.length === 0 ? 'find' : 'change')
+    return this.#call(`update ${table} ${changed.join()} ${expectedIn(given)}`, given, write, changed.length === 0 ? 'find' : 'change')
   }
 
-  #drop(table: string, id: Id): RowCall {
-    return this.#call(
-      `drop ${table}`,
-      id,
-      (slot) => `delete from ${this.#table(table)} where ${this.#hasId(table, slot, (given) => given)}`,
+  #drop(given: Extract<Write, { readonly drop: string }>): RowCall {
+    const { drop: table, if: expected } = given
+    const text = (slot: Slot<typeof given>): string => `delete from ${this.#table(table)} where ${this.#hasValues(table, given, slot)}`
+    const write = (slot: Slot<typeof given>): string => (expected ? this.#dialect.mustChange(text(slot)) : text(slot))
+    return this.#call(`drop ${table} ${expectedIn(given)}`, given, write, expected && 'change')
+  }
+
+  /** Condition for the row with an id, and with the values that are expected. */
+  #hasValues<G extends Conditional>(table: string, { if: expected = {} }: G, slot: Slot<G>): string {
+    const values = Object.entries(expected).map(([column, value]) =>
+      value === null ? `${columnOf(table, column)} is null` : `${columnOf(table, column)} = ${slot((given) => given.if?.[column])}`,
     )
+    return [this.#hasId(table, slot, ({ id }) => id), ...values].join(' and ')
   }
 
   #dropAll(scan: Scan): RowCall {
@@ -250,6 +254,19 @@ export class RowStatements {
       throw new SessionError('entry-too-large', `A row is longer than ${this.#maxRowBytes} bytes`)
     })
   }
+}
+
+interface Conditional {
+  readonly id: Id
+  readonly if?: Readonly<Record<string, Value>>
+}
+
+/** Returns what changes the text of the conditions. */
+function expectedIn({ if: expected }: Conditional): string {
+  if (!expected) return ''
+  return `if ${Object.entries(expected)
+    .map(([column, value]) => (value === null ? `-${column}` : column))
+    .join()}`
 }
 
 const mostBytesPerUnit = 3

@@ -1,0 +1,239 @@
+import { waitingKinds, type RunRecord } from '../contract/records.ts'
+import { statusOfRun } from '../contract/run-status.ts'
+import type { Claim, ClaimRequest, DueReport, Lease, LeaseState } from '../contract/session-store.ts'
+import { valueIn, type Change, type Read, type Row } from '../rows/contract.ts'
+import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from '../stores/rules.ts'
+import { firstRun, headOf, inboxRecord, leaseRow, runRecord, runRow, sessionRow, storedRun, timerRecord, type Head } from './records.ts'
+import type { Steps } from './transact.ts'
+
+/** Way of detecting the loss of a run: by its lease or, in a store of one process, by its owner. */
+export type Loss = 'lease' | 'owner'
+
+/** Rows that a claim reads at once. */
+const atOnce = 200
+const everyLease = 10_000
+
+/** A claim that is stored if nothing has changed since it was decided. */
+export interface DecidedClaim {
+  readonly claim: Claim
+  readonly change: Change
+}
+
+/** Decides which runs to claim. The caller stores each claim alone. */
+export function* decideClaims(request: ClaimRequest, loss: Loss): Steps<readonly DecidedClaim[]> {
+  const { max, agents, maxRunsPerTenant } = request
+  if (max < 1 || agents.length === 0) return []
+  const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(maxRunsPerTenant)
+  const seen = new Set<string>()
+  const decided: DecidedClaim[] = []
+  for (let after: readonly (string | number)[] | undefined; ;) {
+    const page = yield* candidates({ ...request, max: max - decided.length }, loss, tenants?.full() ?? [], after)
+    const keys = page.keys.filter((key) => !seen.has(key))
+    for (const key of keys) seen.add(key)
+    const found = (yield* firstRuns(keys)).flatMap((each) => (isClaimable(each, request, loss) ? [each] : []))
+    const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
+    const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
+    for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
+    after = page.next
+    if (decided.length === max || after === undefined) return decided
+  }
+}
+
+function* countTenants(most: number): Steps<TenantCounts> {
+  const { rows } = yield [{ scan: 'lease', index: 'tenant', equal: [], limit: everyLease }]
+  const counts = new Map<string, number>()
+  for (const row of rows[0] ?? []) counts.set(row['tenant'] as string, (counts.get(row['tenant'] as string) ?? 0) + 1)
+  return new TenantCounts(most, counts)
+}
+
+interface Candidates {
+  readonly keys: readonly string[]
+  /** Where to look for more. Absent: these are all. */
+  readonly next?: readonly (string | number)[] | undefined
+}
+
+function* candidates(
+  request: ClaimRequest,
+  loss: Loss,
+  fullTenants: readonly string[],
+  after: readonly (string | number)[] | undefined,
+): Steps<Candidates> {
+  const { owner, holds, agents, keys, runId, leaseMs, others = keys === undefined } = request
+  if (runId !== undefined) {
+    const { rows } = yield [{ get: 'run', ids: [[runId]] }]
+    return { keys: rows.flat().map((row) => row['session'] as string) }
+  }
+  if (!others) return { keys: keys ?? [] }
+  const limit = Math.max(request.max, atOnce)
+  const queued: Read = {
+    ...{ scan: 'session', index: 'start', equal: [], limit },
+    ...(after && { after }),
+    where: [
+      { column: 'agent', in: agents },
+      { column: 'startTenant', not: fullTenants },
+    ],
+  }
+  const leases = (index: string, more: object = {}): Read => ({ scan: 'lease', index, equal: [], limit: everyLease, ...more })
+  const { now, rows } = yield after
+    ? [queued]
+    : [
+        queued,
+        loss === 'owner' ? leases('retry', { where: [{ column: 'owner', not: [owner] }] }) : leases('until', { limit }),
+        leases('owner', { equal: [owner], where: [{ column: 'run', not: holds }] }),
+        leases('until', { reverse: true, limit: loss === 'lease' ? atOnce : 0 }),
+      ]
+  const [starts = [], lost = [], own = [], latest = []] = rows
+  const due = starts.filter((row) => canStart(row, now))
+  const last = due.at(-1)
+  const ofLeases = [
+    ...lost.filter((row) => loss === 'owner' || (row['until'] as number) <= now),
+    ...own,
+    ...latest.filter((row) => (row['until'] as number) > now + leaseMs),
+  ]
+  return {
+    keys: [...new Set([...(after ? [] : (keys ?? [])), ...ofLeases.map((row) => row['session'] as string), ...due.map((row) => row['key'] as string)])],
+    next: due.length === limit && last ? [last['startAt'] as number, last['key'] as string] : undefined,
+  }
+}
+
+/** The clock that gave a run its time of acceptance may be ahead of the store's. */
+function canStart(row: Row, now: number): boolean {
+  return ((row['notBefore'] ?? 0) as number) <= now
+}
+
+interface FirstRun {
+  readonly head: Head
+  readonly row: Row
+  readonly run: RunState
+  readonly record: RunRecord
+  readonly inbox: readonly Row[]
+  readonly now: number
+}
+
+/** Reads the first open run of each session, with its input and its inbox. */
+function* firstRuns(keys: readonly string[]): Steps<readonly FirstRun[]> {
+  if (keys.length === 0) return []
+  const { rows } = yield [{ get: 'session', ids: keys.map((key) => [key]) }]
+  const heads = rows.flat().map(headOf)
+  const ids = heads.flatMap(({ first }) => (first ? [[first.id]] : []))
+  const waiting = heads.filter(({ inbox }) => waitingKinds.some((kind) => (inbox[kind] ?? 0) > 0))
+  const more = yield [
+    { get: 'run', ids },
+    { get: 'input', ids },
+    { get: 'lease', ids },
+    ...waiting.map(({ record }) => ({ scan: 'inbox', index: 'n', equal: [record.key], limit: Infinity })),
+  ]
+  const [runs = [], inputs = [], leases = [], ...inboxes] = more.rows
+  return heads.flatMap((head) => {
+    const row = runs.find((each) => each['id'] === head.first?.id)
+    if (!row) return []
+    const ofRun = (list: readonly Row[]): Row | undefined => list.find((each) => each['run'] === row['id'])
+    const inbox = inboxes[waiting.indexOf(head)] ?? []
+    return [{ head, row, run: storedRun(row).state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now: more.now }]
+  })
+}
+
+function isClaimable({ head, run, record, now }: FirstRun, request: ClaimRequest, loss: Loss): boolean {
+  const { owner, holds, agents, runId, lostAt, leaseMs } = request
+  if (hasExpired(head.record, now) || !agents.includes(head.record.agent) || (runId ?? run.id) !== run.id) return false
+  // A lease that ends later than a new one would was given before the clock was set back.
+  const until = Math.min(record.leaseUntil ?? now, now + leaseMs)
+  const isLost = run.owner === owner ? !holds.includes(run.id) : loss === 'owner' || until <= now || head.record.version === lostAt
+  return (run.status === 'queued' || (run.status === 'running' && isLost)) && claimableAt(run, now) <= now
+}
+
+function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: ClaimRequest): DecidedClaim {
+  const state = claimRun(run, request, now)
+  const session = { ...head.record, status: statusOfRun(state), version: head.record.version + 1 }
+  const next: Head = {
+    ...head,
+    record: session,
+    revision: head.revision + 1,
+    queuedRuns: head.queuedRuns - (run.status === 'queued' ? 1 : 0),
+    first: firstRun(state),
+  }
+  const { key } = head.record
+  const { id: _id, ...set } = runRow({ ...storedRun(row), state })
+  const { key: _key, ...ofSession } = sessionRow(next)
+  return {
+    claim: {
+      run: { ...record, ...state, input: record.input },
+      session,
+      previous: run.status === 'queued' ? 'queued' : 'running',
+      inbox: inbox.map(inboxRecord).filter(({ kind }) => waitingKinds.includes(kind)),
+    },
+    change: {
+      provisional: true,
+      writes: [
+        { update: 'session', id: [key], set: ofSession, if: { revision: head.revision } },
+        { update: 'run', id: [run.id], set },
+        { put: 'lease', row: leaseRow(state) },
+      ],
+    },
+  }
+}
+
+/** Shortens leases that end later than one given now. */
+export function* boundLeases(leaseMs: number): Steps<readonly Change[]> {
+  const { now, rows } = yield [{ scan: 'lease', index: 'until', equal: [], reverse: true, limit: atOnce }]
+  const until = now + leaseMs
+  return rows
+    .flat()
+    .filter((row) => (row['until'] as number) > until)
+    .map((row) => ({ provisional: true, writes: [{ update: 'lease', id: [row['run'] as string], set: { until }, if: ownEpoch(row) }] }))
+}
+
+function ownEpoch(row: Row): Readonly<Record<string, number>> {
+  return { epoch: row['epoch'] as number }
+}
+
+/** Returns the state of these leases, and for those that are held the change that renews them. */
+export function* decideRenewals(
+  leases: readonly Lease[],
+  leaseMs: number,
+): Steps<readonly { readonly state: LeaseState; readonly change?: Change }[]> {
+  const { now, rows } = yield [{ get: 'lease', ids: leases.map(({ runId }) => [runId]) }]
+  return leases.map(({ runId, epoch }) => {
+    const row = rows.flat().find((each) => each['run'] === runId && each['epoch'] === epoch)
+    if (!row) return { state: { runId, held: false } }
+    const stop = valueIn(row, 'stop')
+    const stopping = stop === null ? {} : { stopping: JSON.parse(stop as string) as NonNullable<LeaseState['stopping']> }
+    const write = { update: 'lease', id: [runId], set: { until: now + leaseMs }, if: { epoch } } as const
+    return { state: { runId, held: true, ...stopping }, change: { provisional: true, writes: [write] } }
+  })
+}
+
+/** Returns the work that is due by time alone, and when more becomes due. */
+export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & { readonly now: number }> {
+  const limitOf = Math.max(0, limit) + 1
+  const scan = (table: string, index: string, more: object = {}): Read => ({ scan: table, index, equal: [], limit: limitOf, ...more })
+  const { now, rows } = yield [
+    scan('timer', 'due'),
+    scan('session', 'end'),
+    scan('session', 'unread'),
+    scan('session', 'start'),
+    scan('lease', 'retry', { reverse: true }),
+    scan('notice', 'next', { limit: 1 }),
+    ...(withRuns ? [scan('lease', 'until')] : []),
+  ]
+  const [timers = [], ends = [], unread = [], starts = [], retries = [], notices = [], leases = []] = rows
+  const upTo = (list: readonly Row[], column: string): readonly Row[] => list.filter((row) => (row[column] as number) <= now).slice(0, limit)
+  const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
+  const delayed = (yield [scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 })]).rows.flat()
+  const next = [
+    ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
+    ...firstOf(delayed, 'startAt'),
+    ...retries.map((row) => row['retryAt'] as number).filter((at) => at > now),
+  ]
+  const lost = leases.filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now).map((row) => row['session'] as string)
+  const [notice] = notices
+  return {
+    now,
+    timers: upTo(timers, 'dueAt').map(timerRecord),
+    expired: upTo(ends, 'expiresAt').map((row) => row['key'] as string),
+    unread: unread.map((row) => row['key'] as string).slice(0, limit),
+    ...(withRuns && { runs: [...lost, ...starts.filter((row) => canStart(row, now)).map((row) => row['key'] as string)].slice(0, limit) }),
+    nextAt: next.length > 0 ? Math.min(...next) : null,
+    ...(notice && { noticesAt: notice['dueAt'] as number }),
+  }
+}

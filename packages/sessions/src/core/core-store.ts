@@ -1,0 +1,136 @@
+import type { JSONObject } from '@bowline/llm'
+import { checkedSessionStore } from '../contract/checked-calls.ts'
+import type { Batch } from '../contract/batch.ts'
+import type { Claim, SessionStore, StoreHint } from '../contract/session-store.ts'
+import type { StateStore } from '../contract/state-store.ts'
+import { SessionError } from '../errors.ts'
+import { checkedCopy, copyJson } from '../json.ts'
+import type { RowStore } from '../rows/contract.ts'
+import { boundLeases, decideClaims, decideDue, decideRenewals, type Loss } from './claim.ts'
+import { commitBatch } from './commit.ts'
+import { listSessions } from './lists.ts'
+import { decideNotices, firstNotices, listNotices, resendNotice, settleNotice } from './notices.ts'
+import { pruneDefinitions, pruneSession, sessionsToPrune } from './prune.ts'
+import {
+  listBranches,
+  listChildren,
+  listRuns,
+  listTimers,
+  readApproval,
+  readCall,
+  readCalls,
+  readDefinition,
+  readEvents,
+  readInbox,
+  readPath,
+  readRun,
+  readSession,
+} from './reads.ts'
+import { answer, KeyedQueue, transact, type Decision, type Steps } from './transact.ts'
+
+export interface CoreOptions {
+  readonly loss: Loss
+  readonly state: StateStore
+}
+
+/** Keeps all promises of a session store over a store of rows. */
+export function coreStore(rows: RowStore, { loss, state }: CoreOptions): SessionStore {
+  const { durable, processes, maxRowBytes: maxRecordBytes } = rows.capabilities
+  const queue = new KeyedQueue()
+  const listeners = new Set<(hint: StoreHint) => void>()
+  let timesOpened = 0
+  let unsubscribe: (() => void) | undefined
+  const read = async <T>(steps: Steps<T>): Promise<T> => copyJson(await answer(rows, steps))
+  const decide = async <T>(keys: readonly string[], steps: () => Steps<Decision<T>>): Promise<T> =>
+    copyJson(await queue.run(keys, () => transact(rows, steps)))
+
+  return checkedSessionStore({
+    name: rows.name,
+    capabilities: { durable, processes, maxRecordBytes },
+    async open(options) {
+      await rows.open(options)
+      timesOpened += 1
+      unsubscribe ??= rows.subscribe((hint) => {
+        for (const listener of listeners) listener(hint)
+      })
+    },
+    async close() {
+      await queue.settled()
+      timesOpened = Math.max(0, timesOpened - 1)
+      if (timesOpened === 0) {
+        unsubscribe?.()
+        unsubscribe = undefined
+      }
+      await rows.close()
+    },
+    async commit(given) {
+      const batch: Batch = checkedCopy(given, 'batch')
+      return decide([batch.key, ...(batch.deliver ?? []).map(({ to }) => to)], () => commitBatch(batch))
+    },
+    async claim(request) {
+      if (loss === 'lease') await rows.write(await answer(rows, boundLeases(request.leaseMs)))
+      const claims: Claim[] = []
+      for (;;) {
+        const decided = await answer(rows, decideClaims({ ...request, max: request.max - claims.length }, loss))
+        const stored = await rows.write(decided.map(({ change }) => change))
+        claims.push(...decided.flatMap(({ claim }, place) => (stored[place] ? [claim] : [])))
+        // Another process was faster: there may be others to claim.
+        if (stored.every(Boolean)) return copyJson(claims)
+      }
+    },
+    async renew(leases, leaseMs) {
+      const decided = await answer(rows, decideRenewals(leases, leaseMs))
+      const stored = await rows.write(decided.flatMap(({ change }) => change ?? []))
+      let place = 0
+      return decided.map(({ state: each, change }) => (change && !stored[place++] ? { runId: each.runId, held: false } : each))
+    },
+    readSession: (key) => read(readSession(key)),
+    readPath: (key, options = {}) => read(readPath(key, options)),
+    readEvents: (key, after, limit) => read(readEvents(key, after, limit)),
+    readRun: (runId) => read(readRun(runId)),
+    readCalls: (runId, step) => read(readCalls(runId, step)),
+    readCall: (key, toolCallId) => read(readCall(key, toolCallId)),
+    readApproval: (approvalId) => read(readApproval(approvalId)),
+    readInbox: (key, kinds) => read(readInbox(key, kinds)),
+    async readDefinition(hash) {
+      const body = await answer(rows, readDefinition(hash))
+      return body === undefined ? undefined : (copyJson(body) as JSONObject)
+    },
+    listSessions: (query) => read(listSessions(query)),
+    listRuns: (key, query = {}) => read(listRuns(key, query)),
+    listChildren: (query) => read(listChildren(query)),
+    listBranches: (key, query = {}) => read(listBranches(key, query)),
+    listTimers: (query) => read(listTimers(query)),
+    async due(limit, { runs = false } = {}) {
+      const { now: _now, ...due } = await read(decideDue(limit, runs))
+      return due
+    },
+    async prune(rules, limit) {
+      const keys = await answer(rows, sessionsToPrune(rules, limit))
+      const report = { runs: 0, events: 0 }
+      for (const key of keys.slice(0, limit)) {
+        const pruned = await decide([key], () => pruneSession(key, rules))
+        report.runs += pruned.runs
+        report.events += pruned.events
+      }
+      await rows.write(await answer(rows, pruneDefinitions()))
+      return { ...report, more: keys.length > limit }
+    },
+    async claimNotices(request) {
+      const decided = await answer(rows, decideNotices(request))
+      const stored = await rows.write(decided.map(({ change }) => change))
+      const notices = copyJson(decided.flatMap(({ notice }, place) => (stored[place] ? [notice] : [])))
+      const [next] = await answer(rows, firstNotices(request))
+      return { notices, nextAt: (next?.['dueAt'] ?? null) as number | null }
+    },
+    settleNotice: (notice, outcome) => decide([notice.session], () => settleNotice(notice, outcome)),
+    listNotices: (query) => read(listNotices(query)),
+    resendNotice: (key, id) => decide([key], () => resendNotice(key, id)),
+    subscribe(listener) {
+      if (!unsubscribe) throw new SessionError('store-unavailable', `The ${rows.name} store is not open`)
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    state,
+  })
+}

@@ -1,0 +1,257 @@
+import type { JSONValue } from '@bowline/llm'
+import type { CommitResult, NewEntry, NewEvent } from '../contract/batch.ts'
+import { noticeId, type NoticeRecord } from '../contract/notices.ts'
+import type { InboxKind, InboxRecord, RunKind, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
+import { isHolding, isOpen } from '../contract/run-status.ts'
+import { tenantOf } from '../keys.ts'
+import type { Row, Value } from '../rows/contract.ts'
+import { inputKindsThatStart, claimableAt, tenantOfRun, type Numbers, type RunState } from '../stores/rules.ts'
+import { sectionOf } from '../stores/session-lists.ts'
+
+/** Result of the last batch that wrote a record, for a repeat of that batch. */
+export interface LastBatch {
+  readonly id: string
+  readonly result: Extract<CommitResult, { ok: true }>
+}
+
+/** First open run of a session: the one that holds it, else the next of its queue. */
+export interface FirstRun extends Pick<RunRecord, 'id' | 'status' | 'createdAt'> {
+  readonly notBefore?: number
+  /** Tenant whose limit applies to it. */
+  readonly tenant?: string
+}
+
+/** A session with what its decisions need to know of its other rows. */
+export interface Head {
+  readonly record: SessionRecord
+  /** Rises with every change of any of its rows, claims of notices and renewed leases apart. */
+  readonly revision: number
+  readonly nextEntry: number
+  readonly nextInbox: number
+  /** Number of open runs of each kind. */
+  readonly openRuns: Readonly<Partial<Record<RunKind, number>>>
+  readonly queuedRuns: number
+  readonly first?: FirstRun
+  /** Number of inbox rows of each kind. */
+  readonly inbox: Readonly<Partial<Record<InboxKind, number>>>
+  /** Number of pending notices of each hook. */
+  readonly pending: Readonly<Record<string, number>>
+  /** End of the oldest run. Absent: it is open, or there is none. */
+  readonly oldestEnd?: number
+  /** Number of the oldest run. */
+  readonly oldestRun?: number
+  readonly last?: LastBatch
+}
+
+/** Status of most sessions, and of most runs that have ended: no index holds it. */
+export const usualStatus = 'completed'
+
+function rare(status: string | undefined): Value {
+  return status === undefined || status === usualStatus ? null : status
+}
+
+export function newHead(record: SessionRecord): Head {
+  return { record, revision: 0, nextEntry: 1, nextInbox: 1, openRuns: {}, queuedRuns: 0, inbox: {}, pending: {} }
+}
+
+export function sessionRow(head: Head): Row {
+  const { record, revision, first, oldestEnd, inbox } = head
+  const { key, agent, parent = null, status, activeAt, expiresAt = null, expiredAt } = record
+  const isOver = expiredAt !== undefined
+  const isUnread = !first && !isOver && inputKindsThatStart.some((kind) => (inbox[kind] ?? 0) > 0)
+  const next = first?.status === 'queued' && !isOver ? first : undefined
+  return {
+    key,
+    revision,
+    section: sectionOf(record),
+    activeAt,
+    agent,
+    tenant: tenantOf(key) ?? null,
+    parent,
+    status: status ?? null,
+    rareStatus: rare(status),
+    unused: status === undefined ? 1 : null,
+    expiresAt,
+    startAt: next ? Math.max(next.createdAt, next.notBefore ?? 0) : null,
+    notBefore: next?.notBefore ?? null,
+    startTenant: next?.tenant ?? null,
+    unread: isUnread ? 1 : null,
+    oldestEnd: oldestEnd ?? null,
+    body: bodyOf({ ...head, revision: undefined }),
+  }
+}
+
+export function firstRun(run: RunState): FirstRun {
+  const { id, status, createdAt, notBefore, session } = run
+  const tenant = tenantOfRun(session, run)
+  return { id, status, createdAt, ...(notBefore !== undefined && { notBefore }), ...(tenant !== null && { tenant }) }
+}
+
+export function headOf(row: Row): Head {
+  return { ...(row.body as unknown as Head), revision: row['revision'] as number }
+}
+
+export type Tombstone = Numbers & { readonly deletedAt: number }
+
+/** A stored run: its state, the number of calls without an outcome, and the last batch that was fenced by it or inserted it. */
+export interface StoredRun {
+  readonly state: RunState
+  readonly openCalls: number
+  readonly last?: LastBatch
+}
+
+/** Place of the run that holds its session: before all queued ones. */
+const holdingPlace = -1
+
+export function runRow(run: StoredRun): Row {
+  const { id, session, n, status, place, parent, inputId = null, createdAt, definition = null } = run.state
+  return {
+    id,
+    session,
+    n,
+    status,
+    rareStatus: rare(status),
+    place: isOpen(status) ? (isHolding(status) ? holdingPlace : place) : null,
+    parentRun: parent?.runId ?? null,
+    parentSession: parent?.session ?? null,
+    inputId,
+    createdAt,
+    definition,
+    body: bodyOf({ ...run, state: { ...run.state, leaseUntil: undefined } }),
+  }
+}
+
+export function storedRun(row: Row): StoredRun {
+  return row.body as unknown as StoredRun
+}
+
+/** Returns the lease of a running run. */
+export function leaseRow(run: RunState): Row {
+  const { id, session, owner = '', epoch, leaseUntil = 0, claimedAt = 0, stop } = run
+  return {
+    run: id,
+    session,
+    owner,
+    epoch,
+    until: leaseUntil,
+    retryAt: claimableAt(run, claimedAt),
+    tenant: tenantOfRun(session, run),
+    stop: stop ? JSON.stringify(stop) : null,
+    body: null,
+  }
+}
+
+export function runRecord(row: Row, input: Row | undefined, lease: Row | undefined): RunRecord {
+  const { state } = storedRun(row)
+  const until = lease && state.status === 'running' ? { leaseUntil: lease['until'] as number } : {}
+  return { ...state, ...until, input: input?.body ?? null }
+}
+
+export function callRow(call: ToolCallRecord, turn: number): Row {
+  const { runId: run, step, toolCallId, session, index, approval, state } = call
+  return {
+    run,
+    step,
+    toolCallId,
+    session,
+    index,
+    turn,
+    approvalId: approval?.approvalId ?? null,
+    open: state === 'settled' ? null : 1,
+    body: bodyOf(call),
+  }
+}
+
+export function callRecord({ body }: Row): ToolCallRecord {
+  return body as unknown as ToolCallRecord
+}
+
+export type StoredEntry = NewEntry & { readonly n: number }
+
+export function entryRow(session: string, entry: StoredEntry): Row {
+  return { session, id: entry.id, n: entry.n, parentId: entry.parentId, body: bodyOf(entry) }
+}
+
+export function storedEntry({ body }: Row): StoredEntry {
+  return body as unknown as StoredEntry
+}
+
+/** All events of one commit. `seq` is the number of the last one. */
+export function eventRow(session: string, seq: number, events: readonly NewEvent[]): Row {
+  return { session, seq, body: events as unknown as JSONValue }
+}
+
+export function eventsIn(row: Row): readonly (NewEvent & { readonly seq: number })[] {
+  const events = row.body as unknown as readonly NewEvent[]
+  const last = row['seq'] as number
+  return events.map((event, index) => ({ ...event, seq: last - events.length + 1 + index }))
+}
+
+export function inboxRow(session: string, n: number, record: InboxRecord): Row {
+  const { id, kind, at } = record
+  return { session, id, n, kind, at, body: bodyOf(record) }
+}
+
+export function inboxRecord({ body }: Row): InboxRecord {
+  return body as unknown as InboxRecord
+}
+
+export function timerRow(timer: TimerRecord): Row {
+  const { session, id, kind, dueAt, body } = timer
+  return { session, id, kind, dueAt, body }
+}
+
+export function timerRecord(row: Row): TimerRecord {
+  const { session, id, kind, dueAt, body } = row
+  return { id, session, kind, dueAt, body } as unknown as TimerRecord
+}
+
+export function noticeRow(notice: NoticeRecord, sessionId: string, receiver: string): Row {
+  const { session, n, hook, at, state, attempts, dueAt = null, settledAt = null, queuedAt } = notice
+  const line = state === 'pending' ? hook : null
+  return {
+    session,
+    n,
+    sessionId,
+    hook,
+    receiver,
+    at,
+    state,
+    attempts,
+    dueAt,
+    line,
+    settledAt,
+    queuedAt: line === null ? null : queuedAt,
+    body: bodyOf({ type: notice.type, body: notice.body, error: notice.error, queuedAt }),
+  }
+}
+
+export function noticeRecord(row: Row): NoticeRecord {
+  const { session, n, sessionId, hook, at, state, attempts, dueAt, settledAt } = row
+  const { type, body, error, queuedAt } = row.body as unknown as Pick<NoticeRecord, 'type' | 'body' | 'error' | 'queuedAt'>
+  return {
+    id: noticeId(sessionId as string, n as number),
+    session: session as string,
+    n: n as number,
+    hook: hook as string,
+    type,
+    at: at as number,
+    body,
+    state: state as NoticeRecord['state'],
+    attempts: attempts as number,
+    queuedAt,
+    ...(dueAt === null ? {} : { dueAt: dueAt as number }),
+    ...(settledAt === null ? {} : { settledAt: settledAt as number }),
+    ...(error === undefined ? {} : { error }),
+  }
+}
+
+/** Returns the record without absent fields, as JSON keeps it. */
+function bodyOf(record: object): JSONValue {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as JSONValue
+}
+
+/** Returns the columns and body that differ between two rows. */
+export function changedValues(before: Row, after: Row): Partial<Row> {
+  return Object.fromEntries(Object.entries(after).filter(([name, value]) => before[name] !== value)) as Partial<Row>
+}
