@@ -91,7 +91,13 @@ function* candidates(
     ...latest.filter((row) => (row['until'] as number) > now + leaseMs),
   ]
   return {
-    keys: [...new Set([...(after ? [] : (keys ?? [])), ...ofLeases.map((row) => row['session'] as string), ...due.map((row) => row['key'] as string)])],
+    keys: [
+      ...new Set([
+        ...(after ? [] : (keys ?? [])),
+        ...ofLeases.map((row) => row['session'] as string),
+        ...due.map((row) => row['key'] as string),
+      ]),
+    ],
     next: due.length === limit && last ? [last['startAt'] as number, last['key'] as string] : undefined,
   }
 }
@@ -217,15 +223,20 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
     ...(withRuns ? [scan('lease', 'until')] : []),
   ]
   const [timers = [], ends = [], unread = [], starts = [], retries = [], notices = [], leases = []] = rows
-  const upTo = (list: readonly Row[], column: string): readonly Row[] => list.filter((row) => (row[column] as number) <= now).slice(0, limit)
+  const upTo = (list: readonly Row[], column: string): readonly Row[] =>
+    list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
-  const delayed = (yield [scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 })]).rows.flat()
+  const delayed = (yield [
+    scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 }),
+  ]).rows.flat()
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),
     ...retries.map((row) => row['retryAt'] as number).filter((at) => at > now),
   ]
-  const lost = leases.filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now).map((row) => row['session'] as string)
+  const lost = leases
+    .filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now)
+    .map((row) => row['session'] as string)
   const [notice] = notices
   return {
     now,

@@ -124,7 +124,11 @@ export function* listNotices(query: NoticeQuery): Steps<Page<NoticeRecord>> {
   const most = pageLimit(limit)
   const position = page === undefined ? undefined : parseNoticePosition(page)
   const where: Filter[] = key !== undefined && hook !== undefined ? [{ column: 'hook', in: [hook] }] : []
-  const equal = [...(key === undefined ? [] : [key]), ...(hook === undefined || key !== undefined ? [] : [hook]), ...(state === undefined ? [] : [state])]
+  const equal = [
+    ...(key === undefined ? [] : [key]),
+    ...(hook === undefined || key !== undefined ? [] : [hook]),
+    ...(state === undefined ? [] : [state]),
+  ]
   const after = position && { after: [position.at, position.sessionId, position.n] }
   const { rows } = yield [{ scan: 'notice', index: listOf(query), equal, ...after, where, limit: most + 1 }]
   return pageOf(rows.flat().map(noticeRecord), most, printNoticePosition)

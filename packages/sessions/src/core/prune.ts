@@ -32,7 +32,16 @@ export function* pruneSession(key: string, rules: PruneRules): Steps<Decision<Pr
   const { now, rows } = yield [
     { get: 'session', ids: [[key]] },
     { scan: 'run', index: 'n', equal: [key], limit: Infinity },
-    { scan: 'inbox', index: 'n', equal: [key], where: [{ column: 'kind', in: ['taken'] }, { column: 'at', to: before - 1 }], limit: Infinity },
+    {
+      scan: 'inbox',
+      index: 'n',
+      equal: [key],
+      where: [
+        { column: 'kind', in: ['taken'] },
+        { column: 'at', to: before - 1 },
+      ],
+      limit: Infinity,
+    },
     { scan: 'notice', index: 'session', equal: [key], where: [{ column: 'settledAt', to: before - 1 }], limit: Infinity },
     { scan: 'notice', index: 'session', equal: [key], where: [{ column: 'queuedAt', to: queuedBefore - 1 }], limit: Infinity },
   ]
@@ -106,6 +115,8 @@ export function* pruneDefinitions(): Steps<readonly { readonly writes: readonly 
   const definitions = rows.flat()
   const uses = yield definitions.map((row) => ({ scan: 'run', index: 'definition', equal: [row['hash'] as string], limit: 1 }))
   return definitions.flatMap((row, place) =>
-    uses.rows[place]?.length ? [] : { writes: [{ drop: 'definition', id: [row['hash'] as string], if: { usedAt: row['usedAt'] as number } }] },
+    uses.rows[place]?.length
+      ? []
+      : { writes: [{ drop: 'definition', id: [row['hash'] as string], if: { usedAt: row['usedAt'] as number } }] },
   )
 }

@@ -13,7 +13,16 @@ import {
   type PageRequest,
 } from '../contract/paging.ts'
 import type { CallKey, NewEvent } from '../contract/batch.ts'
-import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
+import type {
+  EntryRecord,
+  InboxKind,
+  InboxRecord,
+  RunRecord,
+  RunStatus,
+  SessionRecord,
+  TimerRecord,
+  ToolCallRecord,
+} from '../contract/records.ts'
 import type {
   BranchRecord,
   ChildQuery,
@@ -117,7 +126,7 @@ export function* readEvents(key: string, after: number, limit: number): Steps<Ev
   if (!session) return noEvents(tombstone?.body as unknown as Tombstone | undefined)
   const { firstSeq, nextSeq, id: sessionId } = headOf(session).record
   const events: (NewEvent & { readonly seq: number })[] = []
-  for (let page = firstRows; ; ) {
+  for (let page = firstRows; ;) {
     // A row may also hold events from before the first kept one.
     for (const row of page) events.push(...eventsIn(row).filter(({ seq }) => seq > after && seq >= firstSeq && seq < nextSeq))
     if (page.length < most || events.length >= limit) break
@@ -251,4 +260,3 @@ export function* listTimers({ kind, key, limit, page }: TimerQuery): Steps<Page<
 export function* readDefinition(hash: string): Steps<Row['body'] | undefined> {
   return (yield [{ get: 'definition', ids: [[hash]] }]).rows.flat()[0]?.body
 }
-

@@ -50,7 +50,7 @@ class HeldTable {
     const start = after ?? first
     const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
     let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
-    for (let count = 0; count < limit; ) {
+    for (let count = 0; count < limit;) {
       const { value: row, done } = rows.next()
       if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)

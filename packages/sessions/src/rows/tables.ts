@@ -45,7 +45,13 @@ export const tables = {
   lease: {
     id: ['run'],
     columns: ['session', 'owner', 'epoch', 'until', 'retryAt', 'tenant', 'stop'],
-    indexes: { until: ['until', 'run'], retry: ['retryAt', 'run'], owner: ['owner', 'run'], tenant: ['tenant', 'run'], session: ['session', 'run'] },
+    indexes: {
+      until: ['until', 'run'],
+      retry: ['retryAt', 'run'],
+      owner: ['owner', 'run'],
+      tenant: ['tenant', 'run'],
+      session: ['session', 'run'],
+    },
   },
   call: {
     id: ['run', 'step', 'toolCallId'],

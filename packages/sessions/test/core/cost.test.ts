@@ -71,13 +71,23 @@ async function visitsOf(work: () => Promise<unknown>): Promise<number> {
   return visited
 }
 
-const noticeQueries: readonly NoticeQuery[] = [{}, { state: 'failed' }, { hook: 'session' }, { state: 'failed', hook: 'session' }, { key: 'x' }]
+const noticeQueries: readonly NoticeQuery[] = [
+  {},
+  { state: 'failed' },
+  { hook: 'session' },
+  { state: 'failed', hook: 'session' },
+  { key: 'x' },
+]
 const dead = [1, 2].map((place) => `https://dead-${place}.example`)
 const claimOfNotices = { max: 4, leaseMs: 1000, hooks: ['session'] }
 
 /** Calls whose cost must not grow with the sessions that they do not concern, with the most rows that each may pass over. */
 const calls: readonly (readonly [title: string, most: number, call: (world: World) => Promise<unknown>])[] = [
-  ['a claim of a named session', 0, ({ store }) => store.claim({ owner: 'a', max: 1, leaseMs: 1, agents: ['any'], holds: [], keys: ['x'] })],
+  [
+    'a claim of a named session',
+    0,
+    ({ store }) => store.claim({ owner: 'a', max: 1, leaseMs: 1, agents: ['any'], holds: [], keys: ['x'] }),
+  ],
   ['due work', 60, ({ store }) => store.due(page, { runs: true })],
   ['the newest call with an id', 1, ({ store }) => store.readCall('x', 'call')],
   ['an approval', 1, ({ store }) => store.readApproval('approval')],

@@ -212,7 +212,8 @@ export class RowStatements {
     const changed = Object.keys(set)
     const write = (slot: Slot<typeof given>): string => {
       const values = changed.map((column) => {
-        const value = column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => valueIn(set as Row, column))
+        const value =
+          column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => valueIn(set as Row, column))
         return `${columnOf(table, column)} = ${value}`
       })
       const where = this.#hasValues(table, given, slot)
