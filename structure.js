@@ -58,6 +58,8 @@ export const structure = {
   sessions: [
     { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts', 'missing-peer.ts'] },
     'contract',
+    'rows',
+    'core',
     'state',
     ['stores', 'orchestration', 'memories', 'requests', 'net'],
     'rows',

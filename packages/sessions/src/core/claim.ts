@@ -2,7 +2,7 @@ import { waitingKinds, type RunRecord } from '../contract/records.ts'
 import { statusOfRun } from '../contract/run-status.ts'
 import type { Claim, ClaimRequest, DueReport, Lease, LeaseState } from '../contract/session-store.ts'
 import { valueIn, type Change, type Read, type Row } from '../rows/contract.ts'
-import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from '../stores/rules.ts'
+import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from './rules.ts'
 import { firstRun, headOf, inboxRecord, leaseRow, runRecord, runRow, sessionRow, storedRun, timerRecord, type Head } from './records.ts'
 import type { Steps } from './transact.ts'
 
@@ -66,7 +66,10 @@ function* candidates(
   if (!others) return { keys: keys ?? [] }
   const limit = Math.max(request.max, atOnce)
   const queued: Read = {
-    ...{ scan: 'session', index: 'start', equal: [], limit },
+    scan: 'session',
+    index: 'start',
+    equal: [],
+    limit,
     ...(after && { after }),
     where: [
       { column: 'agent', in: agents },

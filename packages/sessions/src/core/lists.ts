@@ -3,8 +3,8 @@ import { byActivity, pageLimit, pageOf, parseSessionPosition, printSessionPositi
 import type { SessionRecord } from '../contract/records.ts'
 import type { SessionQuery } from '../contract/session-store.ts'
 import type { Filter, Row, Scan } from '../rows/contract.ts'
-import { readableRecord } from '../stores/rules.ts'
-import { isByPrefix, isListed, mostSorted, partsOf, type ListPart } from '../stores/session-lists.ts'
+import { readableRecord } from './rules.ts'
+import { isByPrefix, isListed, mostSorted, partsOf, type ListPart } from './session-lists.ts'
 import { headOf, usualStatus } from './records.ts'
 import type { Steps } from './transact.ts'
 

@@ -3,7 +3,7 @@ import type { NoticeClaimRequest, NoticeOutcome, NoticeQuery, NoticeRecord } fro
 import { pageLimit, pageOf, type Page } from '../contract/paging.ts'
 import type { Found } from '../contract/session-store.ts'
 import type { Change, Filter, Read, Row, Write } from '../rows/contract.ts'
-import { settledNotice } from '../stores/rules.ts'
+import { settledNotice } from './rules.ts'
 import { headOf, noticeRecord, noticeRow, sessionRow, type Head } from './records.ts'
 import type { Decision, Steps } from './transact.ts'
 

@@ -90,7 +90,9 @@ function withoutRuns(
   const firstSeq = Math.max(record.firstSeq, Math.min(record.nextSeq, oldest?.firstSeq ?? record.nextSeq))
   const inbox: Partial<Record<InboxKind, number>> = { ...was.inbox, taken: (was.inbox.taken ?? 0) - taken.length }
   const head: Head = {
-    ...{ ...rest, inbox, record: { ...record, firstSeq } },
+    ...rest,
+    inbox,
+    record: { ...record, firstSeq },
     ...(oldest && { oldestRun: oldest.n, ...(oldest.endedAt !== undefined && { oldestEnd: oldest.endedAt }) }),
   }
   return {

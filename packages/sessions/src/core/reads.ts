@@ -1,5 +1,5 @@
-import { branchesOf, pageOfBranches } from '../stores/branches.ts'
-import { readOfSession, wholeEvent, type FilledIn } from '../stores/rules.ts'
+import { branchesOf, pageOfBranches } from './branches.ts'
+import { readOfSession, wholeEvent, type FilledIn } from './rules.ts'
 import {
   compareIds,
   pageLimit,
@@ -232,7 +232,10 @@ export function* listChildren({ parent, status, limit, page }: ChildQuery): Step
   const [index, value] = 'runId' in parent ? ['parentRun', parent.runId] : ['parentSession', parent.session]
   const { rows } = yield [
     {
-      ...{ scan: 'run', index, equal: [value], limit: most + 1 },
+      scan: 'run',
+      index,
+      equal: [value],
+      limit: most + 1,
       ...(after && { after: [after.createdAt, after.id] }),
       ...(status && { where: [{ column: 'status', in: status as readonly RunStatus[] }] }),
     },

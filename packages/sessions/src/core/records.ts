@@ -5,8 +5,8 @@ import type { InboxKind, InboxRecord, RunKind, RunRecord, SessionRecord, TimerRe
 import { isHolding, isOpen } from '../contract/run-status.ts'
 import { tenantOf } from '../keys.ts'
 import type { Row, Value } from '../rows/contract.ts'
-import { inputKindsThatStart, claimableAt, tenantOfRun, type Numbers, type RunState } from '../stores/rules.ts'
-import { sectionOf } from '../stores/session-lists.ts'
+import { inputKindsThatStart, claimableAt, tenantOfRun, type Numbers, type RunState } from './rules.ts'
+import { sectionOf } from './session-lists.ts'
 
 /** Result of the last batch that wrote a record, for a repeat of that batch. */
 export interface LastBatch {

@@ -5,8 +5,8 @@ import type { NewEvent } from '../contract/batch.ts'
 import type { InboxKind, InboxRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
 import { firstInLine, isOpen, statusOfRun } from '../contract/run-status.ts'
 import type { Row, Write } from '../rows/contract.ts'
-import { Refused } from '../stores/refused.ts'
-import { touchSession, withOutcome, withStatus, type RunState } from '../stores/rules.ts'
+import { Refused } from './refused.ts'
+import { touchSession, withOutcome, withStatus, type RunState } from './rules.ts'
 import {
   callRow,
   changedValues,
@@ -234,7 +234,16 @@ export class Work {
         const waiting = pending[hook] ?? 0
         const { now } = this
         const notice: NoticeRecord = {
-          ...{ id: noticeId(record.id, n), session: this.key, n, hook, type, at: now, body, state: 'pending', attempts: 0, queuedAt: now },
+          id: noticeId(record.id, n),
+          session: this.key,
+          n,
+          hook,
+          type,
+          at: now,
+          body,
+          state: 'pending',
+          attempts: 0,
+          queuedAt: now,
           ...(waiting === 0 && { dueAt: now }),
         }
         this.writes.push({ insert: 'notice', row: noticeRow(notice, record.id, receiverOf(hook, record.settings.notify)) })

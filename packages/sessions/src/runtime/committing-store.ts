@@ -2,7 +2,7 @@ import type { CommitMark } from '@bowline/agent-loop/events'
 import type { Batch, CommitResult, NewEvent, Write } from '../contract/batch.ts'
 import type { NoticeHook } from '../contract/notices.ts'
 import type { SessionStore } from '../contract/session-store.ts'
-import { inputKindsThatStart } from '../stores/rules.ts'
+import { inputKindsThatStart } from '../core/rules.ts'
 
 export interface CommittingStoreOptions {
   /** The id of the runtime. */

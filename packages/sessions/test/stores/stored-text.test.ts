@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { boundValue, fromStored, toStored } from '../../src/stores/sql/stored-text.ts'
+import { boundValue, fromStored, toStored } from '../../src/rows/sql/stored-text.ts'
 import { randomRuns } from '../../../../scripts/test-length.ts'
 
 const anyText = fc.string({

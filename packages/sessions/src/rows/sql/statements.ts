@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { SessionError } from '../../errors.ts'
-import { toStored } from '../../stores/sql/stored-text.ts'
+import { toStored } from './stored-text.ts'
 import { valueIn } from '../contract.ts'
 import type { Filter, Id, Read, Row, Scan, Value, Write } from '../contract.ts'
 import type { RowDialect } from './dialect.ts'

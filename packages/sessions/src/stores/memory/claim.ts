@@ -1,7 +1,7 @@
 import type { Claim, ClaimRequest } from '../../contract/session-store.ts'
 import { waitingKinds } from '../../contract/records.ts'
 import type { RunRecord } from '../../contract/records.ts'
-import { claimableAt, claimRun, hasExpired, tenantOfRun, TenantCounts } from '../rules.ts'
+import { claimableAt, claimRun, hasExpired, tenantOfRun, TenantCounts } from '../../core/rules.ts'
 import { afterRuns, firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import type { Space } from './space.ts'

@@ -1,6 +1,6 @@
 import type { DueReport } from '../../contract/session-store.ts'
 import type { SessionRecord, TimerRecord } from '../../contract/records.ts'
-import { claimableAt, hasExpired } from '../rules.ts'
+import { claimableAt, hasExpired } from '../../core/rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { Space } from './space.ts'
 

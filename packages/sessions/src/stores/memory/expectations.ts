@@ -1,6 +1,6 @@
 import type { Expect } from '../../contract/batch.ts'
-import { refuseUnless } from '../refused.ts'
-import { hasExpired } from '../rules.ts'
+import { refuseUnless } from '../../core/refused.ts'
+import { hasExpired } from '../../core/rules.ts'
 import { heldOf, runIn } from './work.ts'
 import type { Work } from './space.ts'
 

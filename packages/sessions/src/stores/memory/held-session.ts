@@ -3,7 +3,7 @@ import type { NoticeRecord } from '../../contract/notices.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
 import { firstInLine, isHolding } from '../../contract/run-status.ts'
 import { SessionError } from '../../errors.ts'
-import { withStatus, type FilledIn } from '../rules.ts'
+import { withStatus, type FilledIn } from '../../core/rules.ts'
 
 export type HeldEntry = NewEntry & { readonly n: number }
 export type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }

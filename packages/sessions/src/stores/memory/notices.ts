@@ -5,7 +5,7 @@ import { noticeId, parseNoticePosition, printNoticePosition } from '../../contra
 import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import type { Found, PruneRules } from '../../contract/session-store.ts'
-import { settledNotice } from '../rules.ts'
+import { settledNotice } from '../../core/rules.ts'
 import type { HeldSession } from './held-session.ts'
 import type { NoticeLine } from './notice-index.ts'
 import { findNotices } from './notice-lists.ts'

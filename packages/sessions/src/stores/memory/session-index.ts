@@ -1,5 +1,5 @@
 import type { RunRecord } from '../../contract/records.ts'
-import { inputKindsThatStart } from '../rules.ts'
+import { inputKindsThatStart } from '../../core/rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import { NoticeIndex } from './notice-index.ts'

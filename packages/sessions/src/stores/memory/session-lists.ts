@@ -2,8 +2,8 @@ import { compareIds, byActivity, parseSessionPosition } from '../../contract/pag
 import type { SessionPosition } from '../../contract/paging.ts'
 import type { SessionQuery } from '../../contract/session-store.ts'
 import type { SessionRecord, TimerKind } from '../../contract/records.ts'
-import { readableRecord } from '../rules.ts'
-import { isByPrefix, isListed, mostSorted, partsOf, partsWith } from '../session-lists.ts'
+import { readableRecord } from '../../core/rules.ts'
+import { isByPrefix, isListed, mostSorted, partsOf, partsWith } from '../../core/session-lists.ts'
 import type { HeldSession } from './held-session.ts'
 import { SortedList } from './sorted-list.ts'
 

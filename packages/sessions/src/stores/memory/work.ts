@@ -1,6 +1,6 @@
 import type { Batch } from '../../contract/batch.ts'
 import type { RunRecord, SessionRecord } from '../../contract/records.ts'
-import { Refused } from '../refused.ts'
+import { Refused } from '../../core/refused.ts'
 import { isOpen } from '../../contract/run-status.ts'
 import type { HeldSession } from './held-session.ts'
 import type { Space, Work } from './space.ts'

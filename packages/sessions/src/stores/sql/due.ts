@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { DueReport } from '../../contract/session-store.ts'
 import type { InboxKind } from '../../contract/records.ts'
-import { claimableAt, inputKindsThatStart } from '../rules.ts'
+import { claimableAt, inputKindsThatStart } from '../../core/rules.ts'
 import { headsOf } from './notices.ts'
 import { runState, selectRuns } from './runs.ts'
 import type { StoreView } from './sessions.ts'

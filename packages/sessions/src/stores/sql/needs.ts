@@ -1,7 +1,7 @@
 import type { CallKey, Expect, NewEvent, Write } from '../../contract/batch.ts'
 import type { NoticeHook } from '../../contract/notices.ts'
 import type { InboxKind } from '../../contract/records.ts'
-import { namedInputs } from '../named-inputs.ts'
+import { namedInputs } from '../../core/named-inputs.ts'
 
 /** The part of a batch that concerns one session: the batch itself or a delivery. */
 export interface Part {

@@ -1,6 +1,6 @@
 import type { CallKey } from '../../contract/batch.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
-import { refuseUnless } from '../refused.ts'
+import { refuseUnless } from '../../core/refused.ts'
 import { callRow } from './calls.ts'
 import { callName } from './known.ts'
 import { columnsOf, statement } from './statement.ts'

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { sqliteDialect } from '../sql/dialect.ts'
 import { boundValues, compileStatement } from '../sql/statement.ts'
-import { boundValue, fromStored } from '../sql/stored-text.ts'
+import { boundValue, fromStored } from '../../rows/sql/stored-text.ts'
 import type { Call, CompiledStatement, Request, Statement, Steps } from '../sql/statement.ts'
 import type { Database } from '../sql/tables.ts'
 import { GroupCommit } from './group-commit.ts'

@@ -1,7 +1,7 @@
 import type { Batch, Write } from '../../../src/contract/batch.ts'
 import type { SessionStore } from '../../../src/contract/session-store.ts'
 import { holdingStatuses, type RunRecord } from '../../../src/contract/records.ts'
-import { inputKindsThatStart } from '../../../src/stores/rules.ts'
+import { inputKindsThatStart } from '../../../src/core/rules.ts'
 import { readPendingWork, type PendingWork } from '../../../../testing/src/crash-kit/read-end.ts'
 
 const holding: readonly string[] = holdingStatuses

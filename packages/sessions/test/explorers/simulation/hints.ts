@@ -1,6 +1,6 @@
 import type { Batch } from '../../../src/contract/batch.ts'
 import type { StoreHint } from '../../../src/contract/session-store.ts'
-import { hintsOf } from '../../../src/stores/rules.ts'
+import { hintsOf } from '../../../src/core/rules.ts'
 import type { CrashProcess } from '../../../../testing/src/crash-kit/crash-process.ts'
 import type { Network } from './network.ts'
 

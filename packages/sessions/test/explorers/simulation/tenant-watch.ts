@@ -1,6 +1,6 @@
 import type { RunRecord } from '../../../src/contract/records.ts'
 import type { Claim, SessionStore } from '../../../src/contract/session-store.ts'
-import { tenantOfRun } from '../../../src/stores/rules.ts'
+import { tenantOfRun } from '../../../src/core/rules.ts'
 
 /** Counts the running runs of each tenant in all processes. */
 export class TenantWatch {

@@ -1,7 +1,7 @@
 import { firstInLine, openStatuses, openWords } from '../../../src/contract/run-status.ts'
 import type { RunRecord } from '../../../src/contract/records.ts'
 import type { SessionStore } from '../../../src/contract/session-store.ts'
-import { claimableAt } from '../../../src/stores/rules.ts'
+import { claimableAt } from '../../../src/core/rules.ts'
 import type { Cluster } from './cluster.ts'
 
 /** Longer than the interval of polls, which is a second, to allow for delays of messages. */

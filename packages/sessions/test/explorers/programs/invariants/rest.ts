@@ -1,5 +1,5 @@
 import { terminalStatuses, type InboxRecord, type RunRecord } from '../../../../src/contract/records.ts'
-import { inputKindsThatStart } from '../../../../src/stores/rules.ts'
+import { inputKindsThatStart } from '../../../../src/core/rules.ts'
 import { isResting } from '../../../../../testing/src/crash-kit/read-end.ts'
 import type { SessionEnd } from '../../../../../testing/src/crash-kit/types.ts'
 import type { ProgramInvariant } from '../program-end.ts'
