@@ -62,7 +62,6 @@ export const structure = {
     'core',
     'state',
     ['stores', 'orchestration', 'memories', 'requests', 'net'],
-    'rows',
     'log',
     'writer',
     'commands',
