@@ -266,7 +266,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/memory.ts mostPerTurn
     sessions/stores/session-lists.ts mostSorted
     postgres/store/hint-format.ts mostBytes
-    sessions/stores/sqlite/sqlite-connection.ts mostAtOnce`,
+    sessions/stores/sqlite/group-commit.ts mostAtOnce`,
   'gives up with an error': `
     agent-loop/journal/turn-log.ts mostEndTries
     bridge/executors/worker/heartbeat.ts maxMissed
@@ -275,6 +275,8 @@ const passing: Readonly<Record<string, string>> = {
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
     postgres/store/postgres-connection.ts mostTries
+    postgres/rows/postgres-rows.ts mostTries
+    postgres/rows/postgres-rows.ts mostReadTries
     postgres/store/registration.ts mostAttempts
     redis/redis/script-state-store.ts mostTries`,
   'is no bound': `
@@ -396,7 +398,9 @@ const collections: Readonly<Record<string, string>> = {
     redis/redis/check-server.ts #warned
     redis/redis/redis-server.ts #executed
     redis/redis/script-state-store.ts #spaces
-    sessions/stores/sqlite/sqlite-connection.ts #prepared`,
+    sessions/stores/sqlite/sqlite-connection.ts #prepared
+    sessions/stores/sqlite/sqlite-rows.ts #prepared
+    sessions/rows/sql/statements.ts #built`,
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
     sessions/stores/file/definition-files.ts #known

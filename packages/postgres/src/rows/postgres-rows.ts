@@ -6,7 +6,7 @@ import { checkServer } from '../store/check-server.ts'
 import { longestAnswerMs } from '../store/flight.ts'
 import type { LiveConnection } from '../store/live-connection.ts'
 import { openLive, poolOf } from '../store/open-database.ts'
-import type { Pool } from '../store/pool.ts'
+import type { Pool, PooledClient } from '../store/pool.ts'
 import type { PostgresQuery, PostgresResult } from '../store/pool-types.ts'
 import { beginWrite, pause } from '../store/postgres-connection.ts'
 import { isLost, isPassing, storeError, violatesConstraint } from '../store/postgres-errors.ts'
@@ -42,15 +42,8 @@ export function postgresRows(options: PostgresStoreOptions): RowStore {
     },
     read: async (reads) => rows().read(reads),
     async write(changes) {
-      const to = rows()
-      // Before anything is sent: a row that is too long refuses all of them.
-      const calls = changes.map(({ writes }) => writes.map((write) => to.statements.write(write)))
-      const stored: boolean[] = []
-      for (const [at, change] of changes.entries()) {
-        const isStored = await to.write(calls[at] ?? [], change)
-        stored.push(isStored)
-        if (isStored) for (const hint of change.hints ?? []) hear(hint)
-      }
+      const stored = await rows().write(changes)
+      for (const [at, { hints = [] }] of changes.entries()) if (stored[at]) hints.forEach(hear)
       return stored
     },
     subscribe(listener) {
@@ -77,56 +70,54 @@ async function openRows(options: PostgresStoreOptions, scope: StoreOpenOptions, 
 
 const now = 'select cast(floor(extract(epoch from statement_timestamp()) * 1000) as bigint) as now'
 const beginRead = `begin isolation level repeatable read read only; ${now}`
-/** Attempts after a deadlock, and of a read whose connection was lost. */
-const mostTries = { passing: 10, lost: 3 }
+/** Attempts of a change that meets deadlocks, and of a read whose connection is lost. */
+const mostTries = 10
+const mostReadTries = 3
 
 class OpenRows {
-  readonly statements: RowStatements
   readonly #pool: Pool
   readonly #live: LiveConnection
+  readonly #statements: RowStatements
   readonly #clock: PostgresStoreOptions['clock']
   readonly #nameOf: (text: string) => string | undefined
 
   constructor(pool: Pool, live: LiveConnection, statements: RowStatements, clock: PostgresStoreOptions['clock']) {
-    this.statements = statements
     this.#pool = pool
     this.#live = live
+    this.#statements = statements
     this.#clock = clock
     this.#nameOf = statementNames(pool)
   }
 
   /** Takes one round trip. */
   async read(reads: readonly Read[]): Promise<Answer> {
-    const calls = reads.map((read) => this.statements.read(read))
+    const calls = reads.map((read) => this.#statements.read(read))
     const queries = calls.flat().map((call) => this.#query(call))
-    const results = await this.#retry('read', ['passing', 'lost'], () =>
-      queries.length > 1 ? this.#send([command(beginRead), ...queries, command('commit')]) : this.#send([command(now), ...queries]),
-    )
-    const [time, ...answers] = results.map(rowsOf)
+    const sent = queries.length > 1 ? [command(beginRead), ...queries, command('commit')] : [command(now), ...queries]
+    const [time, ...answers] = (await this.#readAll(sent)).filter(({ command }) => command === 'SELECT').map(({ rows }) => rows)
     let place = 0
     return {
       now: this.#clock?.now() ?? (time?.[0] as { readonly now: number }).now,
-      rows: calls.map(({ length }) => answers.slice(place, (place += length)).flat().map(parsed)), // oxfmt-ignore
+      rows: calls.map(({ length }) => {
+        const own = answers.slice(place, place + length)
+        place += length
+        return own.flat().map(parsed)
+      }),
     }
   }
 
-  /** Takes one round trip. The server stops the transaction at the first condition that does not hold. */
-  async write(calls: readonly RowCall[], { provisional = false, hints = [] }: Change): Promise<boolean> {
-    const queries = calls.map((call) => this.#query(call))
-    const begin = provisional ? `${beginWrite()}; set local synchronous_commit = off` : beginWrite()
-    try {
-      await this.#retry('write', ['passing'], () =>
-        queries.length > 1 || provisional ? this.#send([command(begin), ...queries, command('commit')]) : this.#send(queries),
-      )
-    } catch (error) {
-      if (violatesConstraint(error)) return false
-      throw error
+  /**
+   * Takes one round trip. The server ends the transaction of a change at the first condition that does not hold. A change that meets a
+   * deadlock is repeated after the others.
+   */
+  async write(changes: readonly Change[]): Promise<readonly boolean[]> {
+    const sent = changes.map((change) => this.#transaction(change))
+    const stored: boolean[] = []
+    for (const [at, sending] of (await this.#send(sent)).entries()) {
+      stored.push(await this.#isStored(sending, sent[at] ?? []))
+      if (stored[at]) this.#tell(changes[at]?.hints ?? [])
     }
-    for (const { key, wake, deltas = false } of hints) {
-      // Listeners only need to know whether something was committed.
-      if (key !== undefined) this.#live.tell({ key, seq: deltas ? undefined : 0, wake, deltas })
-    }
-    return true
+    return stored
   }
 
   async close(): Promise<void> {
@@ -134,27 +125,53 @@ class OpenRows {
     await this.#pool.close()
   }
 
-  /** Sends everything at once, and waits for all answers. Throws the first failure. */
-  async #send(queries: readonly PostgresQuery[]): Promise<readonly PostgresResult[]> {
-    if (queries.length === 0) return []
-    const client = await this.#pool.acquire()
-    const answers = await Promise.allSettled(queries.map((query) => client.query(query)))
-    const failed = answers.find((answer) => answer.status === 'rejected')
-    client.release(failed !== undefined && isLost(failed.reason))
-    if (failed) throw failed.reason
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  /** Throws `entry-too-large`. */
+  #transaction({ writes, provisional = false }: Change): readonly PostgresQuery[] {
+    const queries = writes.map((write) => this.#query(this.#statements.write(write)))
+    if (queries.length < 2 && !provisional) return queries
+    const begin = provisional ? `${beginWrite()}; set local synchronous_commit = off` : beginWrite()
+    return [command(begin), ...queries, command('commit')]
   }
 
-  async #retry<T>(doing: string, kinds: readonly (keyof typeof mostTries)[], attempt: () => Promise<T>): Promise<T> {
+  async #isStored(first: Sent, queries: readonly PostgresQuery[]): Promise<boolean> {
+    let sent = first
+    for (let tries = 1; isPassing(sent.error) && tries < mostTries; tries++) {
+      await pause(tries)
+      sent = (await this.#send([queries]))[0] ?? sent
+    }
+    if (sent.error === undefined) return true
+    if (violatesConstraint(sent.error)) return false
+    throw storeError(sent.error, 'write')
+  }
+
+  async #readAll(queries: readonly PostgresQuery[]): Promise<readonly PostgresResult[]> {
     for (let tries = 1; ; tries++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        const kind = isPassing(error) ? 'passing' : 'lost'
-        if (violatesConstraint(error)) throw error
-        if (!kinds.includes(kind) || (kind === 'lost' && !isLost(error)) || tries >= mostTries[kind]) throw storeError(error, doing)
-        if (kind === 'passing') await pause(tries)
-      }
+      const [{ error, results } = nothingSent] = await this.#send([queries])
+      if (error === undefined) return results
+      if (!isLost(error) || tries >= mostReadTries) throw storeError(error, 'read')
+    }
+  }
+
+  /** Sends everything at once, and waits for all answers. Each group has its own first failure. */
+  async #send(groups: readonly (readonly PostgresQuery[])[]): Promise<readonly Sent[]> {
+    if (groups.flat().length === 0) return groups.map(() => nothingSent)
+    const client = await this.#pool.acquire()
+    const query = preparingOnce(client)
+    const sent = await Promise.all(
+      groups.map(async (queries) => {
+        const answers = await Promise.allSettled(queries.map(query))
+        const results = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+        return { results, error: answers.find((answer) => answer.status === 'rejected')?.reason as unknown }
+      }),
+    )
+    client.release(sent.some(({ error }) => isLost(error)))
+    return sent
+  }
+
+  #tell(hints: readonly StoreHint[]): void {
+    for (const { key, wake, deltas = false } of hints) {
+      // Listeners only need to know whether something was committed.
+      if (key !== undefined) this.#live.tell({ key, seq: deltas ? undefined : 0, wake, deltas })
     }
   }
 
@@ -164,14 +181,29 @@ class OpenRows {
   }
 }
 
-function command(text: string): PostgresQuery {
-  return { text, types: columnTypes, query_timeout: longestAnswerMs }
+/** Answers to statements that were sent together, and their first failure. */
+interface Sent {
+  readonly results: readonly PostgresResult[]
+  readonly error: unknown
 }
 
-/** Several commands in one text have several results; the last one counts. */
-function rowsOf(result: PostgresResult): readonly unknown[] {
-  const last = [result].flat().at(-1)
-  return last?.rows ?? []
+const nothingSent: Sent = { results: [], error: undefined }
+
+/**
+ * A statement that is new to a connection is prepared by its first use. If that fails together with its transaction, others of the same
+ * name would fail too: they are sent without the name.
+ */
+function preparingOnce(client: PooledClient): (query: PostgresQuery) => Promise<PostgresResult> {
+  const used = new Set<string>()
+  return ({ name, ...query }) => {
+    if (name === undefined || (used.has(name) && !client.isPrepared(name))) return client.query(query)
+    used.add(name)
+    return client.query({ name, ...query })
+  }
+}
+
+function command(text: string): PostgresQuery {
+  return { text, types: columnTypes, query_timeout: longestAnswerMs }
 }
 
 function parsed(found: unknown): Row {

@@ -5,6 +5,12 @@ import type { PostgresClient, PostgresPool } from './pool-types.ts'
 import type { Queries } from './pg-session.ts'
 import { connectionError, storeError } from './postgres-errors.ts'
 
+/** A connection while it is in use. */
+export interface PooledClient extends PostgresClient {
+  /** Returns true if the connection is known to have a prepared statement with this name. */
+  isPrepared(name: string): boolean
+}
+
 /** Source of connections. */
 export interface Pool {
   /**
@@ -13,7 +19,7 @@ export interface Pool {
    */
   canPrepare: boolean
   /** Rejects with `store-unavailable` if no connection is free in time. */
-  acquire(): Promise<PostgresClient>
+  acquire(): Promise<PooledClient>
   /** Counts since the pool was opened. */
   metrics(): PoolMetrics
   /** Waits until every statement in progress is answered. */
@@ -113,12 +119,13 @@ export function poolQueries(pool: Pool): Queries {
 }
 
 /** Sends statements without waiting for earlier ones, also on connections that do not pipeline by default. */
-function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: () => void): PostgresClient {
+function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: () => void): PooledClient {
   const before = client.pipeline
   client.pipeline = true
   const gather = gathering(client)
   return {
     processID: client.processID,
+    isPrepared: (name) => Object.hasOwn(preparedOn(client), name),
     query(query) {
       gather()
       return client.query(query)
@@ -131,6 +138,11 @@ function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: (
       onRelease()
     },
   }
+}
+
+/** Returns the prepared statements by their names, as far as the package exposes them. */
+function preparedOn({ connection = {} }: PostgresClient): object {
+  return 'parsedStatements' in connection ? (connection.parsedStatements as object) : {}
 }
 
 /** Returns a function that collects the writes of one tick into one packet. Otherwise even a single statement takes several. */

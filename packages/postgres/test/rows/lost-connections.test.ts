@@ -72,12 +72,12 @@ describe('rows in Postgres', () => {
     const { pool, end } = watchedPool(database.url, ({ text }) => (text.startsWith('insert') && (failures += 1) < 4 ? fails : undefined))
     closing.push(end)
     const rows = await open(`n${(namespaces += 1)}`, { pool, listen: false })
-    expect(await rows.write([{ writes: [insert('a'), insert('b')] }])).toEqual([true])
+    expect(await rows.write([{ writes: [insert('a'), insert('b')] }, { writes: [insert('c')] }])).toEqual([true, true])
     expect(failures).toBeGreaterThan(3)
-    expect(await keysOf(rows)).toEqual(['a', 'b'])
+    expect(await keysOf(rows)).toEqual(['a', 'b', 'c'])
   })
 
-  it('one round trip carries all reads on one snapshot, or a whole change', async () => {
+  it('one round trip carries all reads on one snapshot, or all changes of a call', async () => {
     const sent: string[] = []
     let atOnce: readonly string[] = []
     const { pool, end } = watchedPool(database.url, ({ text }) => {
@@ -91,9 +91,10 @@ describe('rows in Postgres', () => {
     const calm = await open(namespace)
     await calm.write([{ writes: [insert('a')] }])
     sent.length = 0
-    expect(await rows.write([change])).toEqual([true])
-    expect(atOnce).toEqual(['begin ', 'with f', 'insert', 'insert', 'commit'])
-    expect(sent).toHaveLength(5)
+    expect(await rows.write([change, change, { writes: [insert('d')] }])).toEqual([true, false, true])
+    const ofChange = ['begin ', 'with f', 'insert', 'insert', 'commit']
+    expect(atOnce).toEqual([...ofChange, ...ofChange, 'insert'])
+    expect(sent).toHaveLength(11)
     sent.length = 0
     const { rows: found } = await rows.read([
       { get: 'session', ids: [['a']] },

@@ -1,17 +1,15 @@
 import fc from 'fast-check'
-import type { Filter, Id, Read, Row, Scan, Table, Value, Write } from '../../src/rows/contract.ts'
+import type { Filter, Read, Row, Scan, Table, Value, Write } from '../../src/rows/contract.ts'
 import { numberColumns, tables } from '../../src/rows/tables.ts'
 
 /** A write before its condition is known: `holds` takes the values of the stored row. */
-export interface Update {
-  readonly update: string
-  readonly id: Id
-  readonly set: Readonly<Record<string, Value>>
+export interface Conditional {
+  readonly write: Extract<Write, { readonly update: string } | { readonly drop: string }>
   readonly compared: readonly string[]
   readonly holds: boolean
 }
 
-export type Step = { readonly changes: readonly (readonly (Write | Update)[])[] } | { readonly reads: readonly Read[] }
+export type Step = { readonly changes: readonly (readonly (Write | Conditional)[])[] } | { readonly reads: readonly Read[] }
 
 const texts = ['a', 'ab', 'b', 'Z', 'é', '￿', '😀', '\0', '\u0001', ' ', "it's", '%_'] as const
 const numbers = [0, 1, 2, 3, -1, 2 ** 53 - 1] as const
@@ -94,26 +92,24 @@ function readOf(shape: Shape): fc.Arbitrary<Read> {
   )
 }
 
-function writeOf(shape: Shape): fc.Arbitrary<Write | Update> {
+function writeOf(shape: Shape): fc.Arbitrary<Write | Conditional> {
   const { name, table } = shape
   const row = rowOf(shape)
   const id = valuesOf(table.id)
   const set = fc.record(Object.fromEntries([...table.columns.map((column) => [column, nullableOf(column)] as const), ['body', body]]), {
     requiredKeys: [],
-  }) as fc.Arbitrary<Update['set']>
+  }) as fc.Arbitrary<Partial<Row>>
+  const conditional = (write: fc.Arbitrary<Conditional['write']>): fc.Arbitrary<Conditional> =>
+    fc.record({
+      write,
+      compared: fc.subarray([...table.columns], { maxLength: Math.min(2, table.columns.length) }),
+      holds: fc.boolean(),
+    })
   return fc.oneof(
     { weight: 4, arbitrary: fc.record({ insert: fc.constant(name), row }) },
     { weight: 3, arbitrary: fc.record({ put: fc.constant(name), row }) },
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        update: fc.constant(name),
-        id,
-        set,
-        compared: fc.subarray([...table.columns], { maxLength: Math.min(2, table.columns.length) }),
-        holds: fc.boolean(),
-      }),
-    },
+    { weight: 4, arbitrary: conditional(fc.record({ update: fc.constant(name), id, set })) },
+    conditional(fc.record({ drop: fc.constant(name), id })),
     fc.record({ drop: fc.constant(name), id }),
     ...(Object.keys(table.indexes).length === 0
       ? []

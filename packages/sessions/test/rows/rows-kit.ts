@@ -7,10 +7,10 @@ import type { Change, Id, Read, Row, RowStore, Scan, Value, Write } from '../../
 import { tables } from '../../src/rows/tables.ts'
 import type { TableName } from '../../src/rows/tables.ts'
 import { programs } from './programs.ts'
-import type { Step, Update } from './programs.ts'
+import type { Conditional, Step } from './programs.ts'
 
 /** Opens stores in a namespace of their own, and closes them after each test. */
-export function openedRows(newRows: () => RowStore): (namespace?: string) => Promise<RowStore> {
+function openedRows(newRows: () => RowStore): (namespace?: string) => Promise<RowStore> {
   const opened: RowStore[] = []
   afterEach(async () => {
     for (const rows of opened.splice(0)) await rows.close()
@@ -56,11 +56,12 @@ async function compareAnswers(read: Read, expected: readonly Row[], actual: read
   expect(new Set(texts).size).toBe(texts.length)
 }
 
-async function writeOf(write: Write | Update, model: RowStore): Promise<Write> {
+async function writeOf(write: Write | Conditional, model: RowStore): Promise<Write> {
   if (!('compared' in write)) return write
-  const { update, id, set, compared, holds } = write
-  const [row] = holds ? await rowsOf(model, { get: update, ids: [id] }) : []
-  return { update, id, set, if: Object.fromEntries(compared.map((column) => [column, (row?.[column] as Value | undefined) ?? null])) }
+  const { compared, holds, write: given } = write
+  const table = 'update' in given ? given.update : given.drop
+  const [row] = holds ? await rowsOf(model, { get: table, ids: [given.id] }) : []
+  return { ...given, if: Object.fromEntries(compared.map((column) => [column, (row?.[column] as Value | undefined) ?? null])) }
 }
 
 /** Executes the steps on both stores. All answers must be the same. */
@@ -125,10 +126,14 @@ export function rowsKit(newRows: () => RowStore): void {
         update(['missing'], { revision: 9 }),
         update(['missing'], {}),
         { insert: 'session', row: session('a') },
+        { drop: 'session', id: ['a'], if: { revision: 4 } },
+        { drop: 'session', id: ['missing'], if: {} },
       ] satisfies Write[]) {
         expect(await rows.write([writes(last)])).toEqual([false])
         expect(await rowsOf(rows, scan('session', 'key'))).toEqual([{ key: 'a', revision: 1, body: 'old' }])
       }
+      for (const holds of [{ drop: 'session', id: ['a'], if: { revision: 1 } }, update(['a'], {}, { revision: 1, agent: null })] as const)
+        expect(await rows.write([{ writes: [holds, update(['missing'], {})] }, { writes: [update(['a'], {})] }])).toEqual([false, true])
       expect(await rows.write([writes(update(['a'], {}, { revision: 3, agent: null }))])).toEqual([true])
       expect(await rowsOf(rows, scan('session', 'key'))).toEqual([
         { key: 'a', revision: 3, body: 'new' },
@@ -145,6 +150,15 @@ export function rowsKit(newRows: () => RowStore): void {
         [false, true, false, true, false, true, true], // oxfmt-ignore
       )
       expect(await rowsOf(rows, { get: 'session', ids: [['a']] })).toEqual([{ key: 'a', revision: 3, body: {} }])
+    })
+
+    it('is stored also if the change before it failed at the same statements', async () => {
+      const rows = await open()
+      const inserts: readonly Write[] = [
+        { insert: 'session', row: session('a') },
+        { drop: 'session', id: ['b'] },
+      ]
+      expect(await rows.write([{ writes: [update(['missing'], {}), ...inserts] }, { writes: inserts }])).toEqual([false, true])
     })
 
     it('of many with the same condition is stored once', async () => {

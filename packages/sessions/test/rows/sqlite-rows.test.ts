@@ -33,7 +33,7 @@ async function rowsOf(rows: RowStore, read: Read): Promise<readonly Row[]> {
 const all = (table: 'session' | 'event', index: string): Read => ({ scan: table, index, equal: [], limit: Infinity })
 
 function put(key: string, body: Row['body'] = ''): Change {
-  return { writes: [{ put: 'session', row: Object.assign({ key }, { body }) }] }
+  return { writes: [{ put: 'session', row: { key, body } }] }
 }
 
 describe('rows in SQLite', () => {
@@ -49,7 +49,8 @@ describe('rows in SQLite', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       const ended = once(child, 'exit')
-      let [told, stored] = [0, 0]
+      let told = 0
+      let stored = 0
       for await (const line of createInterface({ input: child.stdout })) {
         stored = Number(line)
         if ((told += 1) === moment) child.kill('SIGKILL')

@@ -22,7 +22,7 @@ export interface RowDialect {
   readonly negated: (column: string) => string
   /** Definition of the column with the negated value, if an index needs one. */
   readonly negatedColumn?: (column: string) => string
-  /** Text behind the name of a table that makes a statement use this index. */
+  /** Text after the name of a table that makes a statement use this index. */
   readonly using: (index: string) => string
   /** Conditions that all rows of this index meet. A statement that has them can use this index, and no other. */
   readonly onlyIn: (index: string) => readonly string[]

@@ -17,7 +17,7 @@ export type StoredValue = Value | readonly Value[]
 
 export interface RowStatement {
   readonly text: string
-  /** What it must do, or its change is not stored. Default: it may do nothing. */
+  /** A change is stored only if this statement changes or finds a row. Default: it need not. */
   readonly must?: 'change' | 'find'
 }
 
