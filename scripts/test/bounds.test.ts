@@ -127,7 +127,7 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
     'S210: a session has at most 100',
   ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
-  'sessions/stores/file/file-store.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
   'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'sessions/stores/sqlite/sqlite-store.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
@@ -259,9 +259,10 @@ const passing: Readonly<Record<string, string>> = {
     sessions/memories/note-store.ts pageLimit
     sessions/runtime/courier.ts mostPerWebhook
     sessions/runtime/courier.ts mostOfSessions
+    sessions/stores/file/log-file.ts mostBytesPerByte
     sessions/stores/file/log-line.ts longestHead
-    sessions/stores/file/session-folder.ts mostRowsPerRow
-    sessions/stores/file/state-log.ts mostBytesPerByte
+    sessions/stores/file/session-files.ts mostJournalBytes
+    sessions/stores/file/session-files.ts mostSyncsAtOnce
     sessions/stores/file/write-queue.ts mostPerGroup
     sessions/stores/memory.ts mostPerTurn
     sessions/stores/session-lists.ts mostSorted
@@ -382,9 +383,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/runtime/claim-loop.ts #woken
     sessions/runtime/claim-loop.ts #afterwards
     sessions/runtime/leases.ts #looking
-    sessions/stores/file/session-folder.ts #sending
-    sessions/stores/file/session-folder.ts #untidy
-    sessions/stores/file/sync-group.ts #files
+    sessions/stores/file/session-files.ts #dirty
     postgres/store/own-wakes.ts #held`,
   'the end of a call of `work`: the host limits how many it makes at a time, one for each session': `
     restate/visits.ts #visits
@@ -403,10 +402,8 @@ const collections: Readonly<Record<string, string>> = {
     sessions/rows/sql/statements.ts #built`,
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
-    sessions/stores/file/definition-files.ts #known
-    sessions/stores/file/definition-files.ts #damaged
-    sessions/stores/file/session-folder.ts #files
-    sessions/stores/file/session-folder.ts #damaged
+    sessions/stores/file/session-files.ts #files
+    sessions/stores/file/session-files.ts #damaged
     sessions/stores/memory/notice-index.ts #lines
     sessions/stores/memory/notice-index.ts #linesOf
     sessions/stores/memory/session-index.ts running

@@ -165,7 +165,8 @@ describe('the files of sessions', () => {
     await store.commit(batch('a', 'room:1', [ensure('room:1')]))
     await store.commit(batch('b', 'room:1', [{ op: 'session.delete', at: 7 }]))
     await store.commit(batch('c', 'room:1', [ensure('room:1')]))
-    for (let n = 1; n <= 120; n++) await store.commit(batch(`name ${n}`, 'room:1', [{ op: 'session.patch', patch: { metadata: { n, text: `${n}`.repeat(500) } } }]))
+    for (let n = 1; n <= 120; n++)
+      await store.commit(batch(`name ${n}`, 'room:1', [{ op: 'session.patch', patch: { metadata: { n, text: `${n}`.repeat(500) } } }]))
     await store.close()
     for (let times = 0; times < 2; times++) {
       const again = await open(dir)

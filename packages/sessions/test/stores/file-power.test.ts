@@ -204,76 +204,74 @@ describe('a disk that fails to take a write', () => {
     await store.due(100),
   ]
 
-  it(
-    'S34: all commits of the sync fail, and memory and files stay as they were',
-    async () => {
-      const dir = newFolder()
-      const store = await openIn(dir)
-      const row = (id: string) => ({ id, kind: 'steer', at: 1, body: { inputId: id, runId: 'run-2', input: id } }) as const
-      await store.commit(batch('1', 'room:1', [ensure('room:1'), say('before'), run('run-1')]))
-      await store.commit(batch('2', 'room:2', [ensure('room:2'), { op: 'inbox.put', rows: [row('a'), row('b'), row('c')] }, run('run-2')]))
-      await store.commit(
-        batch('3', 'room:3', [ensure('room:3'), { op: 'timer.put', timers: [{ id: 't', kind: 'deadline', dueAt: 2000, body: {} }] }]),
-      )
-      await store.commit(batch('4', 'room:4', [ensure('room:4')]))
-      await store.claim({ ...request, runId: 'run-2' })
-      const before = await everything(store)
-      const filesBefore = filesIn(dir)
-      await someTurns()
+  it('S34: all commits of the sync fail, and memory and files stay as they were', async () => {
+    const dir = newFolder()
+    const store = await openIn(dir)
+    const row = (id: string) => ({ id, kind: 'steer', at: 1, body: { inputId: id, runId: 'run-2', input: id } }) as const
+    await store.commit(batch('1', 'room:1', [ensure('room:1'), say('before'), run('run-1')]))
+    await store.commit(batch('2', 'room:2', [ensure('room:2'), { op: 'inbox.put', rows: [row('a'), row('b'), row('c')] }, run('run-2')]))
+    await store.commit(
+      batch('3', 'room:3', [ensure('room:3'), { op: 'timer.put', timers: [{ id: 't', kind: 'deadline', dueAt: 2000, body: {} }] }]),
+    )
+    await store.commit(batch('4', 'room:4', [ensure('room:4')]))
+    await store.claim({ ...request, runId: 'run-2' })
+    const before = await everything(store)
+    const filesBefore = filesIn(dir)
+    await someTurns()
 
-      const parent = {
-        session: 'room:1',
-        runId: 'run-1',
-        toolCallId: 'call',
-        turn: 1,
-        step: 1,
-        path: [],
-        root: 'room:1',
-        rootAgent: 'assistant',
-        maxDepth: 1,
-      }
-      const together: Batch[] = [
-        batch('one more', 'room:1', [say('after'), { op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } }]),
-        batch('take', 'room:2', [
-          { op: 'inbox.take', ids: ['b'] },
-          { op: 'definition.put', hash: 'hash', body: {} },
-        ]),
-        batch(
-          'new',
-          'new',
-          [ensure('new', { parent: 'room:1' }), run('new run', { parent })],
-          [{ id: 'delivery', to: 'room:4', writes: [say('delivered')] }],
-        ),
-        batch('end', 'room:3', [{ op: 'session.delete', at: 5 }]),
-      ]
-      const all = (): Promise<unknown>[] => [
-        store.commit(batch('alone', 'other', [ensure('other')])),
-        ...together.map((each) => store.commit(each)),
-      ]
-      let syncsToCome = 1
-      onSync = () => {
-        if (syncsToCome-- === 0) throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'fdatasync' })
-      }
-      const [alone, ...shared] = await Promise.allSettled(all())
-      expect(alone).toMatchObject({ status: 'fulfilled', value: { ok: true } })
-      for (const each of shared)
-        expect(each).toMatchObject({
-          status: 'rejected',
-          reason: { code: 'store-unavailable', message: expect.stringContaining(journalIn(dir)) as unknown },
-        })
-      const notOther = (files: object) => Object.fromEntries(Object.entries(files).filter(([name]) => ![fileNameOf('other'), 'journal.jsonl'].includes(name)))
-      expect(notOther(filesIn(dir))).toEqual(notOther(filesBefore))
-      expect(await everything(store)).toEqual(before)
+    const parent = {
+      session: 'room:1',
+      runId: 'run-1',
+      toolCallId: 'call',
+      turn: 1,
+      step: 1,
+      path: [],
+      root: 'room:1',
+      rootAgent: 'assistant',
+      maxDepth: 1,
+    }
+    const together: Batch[] = [
+      batch('one more', 'room:1', [say('after'), { op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } }]),
+      batch('take', 'room:2', [
+        { op: 'inbox.take', ids: ['b'] },
+        { op: 'definition.put', hash: 'hash', body: {} },
+      ]),
+      batch(
+        'new',
+        'new',
+        [ensure('new', { parent: 'room:1' }), run('new run', { parent })],
+        [{ id: 'delivery', to: 'room:4', writes: [say('delivered')] }],
+      ),
+      batch('end', 'room:3', [{ op: 'session.delete', at: 5 }]),
+    ]
+    const all = (): Promise<unknown>[] => [
+      store.commit(batch('alone', 'other', [ensure('other')])),
+      ...together.map((each) => store.commit(each)),
+    ]
+    let syncsToCome = 1
+    onSync = () => {
+      if (syncsToCome-- === 0) throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'fdatasync' })
+    }
+    const [alone, ...shared] = await Promise.allSettled(all())
+    expect(alone).toMatchObject({ status: 'fulfilled', value: { ok: true } })
+    for (const each of shared)
+      expect(each).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'store-unavailable', message: expect.stringContaining(journalIn(dir)) as unknown },
+      })
+    const notOther = (files: object) =>
+      Object.fromEntries(Object.entries(files).filter(([name]) => ![fileNameOf('other'), 'journal.jsonl'].includes(name)))
+    expect(notOther(filesIn(dir))).toEqual(notOther(filesBefore))
+    expect(await everything(store)).toEqual(before)
 
-      expect(await Promise.all(all())).toMatchObject([{ ok: true }, ...together.map(() => ({ ok: true }))])
-      expect(await said(store, 'room:4')).toEqual(['delivered'])
-      const after = await everything(store)
-      await store.close()
-      const again = await openIn(dir)
-      expect(await everything(again)).toEqual(after)
-      await again.close()
-    },
-  )
+    expect(await Promise.all(all())).toMatchObject([{ ok: true }, ...together.map(() => ({ ok: true }))])
+    expect(await said(store, 'room:4')).toEqual(['delivered'])
+    const after = await everything(store)
+    await store.close()
+    const again = await openIn(dir)
+    expect(await everything(again)).toEqual(after)
+    await again.close()
+  })
 
   it('S34: a full disk is reported as such', async () => {
     const dir = newFolder()

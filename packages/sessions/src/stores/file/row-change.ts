@@ -42,7 +42,12 @@ function isPlain(value: JSONValue | undefined): value is Fields {
 export function applyChange(space: MemorySpace, change: RowChange): boolean {
   if ('insert' in change) {
     const { id }: Table = tables[change.insert as TableName]
-    return !putRow(space, change.insert, id.map((column) => valueIn(change.row, column) as string | number), () => change.row).before
+    return !putRow(
+      space,
+      change.insert,
+      id.map((column) => valueIn(change.row, column) as string | number),
+      () => change.row,
+    ).before
   }
   const table = 'update' in change ? change.update : change.delete
   return putRow(space, table, change.id, (row) => (row && 'set' in change ? updated(row, change) : undefined)).before !== undefined

@@ -1,4 +1,17 @@
-import { closeSync, copyFileSync, fdatasync, fdatasyncSync, fsync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, truncateSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  fdatasync,
+  fdatasyncSync,
+  fsync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { privateFile, privateFolder } from '../private-files.ts'
 
