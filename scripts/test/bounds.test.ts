@@ -403,15 +403,7 @@ const collections: Readonly<Record<string, string>> = {
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
     sessions/stores/file/session-files.ts #files
-    sessions/stores/file/session-files.ts #damaged
-    sessions/stores/memory/notice-index.ts #lines
-    sessions/stores/memory/notice-index.ts #linesOf
-    sessions/stores/memory/session-index.ts running
-    sessions/stores/memory/session-index.ts unread
-    sessions/stores/memory/session-lists.ts #listed
-    sessions/stores/memory/session-lists.ts #lists
-    sessions/stores/memory/sorted-lists.ts #lists
-    sessions/stores/memory/time-order.ts #byKey`,
+    sessions/stores/file/session-files.ts #damaged`,
 }
 
 const constant = /^(?:export )?const (\w+)(?:: [^=]+)? = (?:[0-9]|\{)/

@@ -81,7 +81,7 @@ function* candidates(
     ? [queued]
     : [
         queued,
-        loss === 'owner' ? leases('retry', { where: [{ column: 'owner', not: [owner] }] }) : leases('until', { limit }),
+        leases('until', loss === 'owner' ? { where: [{ column: 'owner', not: [owner] }] } : { limit }),
         leases('owner', { equal: [owner], where: [{ column: 'run', not: holds }] }),
         leases('until', { reverse: true, limit: loss === 'lease' ? atOnce : 0 }),
       ]
@@ -212,6 +212,11 @@ export function* decideRenewals(
   })
 }
 
+/** A run that was claimed before the clock was set back can be claimed at once when it is lost. */
+function isFromLaterClock(row: Row, now: number): boolean {
+  return (row['claimedAt'] as number) > now
+}
+
 /** Returns the work that is due by time alone, and when more becomes due. */
 export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & { readonly now: number }> {
   const limitOf = Math.max(0, limit) + 1
@@ -221,24 +226,25 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
     scan('session', 'end'),
     scan('session', 'unread'),
     scan('session', 'start'),
-    scan('lease', 'retry', { reverse: true }),
     scan('notice', 'next', { limit: 1 }),
     ...(withRuns ? [scan('lease', 'until')] : []),
   ]
-  const [timers = [], ends = [], unread = [], starts = [], retries = [], notices = [], leases = []] = rows
+  const [timers = [], ends = [], unread = [], starts = [], notices = [], leases = []] = rows
   const upTo = (list: readonly Row[], column: string): readonly Row[] =>
     list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
-  const delayed = (yield [
+  const later = yield [
     scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 }),
-  ]).rows.flat()
+    scan('lease', 'retry', { from: now + 1 }),
+  ]
+  const [delayed = [], retries = []] = later.rows
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),
-    ...retries.map((row) => row['retryAt'] as number).filter((at) => at > now),
+    ...firstOf(retries.filter((row) => !isFromLaterClock(row, now)), 'retryAt'),
   ]
   const lost = leases
-    .filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now)
+    .filter((row) => (row['until'] as number) <= now && (isFromLaterClock(row, now) || ((row['retryAt'] ?? 0) as number) <= now))
     .map((row) => row['session'] as string)
   const [notice] = notices
   return {
