@@ -127,6 +127,7 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
     'S210: a session has at most 100',
   ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
+  'sessions/stores/sqlite/sqlite-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
   'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
@@ -264,8 +265,12 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/file/session-files.ts mostJournalBytes
     sessions/stores/file/session-files.ts mostSyncsAtOnce
     sessions/stores/file/write-queue.ts mostPerGroup
-    sessions/stores/memory.ts mostPerTurn
-    sessions/stores/session-lists.ts mostSorted
+    sessions/rows/memory-rows.ts mostPerTurn
+    sessions/rows/sorted-rows.ts mostPerChunk
+    sessions/rows/sql/statements.ts mostBytesPerUnit
+    sessions/core/lists.ts mostUnmarked
+    sessions/core/prune.ts mostNotices
+    sessions/core/session-lists.ts mostSorted
     postgres/store/hint-format.ts mostBytes
     sessions/core/records.ts mostCharacters
     sessions/stores/sqlite/group-commit.ts mostAtOnce`,
@@ -274,6 +279,7 @@ const passing: Readonly<Record<string, string>> = {
     bridge/executors/worker/heartbeat.ts maxMissed
     server/rate/state-rate-limiter.ts mostTries
     sessions/contract/retry-on-conflict.ts maxTries
+    sessions/core/transact.ts mostTries
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
     postgres/store/postgres-connection.ts mostTries
@@ -404,15 +410,7 @@ const collections: Readonly<Record<string, string>> = {
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
     sessions/stores/file/session-files.ts #files
-    sessions/stores/file/session-files.ts #damaged
-    sessions/stores/memory/notice-index.ts #lines
-    sessions/stores/memory/notice-index.ts #linesOf
-    sessions/stores/memory/session-index.ts running
-    sessions/stores/memory/session-index.ts unread
-    sessions/stores/memory/session-lists.ts #listed
-    sessions/stores/memory/session-lists.ts #lists
-    sessions/stores/memory/sorted-lists.ts #lists
-    sessions/stores/memory/time-order.ts #byKey`,
+    sessions/stores/file/session-files.ts #damaged`,
 }
 
 const constant = /^(?:export )?const (\w+)(?:: [^=]+)? = (?:[0-9]|\{)/

@@ -126,16 +126,17 @@ export function storedRun(row: Row): StoredRun {
   return row.body as unknown as StoredRun
 }
 
-/** Returns the lease of a running run. */
+/** Returns the lease of a running run. Only runs that were lost before have to wait until they can be claimed again. */
 export function leaseRow(run: RunState): Row {
-  const { id, session, owner = '', epoch, leaseUntil = 0, claimedAt = 0, stop } = run
+  const { id, session, owner = '', epoch, leaseUntil = 0, claimedAt = 0, attempts, stop } = run
   return {
     run: id,
     session,
     owner,
     epoch,
     until: leaseUntil,
-    retryAt: claimableAt(run, claimedAt),
+    claimedAt,
+    retryAt: attempts > 0 ? claimableAt(run, claimedAt) : null,
     tenant: tenantOfRun(session, run),
     stop: stop ? JSON.stringify(stop) : null,
     body: null,

@@ -44,7 +44,7 @@ export const tables = {
   input: { id: ['run'], columns: ['session'], indexes: { session: ['session', 'run'] } },
   lease: {
     id: ['run'],
-    columns: ['session', 'owner', 'epoch', 'until', 'retryAt', 'tenant', 'stop'],
+    columns: ['session', 'owner', 'epoch', 'until', 'claimedAt', 'retryAt', 'tenant', 'stop'],
     indexes: {
       until: ['until', 'run'],
       retry: ['retryAt', 'run'],
@@ -100,5 +100,6 @@ export type TableName = keyof typeof tables
 /** Columns that hold numbers. */
 export const numberColumns: ReadonlySet<string> = new Set([
   ...['revision', 'section', 'activeAt', 'unused', 'expiresAt', 'startAt', 'notBefore', 'unread', 'oldestEnd', 'n', 'place', 'createdAt'],
-  ...['epoch', 'until', 'retryAt', 'step', 'index', 'turn', 'open', 'seq', 'at', 'dueAt', 'attempts', 'settledAt', 'queuedAt', 'usedAt'],
+  ...['epoch', 'until', 'claimedAt', 'retryAt', 'step', 'index', 'turn', 'open', 'seq', 'at', 'dueAt', 'attempts'],
+  ...['settledAt', 'queuedAt', 'usedAt'],
 ])
