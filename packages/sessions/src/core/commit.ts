@@ -206,7 +206,7 @@ const writes: Writes = {
     const body = { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at }
     work.delete()
     work.writes.push(
-      ...[all('run', 'n'), all('input', 'session'), all('lease', 'session'), all('call', 'id'), all('entry', 'n'), all('event', 'seq')],
+      ...[all('run', 'n'), all('input', 'session'), all('lease', 'session'), all('call', 'id'), all('entry', 'id'), all('event', 'seq')],
       ...[all('inbox', 'n'), all('timer', 'session'), all('notice', 'session')],
       ...(leavesNothing ? [] : [{ put: 'tombstone', row: { key, body } } as const]),
     )
@@ -307,10 +307,12 @@ class Needs {
       this.#inputs.set(`${key} ${inputId}`, [key, inputId])
       if (rowId !== undefined) this.#inbox.set(`${key} ${rowId}`, [key, rowId])
     }
-    for (const write of writes) this.#addWrite(key, write)
+    const fenced = new Set(expect.flatMap((each) => (each.that === 'fence' ? [each.runId] : [])))
+    for (const write of writes) this.#addWrite(key, write, fenced)
   }
 
-  #addWrite(key: string, write: BatchWrite): void {
+  /** `fenced`: runs that are running, or else the batch is refused. */
+  #addWrite(key: string, write: BatchWrite, fenced: ReadonlySet<string>): void {
     const entry = (id: string | null | undefined): void => {
       if (typeof id === 'string') this.#entries.set(`${key} ${id}`, [key, id])
     }
@@ -344,7 +346,8 @@ class Needs {
         return head()
       case 'run.patch':
         this.#runs.add(write.runId)
-        return head()
+        // A run that is running and stays so is the first one.
+        return fenced.has(write.runId) && write.patch.status === undefined ? undefined : head()
       case 'call.put':
         return write.calls.forEach(call)
       case 'inbox.put':

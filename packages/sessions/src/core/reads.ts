@@ -194,7 +194,10 @@ export function* readRun(runId: string): Steps<Found<RunRecord>> {
 export function* readCalls(runId: string, step?: number): Steps<readonly ToolCallRecord[]> {
   const equal = step === undefined ? [runId] : [runId, step]
   const { rows } = yield [{ scan: 'call', index: 'step', equal, limit: Infinity }]
-  return rows.flat().map(callRecord)
+  return rows
+    .flat()
+    .map(callRecord)
+    .sort((a, b) => a.step - b.step || a.index - b.index)
 }
 
 export function* readCall(key: string, toolCallId: string): Steps<Found<ToolCallRecord>> {
@@ -208,6 +211,8 @@ export function* readApproval(approvalId: string): Steps<Found<ToolCallRecord>> 
 }
 
 export function* readInbox(key: string, kinds: readonly InboxKind[]): Steps<readonly InboxRecord[]> {
+  const [session] = (yield [{ get: 'session', ids: [[key]] }]).rows.flat()
+  if (!session || !kinds.some((kind) => (headOf(session).inbox[kind] ?? 0) > 0)) return []
   const { rows } = yield [{ scan: 'inbox', index: 'n', equal: [key], where: [{ column: 'kind', in: kinds }], limit: Infinity }]
   return rows.flat().map(inboxRecord)
 }
@@ -244,8 +249,9 @@ export function* listChildren({ parent, status, limit, page }: ChildQuery): Step
 }
 
 export function* listBranches(key: string, { page, limit }: PageRequest): Steps<Page<BranchRecord>> {
-  const { rows } = yield [{ scan: 'entry', index: 'n', equal: [key], limit: Infinity }]
-  return pageOfBranches(branchesOf(rows.flat().map(storedEntry)), { page, limit })
+  const { rows } = yield [{ scan: 'entry', index: 'id', equal: [key], limit: Infinity }]
+  const entries = rows.flat().map(storedEntry)
+  return pageOfBranches(branchesOf(entries.sort((a, b) => a.n - b.n)), { page, limit })
 }
 
 export function* listTimers({ kind, key, limit, page }: TimerQuery): Steps<Page<TimerRecord>> {

@@ -149,33 +149,31 @@ export function runRecord(row: Row, input: Row | undefined, lease: Row | undefin
   return { ...state, ...until, input: input?.body ?? null }
 }
 
+/** The body holds what no column holds, and the key only if it is not the usual one. */
 export function callRow(call: ToolCallRecord, turn: number): Row {
-  const { runId: run, step, toolCallId, session, index, approval, state } = call
-  return {
-    run,
-    step,
-    toolCallId,
-    session,
-    index,
-    turn,
-    approvalId: approval?.approvalId ?? null,
-    open: state === 'settled' ? null : 1,
-    body: bodyOf(call),
-  }
+  const { runId: run, step, toolCallId, session, index, idempotencyKey, ...rest } = call
+  const given = idempotencyKey === usualKeyOf(run, step, toolCallId) ? {} : { idempotencyKey }
+  return { run, step, toolCallId, session, index, turn, approvalId: call.approval?.approvalId ?? null, body: bodyOf({ ...rest, ...given }) }
 }
 
-export function callRecord({ body }: Row): ToolCallRecord {
-  return body as unknown as ToolCallRecord
+export function callRecord({ run, step, toolCallId, session, index, body }: Row): ToolCallRecord {
+  const idempotencyKey = usualKeyOf(run as string, step as number, toolCallId as string)
+  return { runId: run, step, toolCallId, session, index, idempotencyKey, ...(body as object) } as ToolCallRecord
+}
+
+function usualKeyOf(run: string, step: number, toolCallId: string): string {
+  return `${run}/${step}/${toolCallId}`
 }
 
 export type StoredEntry = NewEntry & { readonly n: number }
 
 export function entryRow(session: string, entry: StoredEntry): Row {
-  return { session, id: entry.id, n: entry.n, parentId: entry.parentId, body: bodyOf(entry) }
+  const { id, n, parentId, ...rest } = entry
+  return { session, id, n, parentId, body: bodyOf(rest) }
 }
 
-export function storedEntry({ body }: Row): StoredEntry {
-  return body as unknown as StoredEntry
+export function storedEntry({ id, n, parentId, body }: Row): StoredEntry {
+  return { id, n, parentId, ...(body as object) } as unknown as StoredEntry
 }
 
 /** Limit of events in one row: their text takes a part of the 16 MiB that stores accept, however it is encoded. */

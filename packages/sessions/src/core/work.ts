@@ -201,7 +201,9 @@ export class Work {
     const openCalls = run.openCalls + (call.state === 'settled' ? 0 : 1) - (before && before.state !== 'settled' ? 1 : 0)
     this.runs.set(call.runId, { ...run, openCalls })
     this.calls.set(callName(call), call)
-    this.writes.push({ put: 'call', row: callRow(call, run.state.n) })
+    const row = callRow(call, run.state.n)
+    const id = [call.runId, call.step, call.toolCallId]
+    this.writes.push(before ? { update: 'call', id, set: changedValues(callRow(before, run.state.n), row) } : { put: 'call', row })
   }
 
   putInbox(record: InboxRecord): void {

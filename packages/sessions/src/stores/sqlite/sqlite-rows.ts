@@ -3,9 +3,8 @@ import type { StateStore } from '../../contract/state-store.ts'
 import type { StoreHint, StoreOpenOptions } from '../../contract/session-store.ts'
 import { SessionError } from '../../errors.ts'
 import { parseStored } from '../../json.ts'
-import type { Change, Read, Row, RowStore } from '../../rows/contract.ts'
+import type { Change, Id, Read, Row, RowStore } from '../../rows/contract.ts'
 import { sqliteRowDialect } from '../../rows/sql/dialect.ts'
-import { tableOf } from '../../rows/sql/names.ts'
 import { RowStatements } from '../../rows/sql/statements.ts'
 import type { RowCall, RowStatement, StoredValue } from '../../rows/sql/statements.ts'
 import { fromStored } from '../../rows/sql/stored-text.ts'
@@ -15,6 +14,7 @@ import type { StateDriver } from '../sql/state-store.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { ConnectionSettings } from './open-file.ts'
 import { openOwnedFile } from './owned-file.ts'
+import { idOf, RowCache } from './row-cache.ts'
 import { createSchema, hasTables } from './schema.ts'
 import { storeError } from './sqlite-errors.ts'
 import { StateConnection } from './state-connection.ts'
@@ -145,16 +145,31 @@ class OpenRows {
   readonly #commits: GroupCommit
   readonly #statements: RowStatements
   readonly #prepared = new Map<RowStatement, StatementSync>()
+  readonly #cache = new RowCache()
 
   constructor(database: DatabaseSync, namespace: string, commits: GroupCommit) {
     this.#database = database
     this.#commits = commits
     this.#statements = new RowStatements(sqliteRowDialect, namespace, maxRowBytes)
+    commits.onRollback(() => this.#cache.clear())
   }
 
   /** Reads in one turn of the event loop see one moment: no other process writes. */
   read(read: Read): readonly Row[] {
-    const table = 'scan' in read ? read.scan : 'get' in read ? read.get : read.walk
+    if ('get' in read && this.#cache.holds(read.get)) return this.#get(read.get, read.ids)
+    return this.#query('scan' in read ? read.scan : 'get' in read ? read.get : read.walk, read)
+  }
+
+  #get(table: string, ids: readonly Id[]): readonly Row[] {
+    const known = ids.map((id) => this.#cache.find(table, id))
+    const unknown = ids.filter((_, at) => known[at] === undefined)
+    const rows = unknown.length > 0 ? this.#query(table, { get: table, ids: unknown }) : []
+    for (const id of unknown) this.#cache.keep(table, id, null)
+    for (const row of rows) this.#cache.keep(table, idOf(table, row), row)
+    return [...known.flatMap((row) => row ?? []), ...rows]
+  }
+
+  #query(table: string, read: Read): readonly Row[] {
     return this.#statements.read(read).flatMap((call) =>
       this.#prepare(call)
         .all(...bound(call))
@@ -165,8 +180,12 @@ class OpenRows {
   /** Resolves with false if a condition does not hold. */
   async write({ writes, provisional = false }: Change): Promise<boolean> {
     const calls = writes.map((write) => this.#statements.write(write))
+    const execute = (): void => {
+      this.#execute(calls)
+      for (const write of writes) this.#cache.apply(write)
+    }
     try {
-      await this.#commits.write(() => this.#execute(calls), provisional)
+      await this.#commits.write(execute, provisional)
       return true
     } catch (error) {
       if (error === refusal) return false
@@ -201,7 +220,6 @@ function rowOf(table: string, row: Record<string, unknown>): Row {
     const value = row[name]
     if (typeof value === 'string' && name !== 'body') row[name] = fromStored(value)
   }
-  const id = tableOf(table).id.map((name) => row[name])
-  row['body'] = parseStored(row['body'] as string, `The row ${id.join(' ')} of the table ${table}`)
+  row['body'] = parseStored(row['body'] as string, `The row ${idOf(table, row as Row).join(' ')} of the table ${table}`)
   return row as Row
 }
