@@ -313,6 +313,17 @@ const collections: Readonly<Record<string, string>> = {
   'the options maxRequestRecords and retentionMs of a bridge': `
     bridge/records/retention.ts #kept`,
   'the end of the call, turn or run that made them': `
+    sessions/core/commit.ts #calls
+    sessions/core/commit.ts #definitions
+    sessions/core/commit.ts #entries
+    sessions/core/commit.ts #heads
+    sessions/core/commit.ts #inbox
+    sessions/core/commit.ts #inputs
+    sessions/core/commit.ts #keys
+    sessions/core/commit.ts #runs
+    sessions/core/commit.ts #timers
+    sessions/core/work.ts inputs
+    sessions/core/transact.ts #last
     agent-loop/kernel/model-call.ts #given
     agent-loop/kernel/model-call.ts #taken
     agent-loop/kernel/stop-switch.ts #onStop
@@ -408,6 +419,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/rows/sql/statements.ts #built`,
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
+    sessions/rows/memory-rows.ts rows
     sessions/stores/file/session-files.ts #files
     sessions/stores/file/session-files.ts #damaged`,
 }

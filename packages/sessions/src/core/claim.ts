@@ -244,7 +244,10 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),
-    ...firstOf(retries.filter((row) => !isFromLaterClock(row, now)), 'retryAt'),
+    ...firstOf(
+      retries.filter((row) => !isFromLaterClock(row, now)),
+      'retryAt',
+    ),
   ]
   const lost = leases
     .filter((row) => (row['until'] as number) <= now && (isFromLaterClock(row, now) || ((row['retryAt'] ?? 0) as number) <= now))

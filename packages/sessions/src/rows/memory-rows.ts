@@ -67,7 +67,7 @@ class HeldTable {
     const isFalling = reverse !== (this.shape.indexes[index]?.[equal.length]?.startsWith('-') ?? false)
     const [first, end] = isFalling ? [to, from] : [from, to]
     const start = after ?? first
-    const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
+    const position = start === undefined ? equal : equal.concat(start)
     let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
     for (let count = 0; count < limit;) {
       const { value: row, done } = rows.next()
