@@ -131,7 +131,7 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
   'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
   'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
-  'sessions/stores/sqlite/sqlite-store.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/sqlite/sqlite-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
 }
 
 /** Those with a row in the table of `sessions/test/limits.test.ts`, which tries the highest accepted size and one more. */
@@ -272,6 +272,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/core/prune.ts mostNotices
     sessions/core/session-lists.ts mostSorted
     postgres/store/hint-format.ts mostBytes
+    sessions/core/records.ts mostCharacters
     sessions/stores/sqlite/group-commit.ts mostAtOnce`,
   'gives up with an error': `
     agent-loop/journal/turn-log.ts mostEndTries
@@ -414,7 +415,7 @@ const collections: Readonly<Record<string, string>> = {
     redis/redis/check-server.ts #warned
     redis/redis/redis-server.ts #executed
     redis/redis/script-state-store.ts #spaces
-    sessions/stores/sqlite/sqlite-connection.ts #prepared
+    sessions/stores/sqlite/state-connection.ts #prepared
     sessions/stores/sqlite/sqlite-rows.ts #prepared
     sessions/rows/sql/statements.ts #built`,
   'deletion and retention: they are what the store holds': `

@@ -3,6 +3,7 @@ import type { CommitResult, NewEntry, NewEvent } from '../contract/batch.ts'
 import { noticeId, type NoticeRecord } from '../contract/notices.ts'
 import type { InboxKind, InboxRecord, RunKind, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
 import { isHolding, isOpen } from '../contract/run-status.ts'
+import { charactersIn } from '../json.ts'
 import { tenantOf } from '../keys.ts'
 import type { Row, Value } from '../rows/contract.ts'
 import { inputKindsThatStart, claimableAt, tenantOfRun, type Numbers, type RunState } from './rules.ts'
@@ -177,7 +178,26 @@ export function storedEntry({ body }: Row): StoredEntry {
   return body as unknown as StoredEntry
 }
 
-/** All events of one commit. `seq` is the number of the last one. */
+/** Limit of events in one row: their text takes a part of the 16 MiB that stores accept, however it is encoded. */
+const mostCharacters = 2 ** 20
+
+/** Divides the events of a commit by the rows that hold them: one, unless they are very long together. */
+export function eventsByRow(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
+  const parts: NewEvent[][] = []
+  let characters = Infinity
+  for (const event of events) {
+    const more = charactersIn(event)
+    if (characters + more > mostCharacters) {
+      parts.push([])
+      characters = 0
+    }
+    parts.at(-1)?.push(event)
+    characters += more
+  }
+  return parts
+}
+
+/** Events of one commit. `seq` is the number of the last one. */
 export function eventRow(session: string, seq: number, events: readonly NewEvent[]): Row {
   return { session, seq, body: events as unknown as JSONValue }
 }

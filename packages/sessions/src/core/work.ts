@@ -12,6 +12,7 @@ import {
   changedValues,
   entryRow,
   eventRow,
+  eventsByRow,
   firstRun,
   inboxRow,
   leaseRow,
@@ -138,8 +139,11 @@ export class Work {
 
   appendEvents(events: readonly NewEvent[]): void {
     for (const { refers } of events) if (refers) this.references.push(refers)
-    const nextSeq = this.record.nextSeq + events.length
-    if (events.length > 0) this.writes.push({ insert: 'event', row: eventRow(this.key, nextSeq - 1, events) })
+    let { nextSeq } = this.record
+    for (const part of eventsByRow(events)) {
+      nextSeq += part.length
+      this.writes.push({ insert: 'event', row: eventRow(this.key, nextSeq - 1, part) })
+    }
     this.setRecord({ ...this.record, nextSeq })
   }
 
