@@ -127,7 +127,6 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
     'S210: a session has at most 100',
   ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
-  'sessions/stores/sqlite/sqlite-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
   'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
@@ -313,6 +312,17 @@ const collections: Readonly<Record<string, string>> = {
   'the options maxRequestRecords and retentionMs of a bridge': `
     bridge/records/retention.ts #kept`,
   'the end of the call, turn or run that made them': `
+    sessions/core/commit.ts #calls
+    sessions/core/commit.ts #definitions
+    sessions/core/commit.ts #entries
+    sessions/core/commit.ts #heads
+    sessions/core/commit.ts #inbox
+    sessions/core/commit.ts #inputs
+    sessions/core/commit.ts #keys
+    sessions/core/commit.ts #runs
+    sessions/core/commit.ts #timers
+    sessions/core/work.ts inputs
+    sessions/core/transact.ts #last
     agent-loop/kernel/model-call.ts #given
     agent-loop/kernel/model-call.ts #taken
     agent-loop/kernel/stop-switch.ts #onStop
@@ -408,6 +418,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/rows/sql/statements.ts #built`,
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
+    sessions/rows/memory-rows.ts rows
     sessions/stores/file/session-files.ts #files
     sessions/stores/file/session-files.ts #damaged`,
 }

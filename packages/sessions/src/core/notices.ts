@@ -24,8 +24,9 @@ export function* firstNotices({ hooks, receiver, except = [] }: NoticeClaimReque
     const [page = []] = (yield [{ scan: 'notice', index: 'due', ...one, ...from }]).rows
     found.push(...page.filter((row) => hooks.includes(row['hook'] as string) && !except.includes(row['receiver'] as string)))
     if (page.length < receiversPerRead) return found.sort((a, b) => (a['dueAt'] as number) - (b['dueAt'] as number))
+    const last = page.at(-1)?.['receiver'] as string
     // No name of a receiver contains this character.
-    from = { from: `${String(page.at(-1)?.['receiver'])}\u0001` }
+    from = { from: `${last}\u0001` }
   }
 }
 
@@ -86,7 +87,7 @@ function saved({ head, row }: Kept, after: NoticeRecord, more: readonly Write[] 
   ]
 }
 
-export function keptPending(head: Head, hook: string, by: number): readonly Write[] {
+function keptPending(head: Head, hook: string, by: number): readonly Write[] {
   const pending = { ...head.pending, [hook]: (head.pending[hook] ?? 0) + by }
   if (pending[hook] === 0) delete pending[hook]
   const { revision, body } = sessionRow({ ...head, pending, revision: head.revision + 1 })

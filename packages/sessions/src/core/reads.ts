@@ -13,16 +13,7 @@ import {
   type PageRequest,
 } from '../contract/paging.ts'
 import type { CallKey, NewEvent } from '../contract/batch.ts'
-import type {
-  EntryRecord,
-  InboxKind,
-  InboxRecord,
-  RunRecord,
-  RunStatus,
-  SessionRecord,
-  TimerRecord,
-  ToolCallRecord,
-} from '../contract/records.ts'
+import type { EntryRecord, InboxKind, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
 import type {
   BranchRecord,
   ChildQuery,
@@ -42,7 +33,6 @@ import {
   inboxRecord,
   runRecord,
   storedEntry,
-  storedRun,
   timerRecord,
   usualStatus,
   type StoredEntry,
@@ -91,7 +81,7 @@ function unknownEntry(key: string, id: string): SessionError {
 }
 
 function wholeEntry(entry: StoredEntry, outcomes: ReadonlyMap<string, unknown>): EntryRecord {
-  if (!('call' in entry)) return entry as EntryRecord
+  if (!('call' in entry)) return entry
   const { call, ...node } = entry
   return { ...node, message: outcomes.get(nameOf(idOf(call))) } as unknown as EntryRecord
 }
@@ -242,7 +232,7 @@ export function* listChildren({ parent, status, limit, page }: ChildQuery): Step
       equal: [value],
       limit: most + 1,
       ...(after && { after: [after.createdAt, after.id] }),
-      ...(status && { where: [{ column: 'status', in: status as readonly RunStatus[] }] }),
+      ...(status && { where: [{ column: 'status', in: status }] }),
     },
   ]
   return pageOf(yield* wholeRuns(rows.flat()), most, printCreationPosition)

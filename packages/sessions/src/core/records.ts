@@ -215,11 +215,6 @@ export function inboxRecord({ body }: Row): InboxRecord {
   return body as unknown as InboxRecord
 }
 
-export function timerRow(timer: TimerRecord): Row {
-  const { session, id, kind, dueAt, body } = timer
-  return { session, id, kind, dueAt, body }
-}
-
 export function timerRecord(row: Row): TimerRecord {
   const { session, id, kind, dueAt, body } = row
   return { id, session, kind, dueAt, body } as unknown as TimerRecord

@@ -76,7 +76,7 @@ export class RowStatements {
     const slots: Take<G>[] = []
     const text = write((take) => this.#dialect.slot(slots.push(take)))
     const built = { text, slots, ...(must && { must }) }
-    this.#built.set(shape, built as Built<never>)
+    this.#built.set(shape, built)
     return built
   }
 
