@@ -36,7 +36,7 @@ export function* commitBatch(batch: Batch): Steps<Decision<CommitResult>> {
     const { id: sessionId, version, nextSeq } = work.after
     const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const
     const named = runsNamedBy(batch)
-    const last = { id: batch.id, result }
+    const last = { id: batch.id, version, firstSeq: result.firstSeq, lastSeq: result.lastSeq }
     const writes = [...works].flatMap(([key, each]) =>
       key === batch.key ? each.finish(last, named) : each.finish(each.facts.head?.last, noRuns),
     )
@@ -79,7 +79,10 @@ function deliver(before: Work | undefined, part: Part, begin: () => Work): Work 
 /** Returns the earlier result of this batch if it was the last one of its session or of a run that it names. */
 function repeatOf(work: Work, batch: Batch): CommitResult | undefined {
   const named = [...runsNamedBy(batch)].map((id) => work.run(id)?.last)
-  return [work.head?.last, ...named].find((last): last is LastBatch => last?.id === batch.id)?.result
+  const last = [work.head?.last, ...named].find((each): each is LastBatch => each?.id === batch.id)
+  if (!last) return undefined
+  const { version, firstSeq, lastSeq } = last
+  return { ok: true, sessionId: work.record.id, version, firstSeq, lastSeq }
 }
 
 /** Returns the result for an input whose id was accepted before. */

@@ -7,12 +7,12 @@ import { charactersIn } from '../json.ts'
 import { tenantOf } from '../keys.ts'
 import type { Row, Value } from '../rows/contract.ts'
 import { inputKindsThatStart, claimableAt, tenantOfRun, type Numbers, type RunState } from './rules.ts'
+import { packEvents, unpackEvents, usualKey, type PackedEvents } from './packed-events.ts'
 import { sectionOf } from './session-lists.ts'
 
-/** Result of the last batch that wrote a record, for a repeat of that batch. */
-export interface LastBatch {
+/** The last batch that wrote a record, with its result for a repeat of that batch. */
+export interface LastBatch extends Pick<Extract<CommitResult, { ok: true }>, 'version' | 'firstSeq' | 'lastSeq'> {
   readonly id: string
-  readonly result: Extract<CommitResult, { ok: true }>
 }
 
 /** First open run of a session: the one that holds it, else the next of its queue. */
@@ -57,7 +57,8 @@ export function newHead(record: SessionRecord): Head {
 
 export function sessionRow(head: Head): Row {
   const { record, revision, first, oldestEnd, inbox } = head
-  const { key, agent, parent = null, status, activeAt, expiresAt = null, expiredAt } = record
+  const { key, agent, parent = null, status, activeAt, expiresAt = null, ...rest } = record
+  const { expiredAt } = rest
   const isOver = expiredAt !== undefined
   const isUnread = !first && !isOver && inputKindsThatStart.some((kind) => (inbox[kind] ?? 0) > 0)
   const next = first?.status === 'queued' && !isOver ? first : undefined
@@ -78,7 +79,7 @@ export function sessionRow(head: Head): Row {
     startTenant: next?.tenant ?? null,
     unread: isUnread ? 1 : null,
     oldestEnd: oldestEnd ?? null,
-    body: bodyOf({ ...head, revision: undefined }),
+    body: bodyOf({ ...head, revision: undefined, record: rest }),
   }
 }
 
@@ -89,7 +90,15 @@ export function firstRun(run: RunState): FirstRun {
 }
 
 export function headOf(row: Row): Head {
-  return { ...(row.body as unknown as Head), revision: row['revision'] as number }
+  const { record, ...rest } = row.body as unknown as Omit<Head, 'revision'>
+  const { key, agent, activeAt, parent, status, expiresAt, revision } = row
+  const columns = withoutNull({ key, agent, activeAt, parent, status, expiresAt })
+  return { ...rest, record: { ...columns, ...record }, revision: revision as number }
+}
+
+/** Returns the values of columns as a record has them. */
+function withoutNull(columns: Readonly<Record<string, JSONValue | undefined>>): object {
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null && value !== undefined))
 }
 
 export type Tombstone = Numbers & { readonly deletedAt: number }
@@ -105,7 +114,8 @@ export interface StoredRun {
 const holdingPlace = -1
 
 export function runRow(run: StoredRun): Row {
-  const { id, session, n, status, place, parent, inputId = null, createdAt, definition = null } = run.state
+  const { id, session, n, status, inputId = null, createdAt, definition = null, leaseUntil: _until, ...rest } = run.state
+  const { parent, place } = rest
   return {
     id,
     session,
@@ -118,12 +128,14 @@ export function runRow(run: StoredRun): Row {
     inputId,
     createdAt,
     definition,
-    body: bodyOf({ ...run, state: { ...run.state, leaseUntil: undefined } }),
+    body: bodyOf({ ...run, state: rest }),
   }
 }
 
 export function storedRun(row: Row): StoredRun {
-  return row.body as unknown as StoredRun
+  const { id, session, n, status, inputId, createdAt, definition } = row
+  const { state, ...rest } = row.body as unknown as StoredRun
+  return { ...rest, state: { ...withoutNull({ id, session, n, status, inputId, createdAt, definition }), ...state } }
 }
 
 /** Returns the lease of a running run. Only runs that were lost before have to wait until they can be claimed again. */
@@ -152,17 +164,13 @@ export function runRecord(row: Row, input: Row | undefined, lease: Row | undefin
 /** The body holds what no column holds, and the key only if it is not the usual one. */
 export function callRow(call: ToolCallRecord, turn: number): Row {
   const { runId: run, step, toolCallId, session, index, idempotencyKey, ...rest } = call
-  const given = idempotencyKey === usualKeyOf(run, step, toolCallId) ? {} : { idempotencyKey }
+  const given = idempotencyKey === usualKey(call) ? {} : { idempotencyKey }
   return { run, step, toolCallId, session, index, turn, approvalId: call.approval?.approvalId ?? null, body: bodyOf({ ...rest, ...given }) }
 }
 
 export function callRecord({ run, step, toolCallId, session, index, body }: Row): ToolCallRecord {
-  const idempotencyKey = usualKeyOf(run as string, step as number, toolCallId as string)
-  return { runId: run, step, toolCallId, session, index, idempotencyKey, ...(body as object) } as ToolCallRecord
-}
-
-function usualKeyOf(run: string, step: number, toolCallId: string): string {
-  return `${run}/${step}/${toolCallId}`
+  const key = { runId: run as string, step: step as number, toolCallId: toolCallId as string }
+  return { ...key, session, index, idempotencyKey: usualKey(key), ...(body as object) } as ToolCallRecord
 }
 
 export type StoredEntry = NewEntry & { readonly n: number }
@@ -197,11 +205,11 @@ export function eventsByRow(events: readonly NewEvent[]): readonly (readonly New
 
 /** Events of one commit. `seq` is the number of the last one. */
 export function eventRow(session: string, seq: number, events: readonly NewEvent[]): Row {
-  return { session, seq, body: events as unknown as JSONValue }
+  return { session, seq, body: packEvents(events) as unknown as JSONValue }
 }
 
 export function eventsIn(row: Row): readonly (NewEvent & { readonly seq: number })[] {
-  const events = row.body as unknown as readonly NewEvent[]
+  const events = unpackEvents(row.body as unknown as PackedEvents)
   const last = row['seq'] as number
   return events.map((event, index) => ({ ...event, seq: last - events.length + 1 + index }))
 }
