@@ -106,6 +106,16 @@ const remembered: Readonly<Record<string, readonly [at: string, file: string, te
     'S213: a receiver is paused',
   ],
   'sessions/runtime/tenant-budgets.ts usualAccounts': ['drops idle accounts', 'sessions/test/bounds.test.ts', 'accounts of tenants'],
+  'sessions/stores/sqlite/row-cache.ts mostRows': [
+    'forgets the row unused for longest',
+    'sessions/test/stores/row-cache.test.ts',
+    'S54: the oldest of a thousand rows',
+  ],
+  'sessions/stores/sqlite/row-cache.ts longestRow': [
+    'does not keep it',
+    'sessions/test/stores/row-cache.test.ts',
+    'S54: the oldest of a thousand rows',
+  ],
   'postgres/store/hint-sender.ts mostKeys': ['asks to read all', 'postgres/test/hints.test.ts', 'S187: hints of more than 10,000'],
   'postgres/store/hint-sender.ts mostBatches': ['forgets the oldest time', 'postgres/test/hints.test.ts', 'S187: the send times'],
   'sessions/writer/conversations.ts usualMost': [
@@ -128,6 +138,7 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
   ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
   'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/sqlite/sqlite-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
   'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
 }
@@ -308,6 +319,7 @@ const collections: Readonly<Record<string, string>> = {
     sessions/runtime/tenant-budgets.ts #accounts
     postgres/store/hint-sender.ts #waiting
     postgres/store/hint-sender.ts #sentAt
+    sessions/stores/sqlite/row-cache.ts #rows
     sessions/writer/conversations.ts #bySession`,
   'the options maxRequestRecords and retentionMs of a bridge': `
     bridge/records/retention.ts #kept`,

@@ -63,7 +63,7 @@ const writes: readonly Write[] = [
   { update: 'session', id: ['key:7'], set: {}, if: { agent: 'other' } },
   { put: 'session', row: { key: 'key:8', body: '' } },
   { drop: 'entry', id: ['key:9', '9'] },
-  { dropAll: { scan: 'entry', index: 'id', equal: ['key:7'], from: '9', limit } },
+  { dropAll: { scan: 'entry', index: 'id', equal: ['key:7'], from: '91', limit } },
   { dropAll: { scan: 'notice', index: 'hook', equal: ['rare'], to: 9, limit } },
 ]
 
