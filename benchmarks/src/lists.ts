@@ -59,7 +59,7 @@ export const storesWithSessions: Readonly<Record<string, WithSessions>> = {
       await openWithOne(store)
       const database = new DatabaseSync(file)
       database.exec(
-        copiesOf(size, `with recursive numbers (n) as (select 2 union all select n + 1 from numbers where n < ${size})`, 'numbers'),
+        rowsOf(size, `with recursive numbers (n) as (select 2 union all select n + 1 from numbers where n < ${size})`, 'numbers'),
       )
       database.close()
       return closing(store, work)
@@ -86,6 +86,21 @@ async function closing<T>(store: SessionStore, work: (store: SessionStore) => Pr
   } finally {
     await store.close()
   }
+}
+
+/** Copies the row of the first session, because a commit for each would take minutes. */
+function rowsOf(size: number, start: string, numbers: string): string {
+  const isFewth = (n: string): string => `(${n}) % ${size / few} = 0`
+  const tenant = `case when ${isFewth('n')} then 'few' when ${isFewth('n + 1')} then null when n % 2 = 0 then 'large' else 'small-' || (n % 997) end`
+  const expired = `'"expiredAt":' || active_at || ',"createdAt"'`
+  return `${start}
+    insert into session (namespace, key, revision, section, active_at, agent, tenant, status, rare_status, body)
+    select 'default', case when tenant is null then 'room:${size / few}:' || n else 'tenant:' || tenant || ':s:' || n end, 1,
+      case when ${isFewth('n + 2')} then 2 else 0 end, active_at, case when ${isFewth('n')} then 'rare' else 'assistant' end, tenant,
+      case when ${isFewth('n')} then 'waiting-for-user' else 'completed' end, case when ${isFewth('n')} then 'waiting-for-user' end,
+      replace(case when ${isFewth('n + 2')} then replace(body, '"createdAt"', ${expired}) else body end, 'id-first', 'id-' || n)
+    from (select n, ${tenant} as tenant, ${firstMs} + cast(n as bigint) * 1000 as active_at from ${numbers}) as copies
+      cross join (select body from session where key = 'first') as first`
 }
 
 /** Copies the first session in the tables, because a commit for each would take minutes. */

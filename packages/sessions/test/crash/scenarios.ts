@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { defineTool, type AgentEvent, type Tool, type ToolEffect } from '@bowline/agent-loop'
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { scriptedModel } from '@bowline/llm/testing'
@@ -91,8 +92,9 @@ function comparing(name: string, of: (end: CrashEnd) => unknown, other?: (end: C
   return {
     name,
     check(end) {
+      // As JSON, which has no undefined fields, and in which the order of fields means nothing.
       const [is, should] = [of(end), other ? other(end) : of(end.undisturbed ?? end)].map((value) => JSON.stringify(value))
-      return is === should ? [] : [`${is} is not ${should}`]
+      return isDeepStrictEqual(JSON.parse(is ?? ''), JSON.parse(should ?? '')) ? [] : [`${is} is not ${should}`]
     },
   }
 }
