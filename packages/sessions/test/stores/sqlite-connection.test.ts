@@ -27,7 +27,7 @@ async function opened(): Promise<{ readonly store: SessionStore; readonly databa
   const executed = vi.spyOn(DatabaseSync.prototype, 'exec')
   const store = sqliteStore({ file: join(newFolder(), 'sessions.db') })
   await store.open(opening)
-  const database = executed.mock.contexts.at(-1) as unknown as DatabaseSync
+  const database = executed.mock.contexts.at(-1) as DatabaseSync
   executed.mockRestore()
   return { store, database }
 }
