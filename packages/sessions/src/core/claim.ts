@@ -72,7 +72,7 @@ interface Source {
 
 interface Candidates {
   readonly keys: readonly string[]
-  /** Where there may be more. */
+  /** Sources with more rows. */
   readonly rest: readonly Source[]
 }
 

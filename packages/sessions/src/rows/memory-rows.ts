@@ -68,12 +68,14 @@ class HeldTable {
     const [first, end] = isFalling ? [to, from] : [from, to]
     const start = after ?? first
     const position = start === undefined ? equal : equal.concat(start)
-    let rows: Iterator<Row, undefined> = (
+    let rows: Iterator<Row, unknown, unknown> = (
       reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined)
     )[Symbol.iterator]()
     for (let count = 0; count < limit;) {
-      const row = rows.next().value
-      if (!row || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
+      const step = rows.next()
+      if (step.done) return
+      const row = step.value
+      if (!equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)
       if (end !== undefined && isBehind(value, end, isFalling)) return
       if (first !== undefined && isBehind(first, value, isFalling)) continue

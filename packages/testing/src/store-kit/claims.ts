@@ -52,13 +52,8 @@ export const claims: Topic = ({ it, options }) => {
     for (const [index, key] of ['tenant:busy:0', 'tenant:busy:1', 'room:1'].entries())
       await bench.commit([ensure(key), insertRun(key, { at: startMs + index })], { key })
     const claims = await bench.claim({ max: 2, maxRunsPerTenant: 1, holds: [] })
-    assert.deepEqual(
-      claims.map(({ run }) => [run.id, run.epoch]),
-      [
-        ['tenant:busy:0', 1],
-        ['room:1', 1],
-      ],
-    )
+    const claimed = claims.flatMap(({ run }) => [run.id, run.epoch])
+    assert.deepEqual(claimed, ['tenant:busy:0', 1, 'room:1', 1])
   })
 
   it('S186: a lost run is taken over whatever its tenant has, and a child neither counts nor waits', async (bench) => {
