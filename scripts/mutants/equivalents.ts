@@ -28,18 +28,6 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'Only the first row is used: the others are only spared.',
   },
   {
-    source: 'packages/sessions/src/stores/memory/due.ts',
-    kind: 'other-number',
-    original: '1',
-    reason: 'Of what a comparison gives only the sign counts.',
-  },
-  {
-    source: 'packages/sessions/src/stores/memory/due.ts',
-    kind: 'move-boundary',
-    original: '<',
-    reason: 'Keys are unique, the order of timers with one time and one id is open, and of two equal times either is the earliest.',
-  },
-  {
     source: 'packages/agent-loop/src/plugins/budget/budget.ts',
     kind: 'empty-text',
     original: "'budget'",

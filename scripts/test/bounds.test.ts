@@ -130,7 +130,6 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
   'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
   'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
-  'sessions/stores/sqlite/sqlite-store.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
 }
 
 /** Those with a row in the table of `sessions/test/limits.test.ts`, which tries the highest accepted size and one more. */
@@ -264,15 +263,21 @@ const passing: Readonly<Record<string, string>> = {
     sessions/stores/file/session-files.ts mostJournalBytes
     sessions/stores/file/session-files.ts mostSyncsAtOnce
     sessions/stores/file/write-queue.ts mostPerGroup
-    sessions/stores/memory.ts mostPerTurn
-    sessions/stores/session-lists.ts mostSorted
+    sessions/rows/memory-rows.ts mostPerTurn
+    sessions/rows/sorted-rows.ts mostPerChunk
+    sessions/rows/sql/statements.ts mostBytesPerUnit
+    sessions/core/lists.ts mostUnmarked
+    sessions/core/prune.ts mostNotices
+    sessions/core/session-lists.ts mostSorted
     postgres/store/hint-format.ts mostBytes
+    sessions/core/records.ts mostCharacters
     sessions/stores/sqlite/group-commit.ts mostAtOnce`,
   'gives up with an error': `
     agent-loop/journal/turn-log.ts mostEndTries
     bridge/executors/worker/heartbeat.ts maxMissed
     server/rate/state-rate-limiter.ts mostTries
     sessions/contract/retry-on-conflict.ts maxTries
+    sessions/core/transact.ts mostTries
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
     postgres/store/postgres-connection.ts mostTries
@@ -307,6 +312,17 @@ const collections: Readonly<Record<string, string>> = {
   'the options maxRequestRecords and retentionMs of a bridge': `
     bridge/records/retention.ts #kept`,
   'the end of the call, turn or run that made them': `
+    sessions/core/commit.ts #calls
+    sessions/core/commit.ts #definitions
+    sessions/core/commit.ts #entries
+    sessions/core/commit.ts #heads
+    sessions/core/commit.ts #inbox
+    sessions/core/commit.ts #inputs
+    sessions/core/commit.ts #keys
+    sessions/core/commit.ts #runs
+    sessions/core/commit.ts #timers
+    sessions/core/work.ts inputs
+    sessions/core/transact.ts #last
     agent-loop/kernel/model-call.ts #given
     agent-loop/kernel/model-call.ts #taken
     agent-loop/kernel/stop-switch.ts #onStop
@@ -397,21 +413,14 @@ const collections: Readonly<Record<string, string>> = {
     redis/redis/check-server.ts #warned
     redis/redis/redis-server.ts #executed
     redis/redis/script-state-store.ts #spaces
-    sessions/stores/sqlite/sqlite-connection.ts #prepared
+    sessions/stores/sqlite/state-connection.ts #prepared
     sessions/stores/sqlite/sqlite-rows.ts #prepared
     sessions/rows/sql/statements.ts #built`,
   'deletion and retention: they are what the store holds': `
     sessions/state/state-table.ts #spaces
+    sessions/rows/memory-rows.ts rows
     sessions/stores/file/session-files.ts #files
-    sessions/stores/file/session-files.ts #damaged
-    sessions/stores/memory/notice-index.ts #lines
-    sessions/stores/memory/notice-index.ts #linesOf
-    sessions/stores/memory/session-index.ts running
-    sessions/stores/memory/session-index.ts unread
-    sessions/stores/memory/session-lists.ts #listed
-    sessions/stores/memory/session-lists.ts #lists
-    sessions/stores/memory/sorted-lists.ts #lists
-    sessions/stores/memory/time-order.ts #byKey`,
+    sessions/stores/file/session-files.ts #damaged`,
 }
 
 const constant = /^(?:export )?const (\w+)(?:: [^=]+)? = (?:[0-9]|\{)/

@@ -94,10 +94,10 @@ class OpenRows {
     const calls = reads.map((read) => this.#statements.read(read))
     const queries = calls.flat().map((call) => this.#query(call))
     const sent = queries.length > 1 ? [command(beginRead), ...queries, command('commit')] : [command(now), ...queries]
-    const [time, ...answers] = (await this.#readAll(sent)).filter(({ command }) => command === 'SELECT').map(({ rows }) => rows)
+    const [[time] = [], ...answers] = (await this.#readAll(sent)).filter(({ command }) => command === 'SELECT').map(({ rows }) => rows)
     let place = 0
     return {
-      now: this.#clock?.now() ?? (time?.[0] as { readonly now: number }).now,
+      now: this.#clock?.now() ?? (time as { readonly now: number }).now,
       rows: calls.map(({ length }) => {
         const own = answers.slice(place, place + length)
         place += length
@@ -208,5 +208,5 @@ function command(text: string): PostgresQuery {
 
 function parsed(found: unknown): Row {
   const row = found as Record<string, unknown>
-  return { ...row, body: parseStored(row['body'] as string, 'A row of the database') } as Row
+  return { ...row, body: parseStored(row['body'] as string, 'A row of the database') }
 }

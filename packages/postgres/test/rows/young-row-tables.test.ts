@@ -51,7 +51,7 @@ const reads: readonly Read[] = [
   { scan: 'session', index: 'agent', equal: ['rare', 0], after: [2500, 'key:2500'], limit },
   { scan: 'session', index: 'status', equal: ['failed'], limit },
   { scan: 'session', index: 'tenantAgent', equal: ['tenant:7', 'usual'], limit },
-  { scan: 'entry', index: 'n', equal: ['key:7'], after: [2507], limit },
+  { scan: 'entry', index: 'id', equal: ['key:7'], after: ['2507'], limit },
   { scan: 'notice', index: 'session', equal: ['key:7'], after: [250, 'id', 2500], limit },
   { scan: 'notice', index: 'list', equal: [], after: [250, 'id', 2500], reverse: true, limit },
   { scan: 'notice', index: 'hook', equal: ['rare'], limit },
@@ -63,7 +63,7 @@ const writes: readonly Write[] = [
   { update: 'session', id: ['key:7'], set: {}, if: { agent: 'other' } },
   { put: 'session', row: { key: 'key:8', body: '' } },
   { drop: 'entry', id: ['key:9', '9'] },
-  { dropAll: { scan: 'entry', index: 'n', equal: ['key:7'], to: 97, limit } },
+  { dropAll: { scan: 'entry', index: 'id', equal: ['key:7'], from: '9', limit } },
   { dropAll: { scan: 'notice', index: 'hook', equal: ['rare'], to: 9, limit } },
 ]
 

@@ -110,15 +110,6 @@ export interface NoticePosition {
   readonly n: number
 }
 
-export function noticePosition({ at, id, n }: Pick<NoticeRecord, 'at' | 'id' | 'n'>): NoticePosition {
-  return { at, sessionId: id.slice(0, id.lastIndexOf('.')), n }
-}
-
-/** Compares in the order of the list. */
-export function byNewestNotice(a: NoticePosition, b: NoticePosition): number {
-  return b.at - a.at || (a.sessionId === b.sessionId ? b.n - a.n : a.sessionId > b.sessionId ? -1 : 1)
-}
-
 export function printNoticePosition({ at, id }: Pick<NoticeRecord, 'at' | 'id'>): string {
   return `${at}:${id}`
 }

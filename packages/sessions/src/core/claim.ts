@@ -1,7 +1,7 @@
 import { waitingKinds, type RunRecord } from '../contract/records.ts'
 import { statusOfRun } from '../contract/run-status.ts'
 import type { Claim, ClaimRequest, DueReport, Lease, LeaseState } from '../contract/session-store.ts'
-import { valueIn, type Change, type Read, type Row } from '../rows/contract.ts'
+import { valueIn, type Change, type Filter, type Read, type Row, type Scan } from '../rows/contract.ts'
 import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from './rules.ts'
 import { firstRun, headOf, inboxRecord, leaseRow, runRecord, runRow, sessionRow, storedRun, timerRecord, type Head } from './records.ts'
 import type { Steps } from './transact.ts'
@@ -9,9 +9,8 @@ import type { Steps } from './transact.ts'
 /** Way of detecting the loss of a run: by its lease or, in a store of one process, by its owner. */
 export type Loss = 'lease' | 'owner'
 
-/** Rows that a claim reads at once. */
-const atOnce = 200
-const everyLease = 10_000
+/** Rows of an index that a claim reads at once. */
+const rowsPerRead = 200
 
 /** A claim that is stored if nothing has changed since it was decided. */
 export interface DecidedClaim {
@@ -26,83 +25,87 @@ export function* decideClaims(request: ClaimRequest, loss: Loss): Steps<readonly
   const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(maxRunsPerTenant)
   const seen = new Set<string>()
   const decided: DecidedClaim[] = []
-  for (let after: readonly (string | number)[] | undefined; ;) {
-    const page = yield* candidates({ ...request, max: max - decided.length }, loss, tenants?.full() ?? [], after)
-    const keys = page.keys.filter((key) => !seen.has(key))
+  let next = yield* firstCandidates(request, loss, tenants?.full() ?? [])
+  for (;;) {
+    const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
-    const found = (yield* firstRuns(keys)).flatMap((each) => (isClaimable(each, request, loss) ? [each] : []))
+    const found = (yield* firstRuns([...new Set(keys)])).flatMap((each) => (isClaimable(each, request, loss) ? [each] : []))
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
-    after = page.next
-    if (decided.length === max || after === undefined) return decided
+    if (decided.length === max || next.rest.length === 0) return decided
+    next = yield* candidates(next.rest)
   }
 }
 
+function* firstCandidates(request: ClaimRequest, loss: Loss, fullTenants: readonly string[]): Steps<Candidates> {
+  const { runId, keys, others = keys === undefined } = request
+  if (runId !== undefined) {
+    const { rows } = yield [{ get: 'run', ids: [[runId]] }]
+    return { keys: rows.flat().map((row) => row['session'] as string), rest: [] }
+  }
+  if (!others) return { keys: keys ?? [], rest: [] }
+  const found = yield* candidates(sourcesOf(request, loss, fullTenants))
+  return { ...found, keys: [...(keys ?? []), ...found.keys] }
+}
+
 function* countTenants(most: number): Steps<TenantCounts> {
-  const { rows } = yield [{ scan: 'lease', index: 'tenant', equal: [], limit: everyLease }]
   const counts = new Map<string, number>()
-  for (const row of rows[0] ?? []) counts.set(row['tenant'] as string, (counts.get(row['tenant'] as string) ?? 0) + 1)
-  return new TenantCounts(most, counts)
+  for (let after: { readonly after?: readonly string[] } = {}; ;) {
+    const [page = []] = (yield [{ scan: 'lease', index: 'tenant', equal: [], limit: rowsPerRead, ...after }]).rows
+    for (const row of page) {
+      const [tenant, run] = [row['tenant'] as string, row['run'] as string]
+      counts.set(tenant, (counts.get(tenant) ?? 0) + 1)
+      after = { after: [tenant, run] }
+    }
+    if (page.length < rowsPerRead) return new TenantCounts(most, counts)
+  }
+}
+
+/** An index with sessions that may have something to claim. */
+interface Source {
+  readonly scan: Scan
+  /** Columns that follow `equal` in the index. */
+  readonly order: readonly string[]
+  readonly isDue: (row: Row, now: number) => boolean
 }
 
 interface Candidates {
   readonly keys: readonly string[]
-  /** Position after which there may be more. Absent: these are all. */
-  readonly next?: readonly (string | number)[] | undefined
+  /** Where there may be more. */
+  readonly rest: readonly Source[]
 }
 
-function* candidates(
-  request: ClaimRequest,
-  loss: Loss,
-  fullTenants: readonly string[],
-  after: readonly (string | number)[] | undefined,
-): Steps<Candidates> {
-  const { owner, holds, agents, keys, runId, leaseMs, others = keys === undefined } = request
-  if (runId !== undefined) {
-    const { rows } = yield [{ get: 'run', ids: [[runId]] }]
-    return { keys: rows.flat().map((row) => row['session'] as string) }
+function sourcesOf(request: ClaimRequest, loss: Loss, fullTenants: readonly string[]): readonly Source[] {
+  const { owner, holds, agents, leaseMs } = request
+  const lease = (order: readonly string[], index: string, more: object, isDue: Source['isDue']): Source => {
+    return { scan: { scan: 'lease', index, equal: [], limit: rowsPerRead, ...more }, order, isDue }
   }
-  if (!others) return { keys: keys ?? [] }
-  const limit = Math.max(request.max, atOnce)
-  const queued: Read = {
-    scan: 'session',
-    index: 'start',
-    equal: [],
-    limit,
-    ...(after && { after }),
-    where: [
-      { column: 'agent', in: agents },
-      { column: 'startTenant', not: fullTenants },
-    ],
-  }
-  const leases = (index: string, more: object = {}): Read => ({ scan: 'lease', index, equal: [], limit: everyLease, ...more })
-  const { now, rows } = yield after
-    ? [queued]
-    : [
-        queued,
-        loss === 'owner' ? leases('retry', { where: [{ column: 'owner', not: [owner] }] }) : leases('until', { limit }),
-        leases('owner', { equal: [owner], where: [{ column: 'run', not: holds }] }),
-        leases('until', { reverse: true, limit: loss === 'lease' ? atOnce : 0 }),
-      ]
-  const [starts = [], lost = [], own = [], latest = []] = rows
-  const due = starts.filter((row) => canStart(row, now))
-  const last = due.at(-1)
-  const ofLeases = [
-    ...lost.filter((row) => loss === 'owner' || (row['until'] as number) <= now),
-    ...own,
-    ...latest.filter((row) => (row['until'] as number) > now + leaseMs),
+  const until = ['until', 'run']
+  const where: readonly Filter[] = [
+    { column: 'agent', in: agents },
+    { column: 'startTenant', not: fullTenants },
   ]
-  return {
-    keys: [
-      ...new Set([
-        ...(after ? [] : (keys ?? [])),
-        ...ofLeases.map((row) => row['session'] as string),
-        ...due.map((row) => row['key'] as string),
-      ]),
-    ],
-    next: due.length === limit && last ? [last['startAt'] as number, last['key'] as string] : undefined,
-  }
+  return [
+    { scan: { scan: 'session', index: 'start', equal: [], where, limit: rowsPerRead }, order: ['startAt', 'key'], isDue: canStart },
+    loss === 'owner'
+      ? lease(until, 'until', { where: [{ column: 'owner', not: [owner] }] }, () => true)
+      : lease(until, 'until', {}, (row, now) => (row['until'] as number) <= now),
+    lease(['run'], 'owner', { equal: [owner], where: [{ column: 'run', not: holds }] }, () => true),
+    ...(loss === 'lease' ? [lease(until, 'until', { reverse: true }, (row, now) => (row['until'] as number) > now + leaseMs)] : []),
+  ]
+}
+
+/** Returns the sessions of the next rows of all sources. */
+function* candidates(sources: readonly Source[]): Steps<Candidates> {
+  const { now, rows } = yield sources.map(({ scan }) => scan)
+  const due = sources.map(({ isDue }, place) => (rows[place] ?? []).filter((row) => isDue(row, now)))
+  const rest = sources.flatMap((source, place): readonly Source[] => {
+    const last = rows[place]?.[rowsPerRead - 1]
+    if (!last || due[place]?.length === 0) return []
+    return [{ ...source, scan: { ...source.scan, after: source.order.map((column) => last[column] as string | number) } }]
+  })
+  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), rest }
 }
 
 /** The clock that gave a run its time of acceptance may be ahead of the store's. */
@@ -184,7 +187,7 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
 
 /** Shortens leases that end later than one given now. */
 export function* boundLeases(leaseMs: number): Steps<readonly Change[]> {
-  const { now, rows } = yield [{ scan: 'lease', index: 'until', equal: [], reverse: true, limit: atOnce }]
+  const { now, rows } = yield [{ scan: 'lease', index: 'until', equal: [], reverse: true, limit: rowsPerRead }]
   const until = now + leaseMs
   return rows
     .flat()
@@ -212,6 +215,11 @@ export function* decideRenewals(
   })
 }
 
+/** A run that was claimed before the clock was set back can be claimed at once when it is lost. */
+function isFromLaterClock(row: Row, now: number): boolean {
+  return (row['claimedAt'] as number) > now
+}
+
 /** Returns the work that is due by time alone, and when more becomes due. */
 export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & { readonly now: number }> {
   const limitOf = Math.max(0, limit) + 1
@@ -221,24 +229,28 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
     scan('session', 'end'),
     scan('session', 'unread'),
     scan('session', 'start'),
-    scan('lease', 'retry', { reverse: true }),
     scan('notice', 'next', { limit: 1 }),
     ...(withRuns ? [scan('lease', 'until')] : []),
   ]
-  const [timers = [], ends = [], unread = [], starts = [], retries = [], notices = [], leases = []] = rows
+  const [timers = [], ends = [], unread = [], starts = [], notices = [], leases = []] = rows
   const upTo = (list: readonly Row[], column: string): readonly Row[] =>
     list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
-  const delayed = (yield [
+  const later = yield [
     scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 }),
-  ]).rows.flat()
+    scan('lease', 'retry', { from: now + 1 }),
+  ]
+  const [delayed = [], retries = []] = later.rows
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),
-    ...retries.map((row) => row['retryAt'] as number).filter((at) => at > now),
+    ...firstOf(
+      retries.filter((row) => !isFromLaterClock(row, now)),
+      'retryAt',
+    ),
   ]
   const lost = leases
-    .filter((row) => (row['until'] as number) <= now && (row['retryAt'] as number) <= now)
+    .filter((row) => (row['until'] as number) <= now && (isFromLaterClock(row, now) || ((row['retryAt'] ?? 0) as number) <= now))
     .map((row) => row['session'] as string)
   const [notice] = notices
   return {

@@ -36,7 +36,7 @@ export function* commitBatch(batch: Batch): Steps<Decision<CommitResult>> {
     const { id: sessionId, version, nextSeq } = work.after
     const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const
     const named = runsNamedBy(batch)
-    const last = { id: batch.id, result }
+    const last = { id: batch.id, version, firstSeq: result.firstSeq, lastSeq: result.lastSeq }
     const writes = [...works].flatMap(([key, each]) =>
       key === batch.key ? each.finish(last, named) : each.finish(each.facts.head?.last, noRuns),
     )
@@ -79,7 +79,10 @@ function deliver(before: Work | undefined, part: Part, begin: () => Work): Work 
 /** Returns the earlier result of this batch if it was the last one of its session or of a run that it names. */
 function repeatOf(work: Work, batch: Batch): CommitResult | undefined {
   const named = [...runsNamedBy(batch)].map((id) => work.run(id)?.last)
-  return [work.head?.last, ...named].find((last): last is LastBatch => last?.id === batch.id)?.result
+  const last = [work.head?.last, ...named].find((each): each is LastBatch => each?.id === batch.id)
+  if (!last) return undefined
+  const { version, firstSeq, lastSeq } = last
+  return { ok: true, sessionId: work.record.id, version, firstSeq, lastSeq }
 }
 
 /** Returns the result for an input whose id was accepted before. */
@@ -206,7 +209,7 @@ const writes: Writes = {
     const body = { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at }
     work.delete()
     work.writes.push(
-      ...[all('run', 'n'), all('input', 'session'), all('lease', 'session'), all('call', 'id'), all('entry', 'n'), all('event', 'seq')],
+      ...[all('run', 'n'), all('input', 'session'), all('lease', 'session'), all('call', 'id'), all('entry', 'id'), all('event', 'seq')],
       ...[all('inbox', 'n'), all('timer', 'session'), all('notice', 'session')],
       ...(leavesNothing ? [] : [{ put: 'tombstone', row: { key, body } } as const]),
     )
@@ -307,10 +310,12 @@ class Needs {
       this.#inputs.set(`${key} ${inputId}`, [key, inputId])
       if (rowId !== undefined) this.#inbox.set(`${key} ${rowId}`, [key, rowId])
     }
-    for (const write of writes) this.#addWrite(key, write)
+    const fenced = new Set(expect.flatMap((each) => (each.that === 'fence' ? [each.runId] : [])))
+    for (const write of writes) this.#addWrite(key, write, fenced)
   }
 
-  #addWrite(key: string, write: BatchWrite): void {
+  /** `fenced`: runs that are running, or else the batch is refused. */
+  #addWrite(key: string, write: BatchWrite, fenced: ReadonlySet<string>): void {
     const entry = (id: string | null | undefined): void => {
       if (typeof id === 'string') this.#entries.set(`${key} ${id}`, [key, id])
     }
@@ -344,7 +349,8 @@ class Needs {
         return head()
       case 'run.patch':
         this.#runs.add(write.runId)
-        return head()
+        // A run that is running and stays so is the first one.
+        return fenced.has(write.runId) && write.patch.status === undefined ? undefined : head()
       case 'call.put':
         return write.calls.forEach(call)
       case 'inbox.put':

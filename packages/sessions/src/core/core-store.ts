@@ -26,7 +26,7 @@ import {
   readRun,
   readSession,
 } from './reads.ts'
-import { answer, KeyedQueue, transact, type Decision, type Steps } from './transact.ts'
+import { answer, KeyedQueue, mostTries, transact, type Decision, type Steps } from './transact.ts'
 
 export interface CoreOptions {
   readonly loss: Loss
@@ -68,15 +68,17 @@ export function coreStore(rows: RowStore, { loss, state }: CoreOptions): Session
       return decide([batch.key, ...(batch.deliver ?? []).map(({ to }) => to)], () => commitBatch(batch))
     },
     async claim(request) {
-      if (loss === 'lease') await rows.write(await answer(rows, boundLeases(request.leaseMs)))
+      const tooLong = loss === 'lease' ? await answer(rows, boundLeases(request.leaseMs)) : []
+      if (tooLong.length > 0) await rows.write(tooLong)
       const claims: Claim[] = []
-      for (;;) {
+      for (let tries = 0; tries < mostTries; tries++) {
         const decided = await answer(rows, decideClaims({ ...request, max: request.max - claims.length }, loss))
         const stored = await rows.write(decided.map(({ change }) => change))
         claims.push(...decided.flatMap(({ claim }, place) => (stored[place] ? [claim] : [])))
         // Another process was faster: there may be others to claim.
-        if (stored.every(Boolean)) return copyJson(claims)
+        if (stored.every(Boolean)) break
       }
+      return copyJson(claims)
     },
     async renew(leases, leaseMs) {
       const decided = await answer(rows, decideRenewals(leases, leaseMs))

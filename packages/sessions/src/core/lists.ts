@@ -39,7 +39,7 @@ function* withPrefix(prefix: string): Steps<{ readonly now: number; readonly row
   const { now, rows } = yield [
     { scan: 'session', index: 'key', equal: [], from: prefix, ...(to !== undefined && { to }), limit: mostSorted + 1 },
   ]
-  const found = rows.flat().filter((row) => String(row['key']).startsWith(prefix))
+  const found = rows.flat().filter((row) => (row['key'] as string).startsWith(prefix))
   return found.length > mostSorted ? undefined : { now, rows: found }
 }
 

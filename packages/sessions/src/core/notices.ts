@@ -7,8 +7,8 @@ import { settledNotice } from './rules.ts'
 import { headOf, noticeRecord, noticeRow, sessionRow, type Head } from './records.ts'
 import type { Decision, Steps } from './transact.ts'
 
-/** Limit of receivers that a claim looks at. */
-const mostReceivers = 1000
+/** Receivers that are read at once. */
+const receiversPerRead = 1000
 
 /** A claim of a notice that is stored if no other process has claimed it. */
 export interface DecidedNotice {
@@ -16,12 +16,18 @@ export interface DecidedNotice {
   readonly change: Change
 }
 
-/** Returns the first due times of the receivers whose notices the claim may take, the earliest first. */
+/** Returns the first notice of each receiver whose notices the claim may take, the earliest first. */
 export function* firstNotices({ hooks, receiver, except = [] }: NoticeClaimRequest): Steps<readonly Row[]> {
-  const one = receiver === undefined ? { equal: [], firstOfEach: true, limit: mostReceivers } : { equal: [receiver], limit: 1 }
-  const { rows } = yield [{ scan: 'notice', index: 'due', ...one }]
-  const wanted = rows.flat().filter((row) => hooks.includes(row['hook'] as string) && !except.includes(row['receiver'] as string))
-  return wanted.sort((a, b) => (a['dueAt'] as number) - (b['dueAt'] as number))
+  const found: Row[] = []
+  const one = receiver === undefined ? { equal: [], firstOfEach: true, limit: receiversPerRead } : { equal: [receiver], limit: 1 }
+  for (let from: { readonly from?: string } = {}; ;) {
+    const [page = []] = (yield [{ scan: 'notice', index: 'due', ...one, ...from }]).rows
+    found.push(...page.filter((row) => hooks.includes(row['hook'] as string) && !except.includes(row['receiver'] as string)))
+    if (page.length < receiversPerRead) return found.sort((a, b) => (a['dueAt'] as number) - (b['dueAt'] as number))
+    const last = page.at(-1)?.['receiver'] as string
+    // No name of a receiver contains this character.
+    from = { from: `${last}\u0001` }
+  }
 }
 
 /** Decides which notices to claim. The caller stores each claim alone. */
@@ -81,7 +87,7 @@ function saved({ head, row }: Kept, after: NoticeRecord, more: readonly Write[] 
   ]
 }
 
-export function keptPending(head: Head, hook: string, by: number): readonly Write[] {
+function keptPending(head: Head, hook: string, by: number): readonly Write[] {
   const pending = { ...head.pending, [hook]: (head.pending[hook] ?? 0) + by }
   if (pending[hook] === 0) delete pending[hook]
   const { revision, body } = sessionRow({ ...head, pending, revision: head.revision + 1 })

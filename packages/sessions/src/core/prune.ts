@@ -108,17 +108,21 @@ function withoutRuns(
   }
 }
 
-/** Limit of definitions that are looked at in one step. */
-const mostDefinitions = 200
+/** Definitions that are looked at in one step. */
+const definitionsPerRead = 200
 
 /** Deletes definitions to which no run refers, unless a run may have taken one since. */
 export function* pruneDefinitions(): Steps<readonly { readonly writes: readonly Write[] }[]> {
-  const { rows } = yield [{ scan: 'definition', index: 'used', equal: [], limit: mostDefinitions }]
-  const definitions = rows.flat()
-  const uses = yield definitions.map((row) => ({ scan: 'run', index: 'definition', equal: [row['hash'] as string], limit: 1 }))
-  return definitions.flatMap((row, place) =>
-    uses.rows[place]?.length
-      ? []
-      : { writes: [{ drop: 'definition', id: [row['hash'] as string], if: { usedAt: row['usedAt'] as number } }] },
-  )
+  const changes: { readonly writes: readonly Write[] }[] = []
+  for (let after: { readonly after?: readonly (string | number)[] } = {}; ;) {
+    const { rows } = yield [{ scan: 'definition', index: 'used', equal: [], limit: definitionsPerRead, ...after }]
+    const definitions = rows.flat()
+    const uses = yield definitions.map((row) => ({ scan: 'run', index: 'definition', equal: [row['hash'] as string], limit: 1 }))
+    for (const [place, row] of definitions.entries()) {
+      const [hash, usedAt] = [row['hash'] as string, row['usedAt'] as number]
+      if (!uses.rows[place]?.length) changes.push({ writes: [{ drop: 'definition', id: [hash], if: { usedAt } }] })
+      after = { after: [usedAt, hash] }
+    }
+    if (definitions.length < definitionsPerRead) return changes
+  }
 }

@@ -13,16 +13,7 @@ import {
   type PageRequest,
 } from '../contract/paging.ts'
 import type { CallKey, NewEvent } from '../contract/batch.ts'
-import type {
-  EntryRecord,
-  InboxKind,
-  InboxRecord,
-  RunRecord,
-  RunStatus,
-  SessionRecord,
-  TimerRecord,
-  ToolCallRecord,
-} from '../contract/records.ts'
+import type { EntryRecord, InboxKind, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
 import type {
   BranchRecord,
   ChildQuery,
@@ -42,7 +33,6 @@ import {
   inboxRecord,
   runRecord,
   storedEntry,
-  storedRun,
   timerRecord,
   usualStatus,
   type StoredEntry,
@@ -91,7 +81,7 @@ function unknownEntry(key: string, id: string): SessionError {
 }
 
 function wholeEntry(entry: StoredEntry, outcomes: ReadonlyMap<string, unknown>): EntryRecord {
-  if (!('call' in entry)) return entry as EntryRecord
+  if (!('call' in entry)) return entry
   const { call, ...node } = entry
   return { ...node, message: outcomes.get(nameOf(idOf(call))) } as unknown as EntryRecord
 }
@@ -194,7 +184,10 @@ export function* readRun(runId: string): Steps<Found<RunRecord>> {
 export function* readCalls(runId: string, step?: number): Steps<readonly ToolCallRecord[]> {
   const equal = step === undefined ? [runId] : [runId, step]
   const { rows } = yield [{ scan: 'call', index: 'step', equal, limit: Infinity }]
-  return rows.flat().map(callRecord)
+  return rows
+    .flat()
+    .map(callRecord)
+    .sort((a, b) => a.step - b.step || a.index - b.index)
 }
 
 export function* readCall(key: string, toolCallId: string): Steps<Found<ToolCallRecord>> {
@@ -208,6 +201,8 @@ export function* readApproval(approvalId: string): Steps<Found<ToolCallRecord>> 
 }
 
 export function* readInbox(key: string, kinds: readonly InboxKind[]): Steps<readonly InboxRecord[]> {
+  const [session] = (yield [{ get: 'session', ids: [[key]] }]).rows.flat()
+  if (!session || !kinds.some((kind) => (headOf(session).inbox[kind] ?? 0) > 0)) return []
   const { rows } = yield [{ scan: 'inbox', index: 'n', equal: [key], where: [{ column: 'kind', in: kinds }], limit: Infinity }]
   return rows.flat().map(inboxRecord)
 }
@@ -237,15 +232,16 @@ export function* listChildren({ parent, status, limit, page }: ChildQuery): Step
       equal: [value],
       limit: most + 1,
       ...(after && { after: [after.createdAt, after.id] }),
-      ...(status && { where: [{ column: 'status', in: status as readonly RunStatus[] }] }),
+      ...(status && { where: [{ column: 'status', in: status }] }),
     },
   ]
   return pageOf(yield* wholeRuns(rows.flat()), most, printCreationPosition)
 }
 
 export function* listBranches(key: string, { page, limit }: PageRequest): Steps<Page<BranchRecord>> {
-  const { rows } = yield [{ scan: 'entry', index: 'n', equal: [key], limit: Infinity }]
-  return pageOfBranches(branchesOf(rows.flat().map(storedEntry)), { page, limit })
+  const { rows } = yield [{ scan: 'entry', index: 'id', equal: [key], limit: Infinity }]
+  const entries = rows.flat().map(storedEntry)
+  return pageOfBranches(branchesOf(entries.sort((a, b) => a.n - b.n)), { page, limit })
 }
 
 export function* listTimers({ kind, key, limit, page }: TimerQuery): Steps<Page<TimerRecord>> {

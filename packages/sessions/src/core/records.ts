@@ -3,15 +3,16 @@ import type { CommitResult, NewEntry, NewEvent } from '../contract/batch.ts'
 import { noticeId, type NoticeRecord } from '../contract/notices.ts'
 import type { InboxKind, InboxRecord, RunKind, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
 import { isHolding, isOpen } from '../contract/run-status.ts'
+import { charactersIn } from '../json.ts'
 import { tenantOf } from '../keys.ts'
 import type { Row, Value } from '../rows/contract.ts'
 import { inputKindsThatStart, claimableAt, tenantOfRun, type Numbers, type RunState } from './rules.ts'
+import { packEvents, unpackEvents, usualKey, type PackedEvents } from './packed-events.ts'
 import { sectionOf } from './session-lists.ts'
 
-/** Result of the last batch that wrote a record, for a repeat of that batch. */
-export interface LastBatch {
+/** The last batch that wrote a record, with its result for a repeat of that batch. */
+export interface LastBatch extends Pick<Extract<CommitResult, { ok: true }>, 'version' | 'firstSeq' | 'lastSeq'> {
   readonly id: string
-  readonly result: Extract<CommitResult, { ok: true }>
 }
 
 /** First open run of a session: the one that holds it, else the next of its queue. */
@@ -56,7 +57,8 @@ export function newHead(record: SessionRecord): Head {
 
 export function sessionRow(head: Head): Row {
   const { record, revision, first, oldestEnd, inbox } = head
-  const { key, agent, parent = null, status, activeAt, expiresAt = null, expiredAt } = record
+  const { key, agent, parent = null, status, activeAt, expiresAt = null, ...rest } = record
+  const { expiredAt } = rest
   const isOver = expiredAt !== undefined
   const isUnread = !first && !isOver && inputKindsThatStart.some((kind) => (inbox[kind] ?? 0) > 0)
   const next = first?.status === 'queued' && !isOver ? first : undefined
@@ -77,7 +79,7 @@ export function sessionRow(head: Head): Row {
     startTenant: next?.tenant ?? null,
     unread: isUnread ? 1 : null,
     oldestEnd: oldestEnd ?? null,
-    body: bodyOf({ ...head, revision: undefined }),
+    body: bodyOf({ ...head, revision: undefined, record: rest }),
   }
 }
 
@@ -88,7 +90,15 @@ export function firstRun(run: RunState): FirstRun {
 }
 
 export function headOf(row: Row): Head {
-  return { ...(row.body as unknown as Head), revision: row['revision'] as number }
+  const { record, ...rest } = row.body as unknown as Omit<Head, 'revision'>
+  const { key, agent, activeAt, parent, status, expiresAt, revision } = row
+  const columns = withoutNull({ key, agent, activeAt, parent, status, expiresAt })
+  return { ...rest, record: { ...columns, ...record }, revision: revision as number }
+}
+
+/** Returns the values of columns as a record has them. */
+function withoutNull(columns: Readonly<Record<string, JSONValue | undefined>>): object {
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null && value !== undefined))
 }
 
 export type Tombstone = Numbers & { readonly deletedAt: number }
@@ -104,7 +114,8 @@ export interface StoredRun {
 const holdingPlace = -1
 
 export function runRow(run: StoredRun): Row {
-  const { id, session, n, status, place, parent, inputId = null, createdAt, definition = null } = run.state
+  const { id, session, n, status, inputId = null, createdAt, definition = null, leaseUntil: _until, ...rest } = run.state
+  const { parent, place } = rest
   return {
     id,
     session,
@@ -117,24 +128,27 @@ export function runRow(run: StoredRun): Row {
     inputId,
     createdAt,
     definition,
-    body: bodyOf({ ...run, state: { ...run.state, leaseUntil: undefined } }),
+    body: bodyOf({ ...run, state: rest }),
   }
 }
 
 export function storedRun(row: Row): StoredRun {
-  return row.body as unknown as StoredRun
+  const { id, session, n, status, inputId, createdAt, definition } = row
+  const { state, ...rest } = row.body as unknown as StoredRun
+  return { ...rest, state: { ...withoutNull({ id, session, n, status, inputId, createdAt, definition }), ...state } }
 }
 
-/** Returns the lease of a running run. */
+/** Returns the lease of a running run. Only runs that were lost before have to wait until they can be claimed again. */
 export function leaseRow(run: RunState): Row {
-  const { id, session, owner = '', epoch, leaseUntil = 0, claimedAt = 0, stop } = run
+  const { id, session, owner = '', epoch, leaseUntil = 0, claimedAt = 0, attempts, stop } = run
   return {
     run: id,
     session,
     owner,
     epoch,
     until: leaseUntil,
-    retryAt: claimableAt(run, claimedAt),
+    claimedAt,
+    retryAt: attempts > 0 ? claimableAt(run, claimedAt) : null,
     tenant: tenantOfRun(session, run),
     stop: stop ? JSON.stringify(stop) : null,
     body: null,
@@ -147,42 +161,55 @@ export function runRecord(row: Row, input: Row | undefined, lease: Row | undefin
   return { ...state, ...until, input: input?.body ?? null }
 }
 
+/** The body holds what no column holds, and the key only if it is not the usual one. */
 export function callRow(call: ToolCallRecord, turn: number): Row {
-  const { runId: run, step, toolCallId, session, index, approval, state } = call
-  return {
-    run,
-    step,
-    toolCallId,
-    session,
-    index,
-    turn,
-    approvalId: approval?.approvalId ?? null,
-    open: state === 'settled' ? null : 1,
-    body: bodyOf(call),
-  }
+  const { runId: run, step, toolCallId, session, index, idempotencyKey, ...rest } = call
+  const given = idempotencyKey === usualKey(call) ? {} : { idempotencyKey }
+  return { run, step, toolCallId, session, index, turn, approvalId: call.approval?.approvalId ?? null, body: bodyOf({ ...rest, ...given }) }
 }
 
-export function callRecord({ body }: Row): ToolCallRecord {
-  return body as unknown as ToolCallRecord
+export function callRecord({ run, step, toolCallId, session, index, body }: Row): ToolCallRecord {
+  const key = { runId: run as string, step: step as number, toolCallId: toolCallId as string }
+  return { ...key, session, index, idempotencyKey: usualKey(key), ...(body as object) } as ToolCallRecord
 }
 
 export type StoredEntry = NewEntry & { readonly n: number }
 
 export function entryRow(session: string, entry: StoredEntry): Row {
-  return { session, id: entry.id, n: entry.n, parentId: entry.parentId, body: bodyOf(entry) }
+  const { id, n, parentId, ...rest } = entry
+  return { session, id, n, parentId, body: bodyOf(rest) }
 }
 
-export function storedEntry({ body }: Row): StoredEntry {
-  return body as unknown as StoredEntry
+export function storedEntry({ id, n, parentId, body }: Row): StoredEntry {
+  return { id, n, parentId, ...(body as object) } as unknown as StoredEntry
 }
 
-/** All events of one commit. `seq` is the number of the last one. */
+/** Limit of events in one row: their text takes a part of the 16 MiB that stores accept, however it is encoded. */
+const mostCharacters = 2 ** 20
+
+/** Divides the events of a commit by the rows that hold them: one, unless they are very long together. */
+export function eventsByRow(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
+  const parts: NewEvent[][] = []
+  let characters = Infinity
+  for (const event of events) {
+    const more = charactersIn(event)
+    if (characters + more > mostCharacters) {
+      parts.push([])
+      characters = 0
+    }
+    parts.at(-1)?.push(event)
+    characters += more
+  }
+  return parts
+}
+
+/** Events of one commit. `seq` is the number of the last one. */
 export function eventRow(session: string, seq: number, events: readonly NewEvent[]): Row {
-  return { session, seq, body: events as unknown as JSONValue }
+  return { session, seq, body: packEvents(events) as unknown as JSONValue }
 }
 
 export function eventsIn(row: Row): readonly (NewEvent & { readonly seq: number })[] {
-  const events = row.body as unknown as readonly NewEvent[]
+  const events = unpackEvents(row.body as unknown as PackedEvents)
   const last = row['seq'] as number
   return events.map((event, index) => ({ ...event, seq: last - events.length + 1 + index }))
 }
@@ -194,11 +221,6 @@ export function inboxRow(session: string, n: number, record: InboxRecord): Row {
 
 export function inboxRecord({ body }: Row): InboxRecord {
   return body as unknown as InboxRecord
-}
-
-export function timerRow(timer: TimerRecord): Row {
-  const { session, id, kind, dueAt, body } = timer
-  return { session, id, kind, dueAt, body }
 }
 
 export function timerRecord(row: Row): TimerRecord {

@@ -47,16 +47,6 @@ export function isByPrefix({ keyPrefix = '', parent }: SessionQuery): boolean {
   return keyPrefix !== '' && typeof parent !== 'string' && tenantOf(keyPrefix) === undefined
 }
 
-/** Returns all parts that hold this session. */
-export function partsWith(record: SessionRecord): readonly ListPart[] {
-  const { key, parent, agent, status = null } = record
-  const tenant = tenantOf(key)
-  const common = [{}, { agent }, { status }]
-  const ofTenant = tenant === undefined ? [] : common.map((part) => ({ tenant, ...part }))
-  const section = sectionOf(record)
-  return [...common, ...ofTenant, ...(parent === undefined ? [] : [{ parent }])].map((part) => ({ ...part, section }))
-}
-
 /** True if the session matches all filters. `record` is as it can be read now. */
 export function isListed(
   record: SessionRecord,

@@ -1,3 +1,4 @@
+import { SessionError } from '../errors.ts'
 import type { Answer, Change, Read, RowStore } from '../rows/contract.ts'
 
 /** Reads that a decision asks for, one after the other. Its result says what to store. */
@@ -16,17 +17,21 @@ export async function answer<T>(rows: RowStore, steps: Steps<T>): Promise<T> {
   return step.value
 }
 
+/** Limit of attempts of a decision. Every refused attempt means that another process has stored one, unless the store is broken. */
+export const mostTries = 200
+
 /**
  * Decides, and stores the decision if what it read is still true. Else decides again. The first read must hold the rows that the
- * conditions of the change name.
+ * conditions of the change name. Throws `store-unavailable` after `mostTries`.
  */
 export async function transact<T>(rows: RowStore, decide: () => Steps<Decision<T>>): Promise<T> {
-  for (;;) {
+  for (let tries = 0; tries < mostTries; tries++) {
     const { result, change } = await answer(rows, decide())
     if (!change) return result
     const [isStored] = await rows.write([change])
     if (isStored) return result
   }
+  throw new SessionError('store-unavailable', `The ${rows.name} store has refused a change ${mostTries} times. Try again later`)
 }
 
 /** Runs work on a key alone, in the order of the calls. Work on several keys waits for all of them. */

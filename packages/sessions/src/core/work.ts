@@ -12,6 +12,7 @@ import {
   changedValues,
   entryRow,
   eventRow,
+  eventsByRow,
   firstRun,
   inboxRow,
   leaseRow,
@@ -138,8 +139,11 @@ export class Work {
 
   appendEvents(events: readonly NewEvent[]): void {
     for (const { refers } of events) if (refers) this.references.push(refers)
-    const nextSeq = this.record.nextSeq + events.length
-    if (events.length > 0) this.writes.push({ insert: 'event', row: eventRow(this.key, nextSeq - 1, events) })
+    let { nextSeq } = this.record
+    for (const part of eventsByRow(events)) {
+      nextSeq += part.length
+      this.writes.push({ insert: 'event', row: eventRow(this.key, nextSeq - 1, part) })
+    }
     this.setRecord({ ...this.record, nextSeq })
   }
 
@@ -197,7 +201,9 @@ export class Work {
     const openCalls = run.openCalls + (call.state === 'settled' ? 0 : 1) - (before && before.state !== 'settled' ? 1 : 0)
     this.runs.set(call.runId, { ...run, openCalls })
     this.calls.set(callName(call), call)
-    this.writes.push({ put: 'call', row: callRow(call, run.state.n) })
+    const row = callRow(call, run.state.n)
+    const id = [call.runId, call.step, call.toolCallId]
+    this.writes.push(before ? { update: 'call', id, set: changedValues(callRow(before, run.state.n), row) } : { put: 'call', row })
   }
 
   putInbox(record: InboxRecord): void {

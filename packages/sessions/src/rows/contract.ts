@@ -25,9 +25,6 @@ export interface Table {
   readonly indexes: Readonly<Record<string, readonly string[]>>
 }
 
-/** Names of columns that hold numbers. All others hold texts. */
-export type NumberColumns = ReadonlySet<string>
-
 /** The ids of rows: the values of the columns in `Table.id`, in order. */
 export type Id = readonly (string | number)[]
 

@@ -67,11 +67,13 @@ class HeldTable {
     const isFalling = reverse !== (this.shape.indexes[index]?.[equal.length]?.startsWith('-') ?? false)
     const [first, end] = isFalling ? [to, from] : [from, to]
     const start = after ?? first
-    const position = start === undefined ? equal : [...equal, ...(Array.isArray(start) ? (start as Position) : [start as string | number])]
-    let rows = (reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined))[Symbol.iterator]()
+    const position = start === undefined ? equal : equal.concat(start)
+    let rows: Iterator<Row, undefined> = (
+      reverse ? sorted.before(position, after === undefined) : sorted.from(position, after !== undefined)
+    )[Symbol.iterator]()
     for (let count = 0; count < limit;) {
-      const { value: row, done } = rows.next()
-      if (done || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
+      const row = rows.next().value
+      if (!row || !equal.every((value, at) => row[columns[at] ?? ''] === value)) return
       const value = valueIn(row, column)
       if (end !== undefined && isBehind(value, end, isFalling)) return
       if (first !== undefined && isBehind(first, value, isFalling)) continue

@@ -44,7 +44,7 @@ export const tables = {
   input: { id: ['run'], columns: ['session'], indexes: { session: ['session', 'run'] } },
   lease: {
     id: ['run'],
-    columns: ['session', 'owner', 'epoch', 'until', 'retryAt', 'tenant', 'stop'],
+    columns: ['session', 'owner', 'epoch', 'until', 'claimedAt', 'retryAt', 'tenant', 'stop'],
     indexes: {
       until: ['until', 'run'],
       retry: ['retryAt', 'run'],
@@ -55,18 +55,17 @@ export const tables = {
   },
   call: {
     id: ['run', 'step', 'toolCallId'],
-    columns: ['session', 'index', 'turn', 'approvalId', 'open'],
+    columns: ['session', 'index', 'turn', 'approvalId'],
     indexes: {
-      step: ['run', 'step', 'index'],
+      step: ['run', 'step', 'toolCallId'],
       id: ['session', 'toolCallId', 'turn', 'step'],
       approval: ['approvalId'],
-      open: ['run', 'open'],
     },
   },
   entry: {
     id: ['session', 'id'],
     columns: ['n', 'parentId'],
-    indexes: { n: ['session', 'n'] },
+    indexes: { id: ['session', 'id'] },
   },
   event: { id: ['session', 'seq'], columns: [], indexes: { seq: ['session', 'seq'] } },
   inbox: { id: ['session', 'id'], columns: ['n', 'kind', 'at'], indexes: { n: ['session', 'n'] } },
@@ -100,5 +99,6 @@ export type TableName = keyof typeof tables
 /** Columns that hold numbers. */
 export const numberColumns: ReadonlySet<string> = new Set([
   ...['revision', 'section', 'activeAt', 'unused', 'expiresAt', 'startAt', 'notBefore', 'unread', 'oldestEnd', 'n', 'place', 'createdAt'],
-  ...['epoch', 'until', 'retryAt', 'step', 'index', 'turn', 'open', 'seq', 'at', 'dueAt', 'attempts', 'settledAt', 'queuedAt', 'usedAt'],
+  ...['epoch', 'until', 'claimedAt', 'retryAt', 'step', 'index', 'turn', 'seq', 'at', 'dueAt', 'attempts'],
+  ...['settledAt', 'queuedAt', 'usedAt'],
 ])

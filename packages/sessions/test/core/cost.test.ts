@@ -1,5 +1,5 @@
 import { manualClock } from '@bowline/llm/testing'
-import type { NoticeQuery, SessionQuery, SessionStore, Write } from '@bowline/sessions'
+import type { NoticeQuery, SessionStore, Write } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { SortedRows } from '../../src/rows/sorted-rows.ts'
@@ -101,7 +101,7 @@ const calls: readonly (readonly [title: string, most: number, call: (world: Worl
     return [`S218: a page of notices by ${JSON.stringify(query)}`, page + 2, call] as const
   }),
   ...sessionLists.map(([title, _index, query]) => {
-    const call = ({ store }: World) => store.listSessions({ ...query, limit: page } as SessionQuery)
+    const call = ({ store }: World) => store.listSessions({ ...query, limit: page })
     // At most four sections of a list, for two statuses.
     return [`a page of sessions ${title}`, 8 * (page + 2), call] as const
   }),

@@ -89,7 +89,7 @@ async function compareAll(model: RowStore, rows: RowStore): Promise<void> {
   }
 }
 
-const row = (columns: Readonly<Record<string, Value>>, body: Row['body'] = {}): Row => ({ ...columns, body }) as Row
+const row = (columns: Readonly<Record<string, Value>>, body: Row['body'] = {}): Row => ({ ...columns, body })
 const session = (key: string, columns: Readonly<Record<string, Value>> = {}, body?: Row['body']): Row => row({ key, ...columns }, body)
 const entry = (id: string, parentId: string | null = null, session = 's'): Row => row({ session, id, n: 1, parentId })
 const notice = (n: number, line: string): Row => row({ session: 's', n, line })
@@ -238,7 +238,7 @@ export function rowsKit(newRows: () => RowStore): void {
         ['u', 'a'],
       ]
       const found = await rowsOf(rows, { get: 'entry', ids })
-      expect(found.map(({ session, id }) => `${session}${id}`).toSorted()).toEqual(['sa', 'sb', 'ta'])
+      expect(found.map(({ session, id }) => [session, id].join('')).toSorted()).toEqual(['sa', 'sb', 'ta'])
       expect(await rowsOf(rows, { get: 'entry', ids: [] })).toEqual([])
     })
 
@@ -373,7 +373,11 @@ export function comparedRows(newRows: () => RowStore): void {
         const options = { namespace: `n${(namespaces += 1)}`, clock: systemClock, owner: 'owner-a' }
         await model.open(options)
         await rows.open(options)
-        await runOnBoth(steps, model, rows).finally(() => rows.close())
+        try {
+          await runOnBoth(steps, model, rows)
+        } finally {
+          await rows.close()
+        }
       }),
       randomRuns(40),
     )

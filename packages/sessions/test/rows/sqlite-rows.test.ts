@@ -61,7 +61,7 @@ describe('rows in SQLite', () => {
       expect(revision, `seed ${testSeed}, killed after ${moment}`).toBeGreaterThanOrEqual(stored)
       const numbers = Array.from({ length: Number(revision) }, (_, at) => at + 1)
       expect((await rowsOf(rows, all('event', 'seq'))).map(({ seq }) => seq)).toEqual(numbers)
-      const path = await rowsOf(rows, { walk: 'entry', from: ['counter', String(revision)], by: 'parentId', limit: Infinity })
+      const path = await rowsOf(rows, { walk: 'entry', from: ['counter', `${revision as number}`], by: 'parentId', limit: Infinity })
       expect(path.map(({ n }) => n)).toEqual(numbers.toReversed())
       await rows.close()
     }

@@ -1,27 +1,16 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Kysely, sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '@bowline/llm'
+import type { CommitResult, SessionStore } from '@bowline/sessions'
 import { sqliteStore } from '../../src/sqlite.ts'
-import { commitBatch } from '../../src/stores/sql/commit.ts'
-import { sqliteDialect } from '../../src/stores/sql/dialect.ts'
-import { readEvents } from '../../src/stores/sql/events.ts'
-import { migrate } from '../../src/stores/sql/migrate.ts'
-import { readSession } from '../../src/stores/sql/sessions.ts'
-import { all, command, type Steps } from '../../src/stores/sql/statement.ts'
-import { migrations } from '../../src/stores/sql/schema.ts'
-import type { Tables } from '../../src/stores/sql/tables.ts'
-import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.ts'
+import { GroupCommit } from '../../src/stores/sqlite/group-commit.ts'
 import { applySettings, openFile } from '../../src/stores/sqlite/open-file.ts'
-import { SqliteConnection } from '../../src/stores/sqlite/sqlite-connection.ts'
-import { storeError } from '../../src/stores/sqlite/sqlite-errors.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 
 const newFolder = temporaryFolders()
 const settings = { synchronous: 'full', busyTimeoutMs: 1234 } as const
 const opening = { namespace: 'default', owner: 'owner-a', clock: systemClock }
-const view = { namespace: 'default', now: 1 }
 const batch = {
   id: 'batch-1',
   key: 'room:1',
@@ -31,6 +20,16 @@ const batch = {
 
 function pragma(database: DatabaseSync, name: string): unknown {
   return Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0]
+}
+
+/** Returns an open store with its own connection to the file. */
+async function opened(): Promise<{ readonly store: SessionStore; readonly database: DatabaseSync }> {
+  const executed = vi.spyOn(DatabaseSync.prototype, 'exec')
+  const store = sqliteStore({ file: join(newFolder(), 'sessions.db') })
+  await store.open(opening)
+  const database = executed.mock.contexts.at(-1) as unknown as DatabaseSync
+  executed.mockRestore()
+  return { store, database }
 }
 
 describe('the connection of a sqlite store', () => {
@@ -59,29 +58,40 @@ describe('the connection of a sqlite store', () => {
 
   it('S168: a claim leaves the sync to the commit that follows, or shares it', async () => {
     const asked: string[] = []
-    const level = command('pragma synchronous')
-    function* look(name: string): Steps<void> {
-      const [row] = yield* all(level, {})
-      asked.push(`${name} ${(row as { readonly synchronous: number }).synchronous}`)
-      if (name === 'fails') throw new Error('fails')
-    }
-    const connectionOf = (synchronous: 'full' | 'normal') => {
+    const opened = (synchronous: 'full' | 'normal') => {
       const database = openFile(join(newFolder(), 'sessions.db'), true, { ...settings, synchronous })
-      const connection = new SqliteConnection(database, new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) }), synchronous)
-      return { database, connection }
+      const commits = new GroupCommit(database, synchronous)
+      const write = (name: string, isProvisional: boolean) =>
+        commits.write(() => {
+          asked.push(`${name} ${String(pragma(database, 'synchronous'))}`)
+          if (name === 'fails') throw new Error('fails')
+        }, isProvisional)
+      return { database, write }
     }
-    const { database, connection } = connectionOf('full')
-    await connection.provisional(look('claim'))
-    await connection.transaction(look('commit'))
-    await Promise.all([connection.provisional(look('claim beside')), connection.transaction(look('commit beside'))])
-    await expect(connection.provisional(look('fails'))).rejects.toThrow('fails')
-    expect(pragma(database, 'synchronous')).toBe(2)
+    const { database, write } = opened('full')
+    await write('claim', true)
+    await write('commit', false)
+    await Promise.all([write('claim beside', true), write('commit beside', false)])
+    await expect(write('fails', true)).rejects.toThrow('fails')
+    await write('after', false)
     database.close()
-    const normal = connectionOf('normal')
-    await normal.connection.provisional(look('normal claim'))
+    const normal = opened('normal')
+    await normal.write('normal claim', true)
     expect(pragma(normal.database, 'synchronous')).toBe(1)
     normal.database.close()
-    expect(asked).toEqual(['claim 1', 'commit 2', 'claim beside 2', 'commit beside 2', 'fails 1', 'normal claim 1'])
+    expect(asked).toEqual(['claim 1', 'commit 2', 'claim beside 2', 'commit beside 2', 'fails 1', 'after 2', 'normal claim 1'])
+  })
+
+  it('S168, O58: a state and a commit of one turn of the event loop share a transaction', async () => {
+    const { store, database } = await opened()
+    let shared: boolean | undefined
+    // Called within a statement of the commit.
+    database.function('look', () => Number((shared = database.prepare('select 1 from state').get() !== undefined)))
+    database.exec('create trigger looks before insert on session begin select look(); end')
+    const kept = store.state.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' })
+    expect(await Promise.all([kept, store.commit(batch)])).toMatchObject([{ ok: true }, { ok: true }])
+    expect(shared).toBe(true)
+    await store.close()
   })
 
   it('S46: between two calls nothing is locked', async () => {
@@ -127,62 +137,43 @@ describe('the connection of a sqlite store', () => {
   })
 
   it('S168: a full disk gives store-full and keeps the last commit whole; with space again writing goes on', async () => {
-    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
-    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, sqliteDialect, 'it')
-    const connection = new SqliteConnection(database, db, 'full')
-    const pages = pragma(database, 'page_count') as number
-    database.exec(`pragma max_page_count = ${pages + 120}`)
-    const context = { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }
-    const commitNumber = (n: number) => {
+    const { store, database } = await opened()
+    database.exec(`pragma max_page_count = ${(pragma(database, 'page_count') as number) + 120}`)
+    const commitNumber = (n: number): Promise<CommitResult> => {
       const message = { role: 'user', id: `entry-${n}`, content: 'x'.repeat(20_000) } as const
       const append = { op: 'entry.append', entries: [{ id: `entry-${n}`, parentId: null, type: 'message', at: n, message }] } as const
       const events = { op: 'event.append', events: [{ event: { type: 'session-start', at: n } }] } as const
-      return connection.transaction(commitBatch({ ...batch, id: `batch-${n}`, writes: [...batch.writes, events, append] }, context))
+      return store.commit({ ...batch, id: `batch-${n}`, writes: [...batch.writes, events, append] })
     }
     let failed: unknown
     for (let n = 1; failed === undefined; n++) {
       try {
         await commitNumber(n)
       } catch (error) {
-        failed = storeError(error, 'sessions.db')
+        failed = error
       }
     }
     expect(failed).toMatchObject({ code: 'store-full', message: expect.stringContaining('sessions.db') as unknown })
-    const { lastSeq, events } = connection.run(readEvents(view, 'room:1', 0, 100))
+    const { lastSeq, events } = await store.readEvents('room:1', 0, 100)
     expect(lastSeq).toBeGreaterThan(2)
     expect(events).toHaveLength(lastSeq)
-    expect(connection.run(readSession(view, 'room:1'))).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
+    expect(await store.readSession('room:1')).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
     database.exec('pragma max_page_count = 1000000')
     expect(await commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
-    database.close()
+    await store.close()
   })
 
-  it('S46: each statement is built and prepared once, however often it runs', async () => {
-    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
-    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, sqliteDialect, 'it')
-    const prepared: string[] = []
-    const watched = new Proxy(database, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name)
-        if (typeof value !== 'function') return value
-        if (name === 'prepare') return (text: string) => (prepared.push(text), target.prepare(text))
-        return value.bind(target) as unknown
-      },
-    })
-    const connection = new SqliteConnection(watched, db, 'full')
-    const commitNumber = (n: number) =>
-      connection.transaction(
-        commitBatch({ ...batch, id: `batch-${n}` }, { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }),
-      )
-    await commitNumber(1)
-    await commitNumber(2)
-    const afterTwo = prepared.length
-    for (let n = 3; n < 10; n++) expect(await commitNumber(n)).toMatchObject({ ok: true, version: n })
-    expect(prepared).toHaveLength(afterTwo)
-    expect(new Set(prepared).size).toBe(afterTwo)
-    database.close()
+  it('S46: each statement is prepared once, however often it runs', async () => {
+    const { store } = await opened()
+    const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
+    for (let n = 1; n < 3; n++) await store.commit({ ...batch, id: `batch-${n}` })
+    const afterTwo = prepare.mock.calls.length
+    for (let n = 3; n < 10; n++) expect(await store.commit({ ...batch, id: `batch-${n}` })).toMatchObject({ ok: true, version: n })
+    const texts = prepare.mock.calls.map(([text]) => text)
+    prepare.mockRestore()
+    expect(texts).toHaveLength(afterTwo)
+    expect(new Set(texts).size).toBe(afterTwo)
+    await store.close()
   })
 
   it('S34: concurrent commits are stored together, and each is refused or fails alone', async () => {
@@ -226,22 +217,18 @@ describe('the connection of a sqlite store', () => {
   })
 
   it('S168: if the disk becomes full during many commits, none is stored, and each gets an error', async () => {
-    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
-    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, sqliteDialect, 'it')
-    const connection = new SqliteConnection(database, db, 'full')
+    const { store, database } = await opened()
     database.exec(`pragma max_page_count = ${(pragma(database, 'page_count') as number) + 40}`)
-    const context = { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }
-    const commitTo = (key: string, length: number) => {
+    const commitTo = (key: string, length: number): Promise<CommitResult> => {
       const events = [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }]
-      return connection.transaction(commitBatch({ ...batch, key, writes: [...batch.writes, { op: 'event.append', events }] }, context))
+      return store.commit({ ...batch, key, writes: [...batch.writes, { op: 'event.append', events }] })
     }
     const results = await Promise.allSettled([commitTo('room:1', 10), commitTo('room:2', 1_000_000), commitTo('room:3', 10)])
-    const stored = ['room:1', 'room:2', 'room:3'].map((key) => connection.run(readSession(view, key)).status)
+    const stored = await Promise.all(['room:1', 'room:2', 'room:3'].map(async (key) => (await store.readSession(key)).status))
     expect(stored).toEqual(results.map((result) => (result.status === 'fulfilled' ? 'found' : 'missing')))
-    expect(results[1]).toMatchObject({ status: 'rejected', reason: { errcode: 13 } })
+    expect(results[1]).toMatchObject({ status: 'rejected', reason: { code: 'store-full' } })
     expect(await commitTo('room:4', 10)).toMatchObject({ ok: true })
-    database.close()
+    await store.close()
   })
 
   it('S46: prepared statements end with the connection, and the store can be opened again', async () => {
@@ -255,41 +242,16 @@ describe('the connection of a sqlite store', () => {
   })
 
   it('S49: events that are together longer than a record are stored, a single event that is longer is refused', async () => {
-    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
-    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    await migrate(db, sqliteDialect, 'it')
-    const connection = new SqliteConnection(database, db, 'full')
-    const context = { ...view, isShared: false, maxRecordBytes: 1000, violatesConstraint: () => false }
+    const { store } = await opened()
     const commit = (id: string, ...lengths: readonly number[]) => {
       const events = lengths.map((length) => ({ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }))
-      return connection.transaction(commitBatch({ ...batch, id, writes: [...batch.writes, { op: 'event.append', events }] }, context))
+      return store.commit({ ...batch, id, writes: [...batch.writes, { op: 'event.append', events }] })
     }
-    expect(await commit('batch-1', 600, 600)).toMatchObject({ ok: true, lastSeq: 2 })
-    await expect(commit('batch-2', 10, 1000)).rejects.toThrow(/session-start is longer than 1000 bytes/)
-    expect(connection.run(readEvents(view, 'room:1', 0, 10))).toMatchObject({ lastSeq: 2 })
-    database.close()
-  })
-
-  it('S51: each schema step is one transaction, and completed steps are not repeated', async () => {
-    const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
-    const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
-    const tables = () =>
-      database
-        .prepare("select name from sqlite_schema where name like 'step%'")
-        .all()
-        .map((row) => row.name)
-    const version = () => database.prepare("select value from meta where name = 'schema'").get()?.value
-    const second = async (connection: Kysely<Tables>) => void (await sql`create table step_two (a)`.execute(connection))
-    const broken = async (connection: Kysely<Tables>) => {
-      await sql`create table step_three (a)`.execute(connection)
-      throw new Error('broken step')
-    }
-    await expect(migrate(db, sqliteDialect, 'it', [...migrations, second, broken])).rejects.toThrow('broken step')
-    const reached = String(migrations.length + 1)
-    expect([tables(), version()]).toEqual([['step_two'], reached])
-    await migrate(db, sqliteDialect, 'it', [...migrations, second])
-    expect([tables(), version()]).toEqual([['step_two'], reached])
-    await expect(migrate(db, sqliteDialect, 'it', migrations)).rejects.toMatchObject({ code: 'schema-too-new' })
-    database.close()
+    const million = 2 ** 20
+    expect(await commit('batch-1', 9 * million, 9 * million, 1)).toMatchObject({ ok: true, lastSeq: 3 })
+    await expect(commit('batch-2', 10, 17 * million)).rejects.toThrow(/The row room:1 5 of the table event is longer than 16777216 bytes/)
+    const { events, lastSeq } = await store.readEvents('room:1', 0, 10)
+    expect([events.map(({ seq }) => seq), lastSeq]).toEqual([[1, 2, 3], 3])
+    await store.close()
   })
 })

@@ -17,7 +17,7 @@ import { systemClock } from '@bowline/llm'
 import { sqliteStore } from '../../src/sqlite.ts'
 import type { SessionStore } from '../../src/contract/session-store.ts'
 import { temporaryFolders } from './temporary-folder.ts'
-import { migrations } from '../../src/stores/sql/schema.ts'
+import { schemaVersion } from '../../src/stores/sqlite/schema.ts'
 
 const newFolder = temporaryFolders()
 
@@ -143,7 +143,7 @@ describe('files that a sqlite store refuses', () => {
     const file = await filledAndClosed()
     outside(file, "update meta set value = '99' where name = 'schema'")
     await expectRefused(file, 'schema-too-new')
-    outside(file, `update meta set value = '${migrations.length}' where name = 'schema'`)
+    outside(file, `update meta set value = '${schemaVersion}' where name = 'schema'`)
     await (await open(file)).close()
   })
 

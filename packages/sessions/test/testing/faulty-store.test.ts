@@ -69,10 +69,15 @@ describe('a faulty store', () => {
     { at: 'before', reached: 0 },
     { at: 'after', reached: 1 },
   ] as const)('S46: a call waits for the test $at the store has it', async ({ at, reached }) => {
-    const go = gate()
-    const { memory, store } = await opened([{ of: 'commit', fault: { at, waitFor: () => go.passed } }])
+    const [waits, go] = [gate(), gate()]
+    const waitFor = (): Promise<void> => {
+      waits.open()
+      return go.passed
+    }
+    const { memory, store } = await opened([{ of: 'commit', fault: { at, waitFor } }])
     let isDone = false
     const committing = store.commit(batch('a')).then(() => (isDone = true))
+    await waits.passed
     expect(await versionOf(memory)).toBe(reached)
     expect(isDone).toBe(false)
     go.open()

@@ -76,7 +76,7 @@ export class RowStatements {
     const slots: Take<G>[] = []
     const text = write((take) => this.#dialect.slot(slots.push(take)))
     const built = { text, slots, ...(must && { must }) }
-    this.#built.set(shape, built as Built<never>)
+    this.#built.set(shape, built)
     return built
   }
 
@@ -203,7 +203,17 @@ export class RowStatements {
   #insertText(table: string, slot: Slot<Row>): string {
     const { id, columns } = tableOf(table)
     const names = [...id, ...columns]
-    const values = [slot(() => this.#namespace), ...names.map((name) => slot((row) => valueIn(row, name))), this.#body(slot)]
+    const values = [
+      slot(() => this.#namespace),
+      ...names.map((name) => slot((row) => valueIn(row, name))),
+      slot((row) =>
+        this.#bodyOf(
+          table,
+          row,
+          id.map((name) => row[name]),
+        ),
+      ),
+    ]
     return `insert into ${this.#table(table)} (${[namespaceColumn, ...names.map(quoted), '"body"'].join(', ')}) values (${values.join(', ')})`
   }
 
@@ -212,9 +222,8 @@ export class RowStatements {
     const changed = Object.keys(set)
     const write = (slot: Slot<typeof given>): string => {
       const values = changed.map((column) => {
-        const value =
-          column === 'body' ? this.#body((take) => slot((given) => take(given.set as Row))) : slot(({ set }) => valueIn(set as Row, column))
-        return `${columnOf(table, column)} = ${value}`
+        const take = ({ set, id }: typeof given): Value => (column === 'body' ? this.#bodyOf(table, set, id) : valueIn(set as Row, column))
+        return `${columnOf(table, column)} = ${slot(take)}`
       })
       const where = this.#hasValues(table, given, slot)
       if (values.length === 0) return this.#dialect.mustFind(`select 1 from ${this.#table(table)} where ${where}`)
@@ -248,12 +257,10 @@ export class RowStatements {
   }
 
   /** JSON contains none of the characters that `toStored` escapes. */
-  #body(slot: Slot<Row>): string {
-    return slot(({ body }) => {
-      const text = JSON.stringify(body)
-      if (text.length * mostBytesPerUnit <= this.#maxRowBytes || Buffer.byteLength(text) <= this.#maxRowBytes) return text
-      throw new SessionError('entry-too-large', `A row is longer than ${this.#maxRowBytes} bytes`)
-    })
+  #bodyOf(table: string, { body }: Partial<Row>, id: readonly unknown[]): string {
+    const text = JSON.stringify(body)
+    if (text.length * mostBytesPerUnit <= this.#maxRowBytes || Buffer.byteLength(text) <= this.#maxRowBytes) return text
+    throw new SessionError('entry-too-large', `The row ${id.join(' ')} of the table ${table} is longer than ${this.#maxRowBytes} bytes`)
   }
 }
 

@@ -371,11 +371,13 @@ function ownerOf({ key, definition = '' }: LineRecord): Owner {
 }
 
 function ownerOfRow({ table, before, after = before }: Effect): Owner {
-  return table === 'definition' ? { definition: after?.['hash'] as string } : { key: String(after?.['session'] ?? after?.['key'] ?? '') }
+  return table === 'definition'
+    ? { definition: after?.['hash'] as string }
+    : { key: (after?.['session'] ?? after?.['key'] ?? '') as string }
 }
 
 function runsIn({ rows }: LineRecord): readonly string[] {
-  return rows.flatMap((each) => ('insert' in each && each.insert === 'run' ? String(each.row['id']) : []))
+  return rows.flatMap((each) => ('insert' in each && each.insert === 'run' ? (each.row['id'] as string) : []))
 }
 
 /** Returns the ids of sessions, runs and definitions whose rows are read, with the table. */

@@ -1,3 +1,4 @@
+import { usualKey } from '../../core/packed-events.ts'
 import { sql } from 'kysely'
 import type { Found } from '../../contract/session-store.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
@@ -52,11 +53,6 @@ export function callRow(call: ToolCallRecord, run: number, session: number, outc
     rest: Object.keys(rest).length === 0 ? null : JSON.stringify(rest),
     outcome,
   }
-}
-
-/** Returns the default idempotency key, which is derived and not stored. */
-export function usualKey({ runId, step, toolCallId }: Pick<ToolCallRecord, 'runId' | 'step' | 'toolCallId'>): string {
-  return `${runId}/${step}/${toolCallId}`
 }
 
 const ofRun = statement((db, slots: { readonly namespace: string; readonly runId: string; readonly from: number; readonly to: number }) =>

@@ -4,7 +4,7 @@ import { parseStored } from '../../json.ts'
 import { wholeEvent } from '../../core/rules.ts'
 import type { FilledIn } from '../../core/rules.ts'
 import { contentFrom, selectEntries } from './entries.ts'
-import { unpackEvents } from './packed-events.ts'
+import { unpackEvents, type PackedEvents } from '../../core/packed-events.ts'
 import { askPlaces, onlyPlace, sessionRecord } from './sessions.ts'
 import type { Place, StoreView } from './sessions.ts'
 import { all, ask, statement, together } from './statement.ts'
@@ -114,7 +114,7 @@ interface EventRow {
 }
 
 function numbered({ seq, body, run_id: runId }: EventRow, key: string): readonly Numbered[] {
-  const events = unpackEvents(body, runId === null ? {} : { runId }, `The event ${seq} of the session ${key}`)
+  const events = unpackEvents(parseStored<PackedEvents>(body, `The event ${seq} of the session ${key}`), runId === null ? {} : { runId })
   return events.map((event, index) => ({ ...event, seq: seq - events.length + 1 + index }))
 }
 

@@ -1,14 +1,10 @@
 import type { CreateTableBuilder } from 'kysely'
 import type { SqlDialect } from './dialect.ts'
 import { createIndexes, indexes, stateIndexes } from './indexes.ts'
-import { addSqliteSearch } from './search-schema.ts'
 import type { Connection } from './tables.ts'
 
 /** One step of the schema's history. Published steps never change. */
 export type Migration = (connection: Connection, dialect: SqlDialect) => Promise<void>
-
-/** Migrations of SQLite. */
-export const migrations: readonly Migration[] = [createTables, addState, addSqliteSearch]
 
 /**
  * A table. Each column has a type: `text`, `number`, `row` for its own row number, or the table that it refers to. `?`: it may be null.

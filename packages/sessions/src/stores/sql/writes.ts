@@ -9,7 +9,7 @@ import { deleteSession, deleteTombstone } from './delete-session.ts'
 import { storedContent } from './entries.ts'
 import { nameIn } from './known.ts'
 import { putNotices } from './notices.ts'
-import { packEvents, runNamedIn } from './packed-events.ts'
+import { packEvents, runNamedIn } from '../../core/packed-events.ts'
 import { columnsOf, statement } from './statement.ts'
 import type { DefinitionTable, EntryTable, EventTable, InboxTable, NewSessionRow, TimerTable } from './tables.ts'
 import { textValue } from './values.ts'
@@ -196,7 +196,7 @@ function insertEvents(work: Work, events: readonly NewEvent[]): void {
   for (const { refers } of events) if (refers) work.references.push(refers)
   const nextSeq = session.record.nextSeq + events.length
   const run = work.runs.get(runNamedIn(events) ?? '')
-  const body = packEvents(events, run ? ['runId'] : [])
+  const body = JSON.stringify(packEvents(events, run ? ['runId'] : []))
   // Together, events may exceed the limit of one record.
   if (!fits(work.context, body)) for (const { event } of events) recordText(work.context, event, `An event of type ${event.type}`)
   write(work, insertEventRow, { session: session.row, seq: nextSeq - 1, run: run?.row ?? null, body })

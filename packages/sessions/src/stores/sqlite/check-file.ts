@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { SessionError } from '../../errors.ts'
-import { checkSchemaVersion } from '../sql/migrate.ts'
+import { checkSchemaVersion, hasTables } from './schema.ts'
 import { storeError } from './sqlite-errors.ts'
 
 /** Marks a SQLite file as one of this package ("bwln"). */
@@ -57,12 +57,11 @@ function checkPages(database: DatabaseSync, file: string): void {
 }
 
 function checkTables(database: DatabaseSync, file: string): void {
-  const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
-  // There are no tables if a process died while it created the file.
-  if (tables.length === 0) return
-  if (!tables.some((table) => table.name === 'meta')) throw corrupt(file, 'has tables of another application')
-  const version = database.prepare("select value from meta where name = 'schema'").get()
-  checkSchemaVersion(Number(version?.value), `The database ${file}`)
+  if (!hasTables(database)) return
+  if (!database.prepare("select 1 from sqlite_schema where type = 'table' and name = 'meta'").get()) {
+    throw corrupt(file, 'has tables of another application')
+  }
+  checkSchemaVersion(database, file)
 }
 
 function sizeOf(file: string): number {

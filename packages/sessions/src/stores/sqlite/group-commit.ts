@@ -30,6 +30,7 @@ export class GroupCommit {
   readonly #release: StatementSync
   readonly #rollbackToMark: StatementSync
   readonly #waiting: Write[] = []
+  #rolledBack = (): void => undefined
 
   /** `synchronous` is the mode in which the database was opened. */
   constructor(database: DatabaseSync, synchronous: 'full' | 'normal') {
@@ -53,6 +54,11 @@ export class GroupCommit {
       this.#waiting.push({ work, isProvisional, resolve: resolve as (result: unknown) => void, reject })
       if (this.#waiting.length === 1) setImmediate(() => this.#storeSome())
     })
+  }
+
+  /** Calls the listener when work was undone, before anything can read. Replaces the one before. */
+  onRollback(listener: () => void): void {
+    this.#rolledBack = listener
   }
 
   /** Stores all pending writes. Must be called before the database is closed. */
@@ -96,6 +102,7 @@ export class GroupCommit {
     } catch (error) {
       // A full disk has already ended the transaction.
       if (this.#database.isTransaction) this.#rollback.run()
+      this.#rolledBack()
       throw error
     }
   }
@@ -108,6 +115,7 @@ export class GroupCommit {
     } catch (error) {
       if (!this.#database.isTransaction) throw error
       this.#rollbackToMark.run()
+      this.#rolledBack()
       return { error }
     } finally {
       if (this.#database.isTransaction) this.#release.run()

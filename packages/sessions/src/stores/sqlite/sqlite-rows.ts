@@ -1,45 +1,63 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { Clock } from '@bowline/llm'
-import type { StoreHint } from '../../contract/session-store.ts'
+import type { StateStore } from '../../contract/state-store.ts'
+import type { StoreHint, StoreOpenOptions } from '../../contract/session-store.ts'
 import { SessionError } from '../../errors.ts'
 import { parseStored } from '../../json.ts'
-import { checkSchemaVersion } from '../sql/migrate.ts'
-import { fromStored } from '../../rows/sql/stored-text.ts'
-import { GroupCommit } from './group-commit.ts'
-import { openOwnedFile } from './owned-file.ts'
-import { storeError } from './sqlite-errors.ts'
-import type { SqliteStoreOptions } from './sqlite-store.ts'
-import type { Change, Read, Row, RowStore } from '../../rows/contract.ts'
-import { createTables } from '../../rows/sql/create-tables.ts'
+import type { Change, Id, Read, Row, RowStore } from '../../rows/contract.ts'
 import { sqliteRowDialect } from '../../rows/sql/dialect.ts'
 import { RowStatements } from '../../rows/sql/statements.ts'
 import type { RowCall, RowStatement, StoredValue } from '../../rows/sql/statements.ts'
+import { fromStored } from '../../rows/sql/stored-text.ts'
+import { sqliteWordIndex } from '../sql/dialect.ts'
+import { sqlStateStore } from '../sql/state-store.ts'
+import type { StateDriver } from '../sql/state-store.ts'
+import { GroupCommit } from './group-commit.ts'
+import type { ConnectionSettings } from './open-file.ts'
+import { openOwnedFile } from './owned-file.ts'
+import { idOf, RowCache } from './row-cache.ts'
+import { createSchema, hasTables } from './schema.ts'
+import { storeError } from './sqlite-errors.ts'
+import { StateConnection } from './state-connection.ts'
 
 const maxRowBytes = 16 * 1024 * 1024
 
+/** File and durability of a SQLite store. */
+export interface SqliteStoreOptions {
+  /** Path of the file. The file and its directory are created if missing. */
+  readonly file: string
+  /** With `full` (default), a commit survives a power failure. With `normal`, it survives only the death of the process. */
+  readonly synchronous?: 'full' | 'normal'
+  /** Longest wait in ms while a tool outside this package locks the file. Default 5,000. */
+  readonly busyTimeoutMs?: number
+}
+
+/** Rows in a SQLite file, and the states in the same file. */
+export interface SqliteRows extends RowStore {
+  readonly state: StateStore
+}
+
 /** Rows in one SQLite file, for one process at a time. */
-export function sqliteRows({ file, synchronous = 'full', busyTimeoutMs = 5000 }: SqliteStoreOptions): RowStore {
+export function sqliteRows({ file: name, synchronous = 'full', busyTimeoutMs = 5000 }: SqliteStoreOptions): SqliteRows {
   const listeners = new Set<(hint: StoreHint) => void>()
-  let opened: OpenRows | undefined
-  const rows = (): OpenRows => {
+  let opened: OpenFile | undefined
+  const open = (): OpenFile => {
     if (opened) return opened
-    throw new SessionError('store-unavailable', `The database ${file} is not open. First call open().`)
+    throw new SessionError(
+      'store-unavailable',
+      'The database of this store is not open. First start the runtime that uses it, or call open().',
+    )
   }
   return {
     name: 'sqlite',
     capabilities: { durable: synchronous === 'full' ? 'power' : 'process', processes: 'one', maxRowBytes },
-    async open({ namespace, clock }) {
-      if (opened) throw new SessionError('store-locked', `The database ${file} is already open in this store. Create another store`)
-      opened = naming(file, () => {
-        const owned = openOwnedFile(file, { synchronous, busyTimeoutMs })
-        try {
-          migrate(owned.database, owned.file)
-          return new OpenRows(owned.database, owned.close, { namespace, clock, synchronous })
-        } catch (error) {
-          owned.close()
-          throw error
-        }
-      })
+    state: sqlStateStore(() => open().states, maxRowBytes, sqliteWordIndex),
+    async open(options) {
+      if (opened)
+        throw new SessionError(
+          'store-locked',
+          `The database ${opened.file} is already open in this store. Create another store for another runtime`,
+        )
+      opened = naming(name, () => openFile(name, options, { synchronous, busyTimeoutMs }))
     },
     async close() {
       const closing = opened
@@ -47,12 +65,12 @@ export function sqliteRows({ file, synchronous = 'full', busyTimeoutMs = 5000 }:
       closing?.close()
     },
     async read(reads) {
-      const from = rows()
-      return naming(file, () => ({ now: from.now(), rows: reads.map((read) => from.read(read)) }))
+      const { file, now, rows } = open()
+      return naming(file, () => ({ now: now(), rows: reads.map((read) => rows.read(read)) }))
     },
     async write(changes) {
-      const to = rows()
-      const stored = await Promise.all(changes.map((change) => to.write(change))).catch((error: unknown) => {
+      const { file, rows } = open()
+      const stored = await Promise.all(changes.map((change) => rows.write(change))).catch((error: unknown) => {
         throw storeError(error, file)
       })
       for (const [at, { hints = [] }] of changes.entries())
@@ -75,69 +93,103 @@ function naming<T>(file: string, work: () => T): T {
   }
 }
 
-const version = 1
-
-/** Creates the tables of a new file in one transaction. */
-function migrate(database: DatabaseSync, file: string): void {
-  if (database.prepare("select 1 from sqlite_schema where name = 'meta'").get()) {
-    const found = database.prepare("select value from meta where name = 'schema'").get()
-    return checkSchemaVersion(Number(found?.['value']), `The database ${file}`, version)
-  }
-  const statements = ['create table meta (name text primary key, value text)', ...createTables(sqliteRowDialect)]
-  database.exec(['begin immediate', ...statements, `insert into meta values ('schema', '${version}')`, 'commit'].join(';\n'))
+interface OpenFile {
+  readonly file: string
+  readonly now: () => number
+  readonly rows: OpenRows
+  readonly states: StateDriver
+  close(): void
 }
 
-interface Settings {
-  readonly namespace: string
-  readonly clock: Clock
-  readonly synchronous: 'full' | 'normal'
+function openFile(name: string, { namespace, clock }: StoreOpenOptions, settings: ConnectionSettings): OpenFile {
+  const owned = openOwnedFile(name, settings)
+  const { database, file } = owned
+  try {
+    if (!hasTables(database)) createSchema(database)
+    const commits = new GroupCommit(database, settings.synchronous)
+    const states = new StateConnection(database, commits)
+    const now = (): number => clock.now()
+    return {
+      file,
+      now,
+      rows: new OpenRows(database, namespace, commits),
+      states: {
+        namespace,
+        now,
+        statement: async (makeSteps) =>
+          states.write(makeSteps()).catch((error: unknown) => {
+            throw storeError(error, file)
+          }),
+        read: (makeSteps) => naming(file, () => states.read(makeSteps())),
+      },
+      close() {
+        try {
+          // Stores pending writes.
+          commits.flush()
+        } finally {
+          owned.close()
+        }
+      },
+    }
+  } catch (error) {
+    owned.close()
+    throw error
+  }
 }
 
 /** A condition of a change does not hold. */
 const refusal = new Error('A condition does not hold.')
 
 class OpenRows {
-  readonly now: () => number
   readonly #database: DatabaseSync
-  readonly #closeFile: () => void
   readonly #commits: GroupCommit
   readonly #statements: RowStatements
   readonly #prepared = new Map<RowStatement, StatementSync>()
+  readonly #cache = new RowCache()
 
-  constructor(database: DatabaseSync, closeFile: () => void, { namespace, clock, synchronous }: Settings) {
-    this.now = () => clock.now()
+  constructor(database: DatabaseSync, namespace: string, commits: GroupCommit) {
     this.#database = database
-    this.#closeFile = closeFile
-    this.#commits = new GroupCommit(database, synchronous)
+    this.#commits = commits
     this.#statements = new RowStatements(sqliteRowDialect, namespace, maxRowBytes)
+    commits.onRollback(() => this.#cache.clear())
   }
 
   /** Reads in one turn of the event loop see one moment: no other process writes. */
   read(read: Read): readonly Row[] {
+    if ('get' in read && this.#cache.holds(read.get)) return this.#get(read.get, read.ids)
+    return this.#query('scan' in read ? read.scan : 'get' in read ? read.get : read.walk, read)
+  }
+
+  #get(table: string, ids: readonly Id[]): readonly Row[] {
+    const known = ids.map((id) => this.#cache.find(table, id))
+    const unknown = ids.filter((_, at) => known[at] === undefined)
+    const rows = unknown.length > 0 ? this.#query(table, { get: table, ids: unknown }) : []
+    for (const id of unknown) this.#cache.keep(table, id, null)
+    for (const row of rows) this.#cache.keep(table, idOf(table, row), row)
+    return [...known.flatMap((row) => row ?? []), ...rows]
+  }
+
+  #query(table: string, read: Read): readonly Row[] {
     return this.#statements.read(read).flatMap((call) =>
       this.#prepare(call)
         .all(...bound(call))
-        .map(rowOf),
+        .map((row) => rowOf(table, row)),
     )
   }
 
   /** Resolves with false if a condition does not hold. */
   async write({ writes, provisional = false }: Change): Promise<boolean> {
     const calls = writes.map((write) => this.#statements.write(write))
+    const execute = (): void => {
+      this.#execute(calls)
+      for (const write of writes) this.#cache.apply(write)
+    }
     try {
-      await this.#commits.write(() => this.#execute(calls), provisional)
+      await this.#commits.write(execute, provisional)
       return true
     } catch (error) {
       if (error === refusal) return false
       throw error
-    }
-  }
-
-  close(): void {
-    try {
-      this.#commits.flush()
-    } finally {
-      this.#closeFile()
     }
   }
 
@@ -163,11 +215,11 @@ function bound({ values }: RowCall): SQLInputValue[] {
 }
 
 /** Changes the row, because copying every row costs more. */
-function rowOf(row: Record<string, unknown>): Row {
+function rowOf(table: string, row: Record<string, unknown>): Row {
   for (const name in row) {
     const value = row[name]
     if (typeof value === 'string' && name !== 'body') row[name] = fromStored(value)
   }
-  row['body'] = parseStored(row['body'] as string, 'A row of the database')
+  row['body'] = parseStored(row['body'] as string, `The row ${idOf(table, row as Row).join(' ')} of the table ${table}`)
   return row as Row
 }

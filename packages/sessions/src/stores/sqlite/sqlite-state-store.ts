@@ -7,7 +7,7 @@ import { checkNamespace } from '../../keys.ts'
 import { openableStateStore } from '../../state/openable-state-store.ts'
 import { sqliteWordIndex } from '../sql/dialect.ts'
 import { sqliteOptionChecks, sqliteStore } from './sqlite-store.ts'
-import type { SqliteStoreOptions } from './sqlite-store.ts'
+import type { SqliteStoreOptions } from './sqlite-rows.ts'
 
 /** File, namespace and clock of a SQLite state store. */
 export interface SqliteStateStoreOptions extends SqliteStoreOptions {

@@ -1,6 +1,4 @@
-import type { CallKey, NewEvent, PartialEvent } from '../../contract/batch.ts'
-import { parseStored } from '../../json.ts'
-import { usualKey } from './calls.ts'
+import type { CallKey, NewEvent, PartialEvent } from '../contract/batch.ts'
 
 /** Most references name what the event itself names. Then only their kind is stored. */
 type PackedReference = 'entry' | 'call' | 'input' | NonNullable<NewEvent['refers']>
@@ -8,7 +6,12 @@ type Fields = Readonly<Record<string, unknown>>
 type PackedEvent = readonly [Fields] | readonly [Fields, PackedReference]
 
 /** Fields that all events of a commit share, and each event without them. */
-type Packed = readonly [common: Fields, ...PackedEvent[]]
+export type PackedEvents = readonly [common: Fields, ...PackedEvent[]]
+
+/** Returns the default idempotency key, which is derived and not stored. */
+export function usualKey({ runId, step, toolCallId }: CallKey): string {
+  return `${runId}/${step}/${toolCallId}`
+}
 
 /** Returns the id of the run if all events name the same. */
 export function runNamedIn([first, ...others]: readonly NewEvent[]): string | undefined {
@@ -16,8 +19,8 @@ export function runNamedIn([first, ...others]: readonly NewEvent[]): string | un
   return typeof runId === 'string' && others.every(({ event }) => event.runId === runId) ? runId : undefined
 }
 
-/** Packs the events of one commit into a text. Leaves out the fields that are stored `elsewhere`. */
-export function packEvents(events: readonly NewEvent[], elsewhere: readonly string[]): string {
+/** Packs the events of one commit. Leaves out the fields that are stored `elsewhere`. */
+export function packEvents(events: readonly NewEvent[], elsewhere: readonly string[] = []): PackedEvents {
   const common = commonFields(events.map(({ event }) => event))
   const names = [...Object.keys(common), ...elsewhere]
   for (const name of elsewhere) delete common[name]
@@ -25,12 +28,11 @@ export function packEvents(events: readonly NewEvent[], elsewhere: readonly stri
     const fields = withoutUsualKey(event, names.length === 0 ? event : without(event, names))
     return refers ? [fields, packReference(event, refers)] : [fields]
   })
-  return JSON.stringify([common, ...packed])
+  return [common, ...packed]
 }
 
 /** Restores packed events. `elsewhere` holds the fields that were left out. */
-export function unpackEvents(text: string, elsewhere: Fields, where: string): readonly NewEvent[] {
-  const [common, ...packed] = parseStored<Packed>(text, where)
+export function unpackEvents([common, ...packed]: PackedEvents, elsewhere: Fields = {}): readonly NewEvent[] {
   return packed.map(([fields, reference]) => {
     const event = { ...elsewhere, ...common, ...fields } as unknown as PartialEvent
     if (event.idempotencyKey === asUsual) Object.assign(event, { idempotencyKey: usualKey(event as unknown as CallKey) })

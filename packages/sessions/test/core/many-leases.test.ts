@@ -1,0 +1,76 @@
+import { manualClock } from '@bowline/llm/testing'
+import { expect, it } from 'vitest'
+import { coreStore } from '../../src/core/core-store.ts'
+import { memoryRows } from '../../src/rows/memory-rows.ts'
+import { memoryStateStore } from '../../src/state/memory-state-store.ts'
+
+const at = 1_750_000_000_000
+const leaseMs = 30_000
+/** More than a claim reads at once, twice. */
+const many = 450
+
+/** Returns a store with many runs of an agent that only the process `old` knows. It has claimed all of them. */
+async function newWorld(loss: 'lease' | 'owner') {
+  const clock = manualClock(at)
+  const store = coreStore(memoryRows(), { loss, state: memoryStateStore({ clock }) })
+  await store.open({ namespace: 'default', owner: 'old', clock })
+  const begin = async (key: string, agent: string): Promise<void> => {
+    const session = { id: `session of ${key}`, agent, metadata: {}, at: clock.now() }
+    const run = { id: `run of ${key}`, kind: 'user', inputHash: 'hash', input: 'hello', at: clock.now() } as const
+    await store.commit({
+      id: `batch of ${key}`,
+      key,
+      expect: [],
+      writes: [
+        { op: 'session.ensure', session },
+        { op: 'run.insert', run },
+      ],
+    })
+  }
+  for (let n = 0; n < many; n++) await begin(`tenant:${n % 3}:${n}`, 'gone')
+  expect(await store.claim({ owner: 'old', holds: [], agents: ['gone'], leaseMs, max: many })).toHaveLength(many)
+  return { clock, store, begin }
+}
+
+it.each(['lease', 'owner'] as const)('S56: a lost run is taken over, however many others no process can take over, by %s', async (loss) => {
+  const { clock, store, begin } = await newWorld(loss)
+  await clock.advance(1)
+  await begin('last', 'kept')
+  const request = { holds: [], agents: ['kept'], leaseMs, max: 1 }
+  expect(await store.claim({ ...request, owner: 'middle' })).toMatchObject([{ run: { id: 'run of last' } }])
+  await clock.advance(leaseMs)
+  expect(await store.claim({ ...request, owner: 'new' })).toMatchObject([{ previous: 'running', run: { id: 'run of last' } }])
+})
+
+it('S56: the runs of a tenant are all counted, however many there are', async () => {
+  const { store, begin } = await newWorld('lease')
+  await begin('tenant:2:new', 'kept')
+  const request = { owner: 'new', holds: [], agents: ['kept'], leaseMs, max: 1 }
+  expect(await store.claim({ ...request, maxRunsPerTenant: many / 3 })).toEqual([])
+  expect(await store.claim({ ...request, maxRunsPerTenant: many / 3 + 1 })).toHaveLength(1)
+})
+
+it('S164: a definition without a run is deleted, however many older ones are in use', async () => {
+  const clock = manualClock(at)
+  const store = coreStore(memoryRows(), { loss: 'lease', state: memoryStateStore({ clock }) })
+  await store.open({ namespace: 'default', owner: 'old', clock })
+  const session = { id: 'session_1', agent: 'kept', metadata: {}, at }
+  const define = (hash: string, runId: string) =>
+    store.commit({
+      id: `batch ${hash}`,
+      key: 'room',
+      expect: [],
+      writes: [
+        { op: 'session.ensure', session },
+        { op: 'definition.put', hash, body: {} },
+        ...(runId === '' ? [] : ([{ op: 'run.insert', run: { id: runId, kind: 'user', inputHash: 'hash', input: '', at } }] as const)),
+        ...(runId === '' ? [] : ([{ op: 'run.patch', runId, patch: { definition: hash } }] as const)),
+      ],
+    })
+  for (let n = 0; n < many; n++) await define(`used ${n}`, `run ${n}`)
+  await clock.advance(1)
+  await define('unused', '')
+  await store.prune({ runsEndedBefore: 1, noticesQueuedBefore: 1 }, 1)
+  expect(await store.readDefinition('unused')).toBeUndefined()
+  expect(await store.readDefinition(`used ${many - 1}`)).toEqual({})
+})
