@@ -3,7 +3,7 @@ import type { Change, RowStore, Write } from '@bowline/sessions/sql'
 import type { PostgresStoreOptions } from '@bowline/postgres'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { testDatabase } from '../../../../scripts/postgres.ts'
-import { postgresRows } from '../../src/rows/postgres-rows.ts'
+import { postgresRows } from '../../src/store/postgres-rows.ts'
 import { watchedPool } from '../watched-pool.ts'
 import { wireProxies } from '../wire-proxy.ts'
 

@@ -16,10 +16,19 @@ const rowsPerRead = 200
 export interface DecidedClaim {
   readonly claim: Claim
   readonly change: Change
+  /** Revision of the session that was read. */
+  readonly revision: number
 }
 
-/** Decides which runs to claim. The caller stores each claim alone. */
-export function* decideClaims(request: ClaimRequest, loss: Loss): Steps<readonly DecidedClaim[]> {
+/**
+ * Decides which runs to claim. The caller stores each claim alone. `refused` holds the revisions of sessions whose claim was refused:
+ * one that has not changed since is locked, or this process may not claim.
+ */
+export function* decideClaims(
+  request: ClaimRequest,
+  loss: Loss,
+  refused: ReadonlyMap<string, number> = new Map(),
+): Steps<readonly DecidedClaim[]> {
   const { max, agents, maxRunsPerTenant } = request
   if (max < 1 || agents.length === 0) return []
   const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(maxRunsPerTenant)
@@ -29,7 +38,7 @@ export function* decideClaims(request: ClaimRequest, loss: Loss): Steps<readonly
   for (;;) {
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
-    const found = (yield* firstRuns([...new Set(keys)])).flatMap((each) => (isClaimable(each, request, loss) ? [each] : []))
+    const found = (yield* firstRuns([...new Set(keys)])).flatMap((each) => (isClaimable(each, request, loss, refused) ? [each] : []))
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
@@ -145,8 +154,9 @@ function* firstRuns(keys: readonly string[]): Steps<readonly FirstRun[]> {
   })
 }
 
-function isClaimable({ head, run, record, now }: FirstRun, request: ClaimRequest, loss: Loss): boolean {
+function isClaimable({ head, run, record, now }: FirstRun, request: ClaimRequest, loss: Loss, refused: ReadonlyMap<string, number>): boolean {
   const { owner, holds, agents, runId, lostAt, leaseMs } = request
+  if (refused.get(head.record.key) === head.revision) return false
   if (hasExpired(head.record, now) || !agents.includes(head.record.agent) || (runId ?? run.id) !== run.id) return false
   // A lease that ends later than a new one would was given before the clock was set back.
   const until = Math.min(record.leaseUntil ?? now, now + leaseMs)
@@ -174,8 +184,10 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
       previous: run.status === 'queued' ? 'queued' : 'running',
       inbox: inbox.map(inboxRecord).filter(({ kind }) => waitingKinds.includes(kind)),
     },
+    revision: head.revision,
     change: {
       provisional: true,
+      isClaim: true,
       writes: [
         { update: 'session', id: [key], set: ofSession, if: { revision: head.revision } },
         { update: 'run', id: [run.id], set },
