@@ -19,7 +19,7 @@ export interface OpenRowsOptions {
   readonly processName: () => string | undefined
 }
 
-const now = 'select cast(floor(extract(epoch from statement_timestamp()) * 1000) as bigint) as now'
+const now = 'select cast(floor(extract(epoch from statement_timestamp()) * 1000) as float8) as now'
 const beginRead = `begin isolation level repeatable read read only; ${now}`
 
 /** Limits in ms: the server ends an idle transaction after the first, and a wait for locked rows after the second. */

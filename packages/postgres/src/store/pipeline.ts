@@ -30,7 +30,7 @@ export class Pipeline {
   /** Returns a statement that each connection prepares once. */
   query(text: string, values: readonly unknown[]): PostgresQuery {
     const name = this.#nameOf(text)
-    return { ...command(text), values: [...values], ...(name !== undefined && { name }) }
+    return { ...command(text), types: columnTypes, values: [...values], ...(name !== undefined && { name }) }
   }
 
   /** Repeats the reads after a deadlock or on another connection. Throws errors of the store. */
@@ -69,6 +69,9 @@ export class Pipeline {
     const sent = await Promise.all(
       groups.map(async (queries) => {
         const answers = await Promise.allSettled(queries.map(query))
+        // The transaction of a commit that failed is still open.
+        if (queries.at(-1)?.text === 'commit' && answers.at(-1)?.status === 'rejected')
+          await client.query(command('rollback')).catch(() => undefined)
         const results = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
         return { results, error: answers.find((answer) => answer.status === 'rejected')?.reason as unknown }
       }),
@@ -93,7 +96,7 @@ function preparingOnce(client: PooledClient): (query: PostgresQuery) => Promise<
 
 /** Returns a statement without values. */
 export function command(text: string): PostgresQuery {
-  return { text, types: columnTypes, query_timeout: longestAnswerMs }
+  return { text, query_timeout: longestAnswerMs }
 }
 
 /** Waits for a random time, so that transactions that collided do not collide again. */

@@ -38,7 +38,7 @@ export function* decideClaims(
   for (;;) {
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
-    const found = (yield* firstRuns([...new Set(keys)])).flatMap((each) => (isClaimable(each, request, loss, refused) ? [each] : []))
+    const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) => (isClaimable(each, request, loss, refused) ? [each] : []))
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
@@ -51,9 +51,9 @@ function* firstCandidates(request: ClaimRequest, loss: Loss, fullTenants: readon
   const { runId, keys, others = keys === undefined } = request
   if (runId !== undefined) {
     const { rows } = yield [{ get: 'run', ids: [[runId]] }]
-    return { keys: rows.flat().map((row) => row['session'] as string), rest: [] }
+    return { keys: rows.flat().map((row) => row['session'] as string), sessions: [], rest: [] }
   }
-  if (!others) return { keys: keys ?? [], rest: [] }
+  if (!others) return { keys: keys ?? [], sessions: [], rest: [] }
   const found = yield* candidates(sourcesOf(request, loss, fullTenants))
   return { ...found, keys: [...(keys ?? []), ...found.keys] }
 }
@@ -81,6 +81,8 @@ interface Source {
 
 interface Candidates {
   readonly keys: readonly string[]
+  /** Sessions that were read. */
+  readonly sessions: readonly Row[]
   /** Where there may be more. */
   readonly rest: readonly Source[]
 }
@@ -114,7 +116,8 @@ function* candidates(sources: readonly Source[]): Steps<Candidates> {
     if (!last || due[place]?.length === 0) return []
     return [{ ...source, scan: { ...source.scan, after: source.order.map((column) => last[column] as string | number) } }]
   })
-  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), rest }
+  const sessions = due.filter((_rows, place) => sources[place]?.scan.scan === 'session').flat()
+  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), sessions, rest }
 }
 
 /** The clock that gave a run its time of acceptance may be ahead of the store's. */
@@ -131,26 +134,28 @@ interface FirstRun {
   readonly now: number
 }
 
-/** Reads the first open run of each session, with its input and its inbox. */
-function* firstRuns(keys: readonly string[]): Steps<readonly FirstRun[]> {
+/** Reads the first open run of each session, with its input and its inbox. A claim is refused if its session has changed in between. */
+function* firstRuns(keys: readonly string[], known: readonly Row[]): Steps<readonly FirstRun[]> {
   if (keys.length === 0) return []
-  const { rows } = yield [{ get: 'session', ids: keys.map((key) => [key]) }]
-  const heads = rows.flat().map(headOf)
+  const read = known.filter((row) => keys.includes(row['key'] as string))
+  const others = keys.filter((key) => !read.some((row) => row['key'] === key))
+  const more = others.length > 0 ? (yield [{ get: 'session', ids: others.map((key) => [key]) }]).rows.flat() : []
+  const heads = [...read, ...more].map(headOf)
   const ids = heads.flatMap(({ first }) => (first ? [[first.id]] : []))
   const waiting = heads.filter(({ inbox }) => waitingKinds.some((kind) => (inbox[kind] ?? 0) > 0))
-  const more = yield [
+  const { now, rows } = yield [
     { get: 'run', ids },
     { get: 'input', ids },
     { get: 'lease', ids },
     ...waiting.map(({ record }) => ({ scan: 'inbox', index: 'n', equal: [record.key], limit: Infinity })),
   ]
-  const [runs = [], inputs = [], leases = [], ...inboxes] = more.rows
+  const [runs = [], inputs = [], leases = [], ...inboxes] = rows
   return heads.flatMap((head) => {
     const row = runs.find((each) => each['id'] === head.first?.id)
     if (!row) return []
     const ofRun = (list: readonly Row[]): Row | undefined => list.find((each) => each['run'] === row['id'])
     const inbox = inboxes[waiting.indexOf(head)] ?? []
-    return [{ head, row, run: storedRun(row).state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now: more.now }]
+    return [{ head, row, run: storedRun(row).state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now }]
   })
 }
 
