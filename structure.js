@@ -72,7 +72,7 @@ export const structure = {
       holds: ['index.ts', 'internal.ts', 'memory.ts', 'env.ts', 'file.ts', 'requests.ts', 'sql.ts', 'sqlite.ts', 'store-parts.ts'],
     },
   ],
-  postgres: ['store', 'rows', 'index.ts'],
+  postgres: ['store', 'index.ts'],
   redis: ['redis', 'kv', { room: 'entries', holds: ['index.ts', 'kv.ts'] }, 'testing'],
   restate: [
     'options.ts',

@@ -46,7 +46,7 @@ describe('an exhausted pool of connections to Postgres', () => {
     await store.commit(batch('room:1', [ensure('room:1')]))
     const holder = await another()
     await holder.query('begin')
-    await holder.query('select 1 from bowline.session_state for update')
+    await holder.query('select 1 from bowline.session for update')
     const begun = [1, 2].map(() => store.commit(batch('room:1', [event])))
     await untilBlocked(2)
     const before = performance.now()

@@ -249,11 +249,13 @@ describe('commits to Postgres', () => {
     for (const key of ['room:1', 'room:2']) await store.commit(batch([ensure(key), insertRun(key)], { key }))
     await store.claim({ ...request, keys: ['room:1'] })
     await place.query(
-      "insert into bowline.delta (session, run, epoch, base, n, events, body) select session, row, 1, 0, 0, 1, '[]' from bowline.run",
+      "insert into bowline.delta (namespace, session, run, epoch, base, n, events, body) select namespace, session, id, 1, 0, 0, 1, '[]' from bowline.run",
     )
-    await place.query("insert into bowline.delta (session, run, epoch, base, n, events, body) values (-1, -1, 1, 0, 0, 1, '[]')")
+    await place.query(
+      "insert into bowline.delta (namespace, session, run, epoch, base, n, events, body) values ('default', 'gone', 'gone', 1, 0, 0, 1, '[]')",
+    )
     await store.prune({ runsEndedBefore: 1 }, 10)
-    expect(await place.query('select run.id from bowline.delta join bowline.run on run.row = delta.run')).toEqual([{ id: 'room:1' }])
+    expect(await place.query('select run as id from bowline.delta')).toEqual([{ id: 'room:1' }])
     expect(await place.query('select count(*)::int as deltas from bowline.delta')).toEqual([{ deltas: 1 }])
   })
 })

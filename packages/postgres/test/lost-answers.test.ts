@@ -57,9 +57,9 @@ async function runIn(calm: SessionStore): Promise<{ readonly key: string; readon
 
 const claimOf = (runId: string) => ({ owner: 'owner-a', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [], runId })
 
-const storedEpoch = 'select epoch::int from bowline.run_state join bowline.run on run.row = run_state.run where id = $1'
+const storedEpoch = 'select coalesce((select epoch::int from bowline.lease where run = $1), 0) as epoch'
 const isRenewed =
-  'select lease_until > (extract(epoch from now()) + 3000) * 1000 as renewed from bowline.run_state join bowline.run on run.row = run_state.run where id = $1'
+  'select until > (extract(epoch from now()) + 3000) * 1000 as renewed from bowline.lease where run = $1'
 
 const operations: readonly Operation[] = [
   {
@@ -279,7 +279,7 @@ describe('each operation that writes to Postgres', () => {
   it('S195: if the server ends a backend while its commit waits for a row, the backend is replaced, and the commit is applied once', async () => {
     const { key } = await runIn(calm)
     await place.query('begin')
-    await place.query('select 1 from bowline.session_state for update')
+    await place.query('select 1 from bowline.session for update')
     const given = batchOf(key, [event])
     const waiting = calm.commit(given)
     const blocked = "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"

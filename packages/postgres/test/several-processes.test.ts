@@ -129,7 +129,8 @@ describe('several processes on one Postgres', () => {
     const table = await keep('lock table bowline.process in access exclusive mode')
     await place.query('select pg_terminate_backend($1)', [direct])
     await untilWaiting('select from "bowline".process%')
-    await place.query('update bowline.run set not_before = null')
+    await place.query("update bowline.run set body = (body::jsonb #- '{state,notBefore}')::text")
+    await place.query('update bowline.session set not_before = null')
     await table.letGo()
     expect((await run.result()).text).toBe('done')
   })
@@ -147,11 +148,11 @@ describe('several processes on one Postgres', () => {
     const { dying, living, die } = await openBoth()
     await dying.commit(batch([ensure, insertRun('run-1')]))
     // The claim waits for the row while its process is still registered.
-    const row = await keep('select 1 from bowline.run_state for update')
+    const row = await keep('select 1 from bowline.run for update')
     const claim = dying.claim(requestOf('dying'))
-    await untilWaiting('select%"bowline"."run_state"%')
+    await untilWaiting('%update "bowline"."run"%')
     await die()
-    await untilWaiting('select pg_advisory_xact_lock(%')
+    await untilWaiting('delete from "bowline".process%')
     await row.letGo()
     expect(await claim).toHaveLength(1)
     await vi.waitUntil(async () => (await living.claim(requestOf('living'))).length === 1, { timeout: 10_000, interval: 20 })
@@ -201,7 +202,7 @@ describe('several processes on one Postgres', () => {
     await working.start()
     await working.session('room:1').send('go')
     await began.passed
-    await place.query('update bowline.run_state set stop = $1', [JSON.stringify({ at: Date.now() })])
+    await place.query('update bowline.lease set stop = $1', [JSON.stringify({ at: Date.now() })])
     const [row] = await place.query('select owner from bowline.process')
     await place.query('select pg_terminate_backend($1)', [await directOf(String(row?.['owner']))])
     await aborted.passed
@@ -288,7 +289,7 @@ describe('several processes on one Postgres', () => {
     expect(await working.drain({ untilMs: Date.now() + 60_000 })).toMatchObject({ ran: 1, left: 0 })
     expect(await working.session('room:1').info()).toMatchObject({ status: 'completed' })
     await working.stop()
-    expect(await place.query('select 1 from bowline.run_state where owner is not null or lease_until is not null')).toEqual([])
+    expect(await place.query('select 1 from bowline.lease')).toEqual([])
     expect(await place.query('select 1 from bowline.process')).toEqual([])
     await vi.waitFor(
       async () =>
@@ -351,7 +352,7 @@ describe('several processes on one Postgres', () => {
     await going.start()
     await leaving.stop()
     await vi.waitFor(async () => expect(await going.session('room:1').info()).toMatchObject({ status: 'completed' }), { timeout: 10_000 })
-    expect(await place.query('select epoch::int, attempts::int from bowline.run_state')).toEqual([{ epoch: 2, attempts: 0 }])
+    expect(await place.query("select (body::json -> 'state' ->> 'epoch')::int as epoch, (body::json -> 'state' ->> 'attempts')::int as attempts from bowline.run")).toEqual([{ epoch: 2, attempts: 0 }])
   })
 
   it('S190: a process has at most two connections besides its pool', async () => {

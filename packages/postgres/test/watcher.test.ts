@@ -5,7 +5,6 @@ import pg from 'pg'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { rounds } from '../../../scripts/test-length.ts'
-import { lockClass } from '../src/store/postgres-dialect.ts'
 import { lockWaitMs } from '../src/store/process-table.ts'
 import { SessionConnection } from '../src/store/session-connection.ts'
 import type { Session } from '../src/store/pg-session.ts'
@@ -152,7 +151,7 @@ describe('watchers of one process', () => {
     // A claim of the victim in progress, for which the takeover must wait.
     const claim = new pg.Client(placeOf(database.url))
     await claim.connect()
-    await claim.query('select pg_advisory_lock_shared($1, hashtext($2))', [lockClass, 'victim#1'])
+    await claim.query("begin; select from watched.process where name = 'victim#1' for key share")
     const second = await watch()
     await untilWaiting(2)
     await freeLocks()
@@ -170,11 +169,11 @@ describe('watchers of one process', () => {
     const failed = Promise.withResolvers<void>()
     const { watcher } = await watch(undefined, { clock, onError: (error) => (errors.push(error), failed.resolve()) })
     await untilWaiting(1)
-    await ask(placeOf(database.url), 'alter table watched.run_state rename to hidden')
+    await ask(placeOf(database.url), 'alter table watched.lease rename to hidden')
     await freeLocks()
     await failed.promise
     expect(await ask(placeOf(database.url), 'select name from watched.process')).toHaveLength(1)
-    await ask(placeOf(database.url), 'alter table watched.hidden rename to run_state')
+    await ask(placeOf(database.url), 'alter table watched.hidden rename to lease')
     await clock.advance(lockWaitMs)
     await untilNoRows()
     await watcher.closing()

@@ -1,5 +1,6 @@
 // The engine of stores over SQL. For the stores in Bowline's own packages only: it changes with any version.
 export type { Answer, Change, Read, Row, RowStore, Write } from './rows/contract.ts'
+export { coreStore } from './core/core-store.ts'
 export { createTables as createRowTables } from './rows/sql/create-tables.ts'
 export type { RowDialect } from './rows/sql/dialect.ts'
 export { RowStatements, type RowCall } from './rows/sql/statements.ts'

@@ -2,9 +2,9 @@
 // version.
 export { configChecks } from './arguments.ts'
 export { behindPrefix, checkPlace, checkTimeToLive, textOfValue } from './contract/check-state.ts'
-export { checkedSessionStore, checkedStateStore } from './contract/checked-calls.ts'
+export { checkedSessionStore, checkedStateStore, forwardedState } from './contract/checked-calls.ts'
 export { compareIds, pageLimit, pageOf } from './contract/paging.ts'
-export type { DeltaBatch, DeltaStore } from './contract/session-store.ts'
+export type { DeltaBatch, DeltaPlace, DeltaStore } from './contract/session-store.ts'
 export { SessionError, warnProcess } from './errors.ts'
 export { parseStored } from './json.ts'
 export { checkNamespace } from './keys.ts'

@@ -34,16 +34,13 @@ export interface Found {
   readonly snapshot: number | null
 }
 
-/** Query for the check. Only the first open run of a session can be claimed, and only if no run holds the session. */
+/** Query for the check. Only sessions whose first open run is queued are in this index. */
 function question(schema: string): string {
   return `with claimable as (
-  select greatest(coalesce(run.not_before, 0), run.created_at) as since from "${schema}".run
-  where run.namespace = $1 and run.status = 'queued' and (run.not_before is null or run.not_before <= floor(extract(epoch from statement_timestamp()) * 1000))
-    and not exists (
-      select from "${schema}".run as other
-      where other.session = run.session and other.row <> run.row and other.ended_at is null and (other.place < run.place or other.status <> 'queued')
-    )
-  order by run.created_at, run.row limit ${mostCounted}
+  select start_at as since from "${schema}".session
+  where namespace = $1 and start_at is not null and key is not null and namespace <> '#session_start'
+    and (not_before is null or not_before <= floor(extract(epoch from statement_timestamp()) * 1000))
+  order by start_at, key limit ${mostCounted}
 )
 select (select count(*) from "${schema}".process where namespace = $1)::int as processes, count(*)::int as waiting,
   (extract(epoch from statement_timestamp()) * 1000 - min(since))::float8 as oldest,

@@ -1,11 +1,9 @@
 import type { Clock } from '@bowline/llm'
 import type { SessionError } from '@bowline/sessions'
-import type { ProcessCheck } from '@bowline/sessions/sql'
 import type { Hint } from './hint-format.ts'
 import { HintListener } from './hint-listener.ts'
 import { HintSender } from './hint-sender.ts'
 import type { NewClient, Queries } from './pg-session.ts'
-import { processCheck } from './process-table.ts'
 import { Registration } from './registration.ts'
 import { channelOf } from './scope.ts'
 import type { ProcessScope } from './scope.ts'
@@ -125,10 +123,9 @@ export class LiveConnection {
     return !this.#isWatched || this.#registration.name !== undefined
   }
 
-  /** Condition of a claim. Undefined if only leases show that this process is alive. */
-  get processCheck(): ProcessCheck | undefined {
-    const { name } = this.#registration
-    return this.#isWatched && name !== undefined ? processCheck({ namespace: this.#options.namespace, name }) : undefined
+  /** Name under which this process must be registered to claim. Undefined if only leases show that it is alive. */
+  get processName(): string | undefined {
+    return this.#isWatched ? this.#registration.name : undefined
   }
 
   get #isWatched(): boolean {

@@ -1,32 +1,35 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '@bowline/llm'
-import type { StoreHint, StoreOpenOptions } from '@bowline/sessions'
-import type { SqlDriver, Steps } from '@bowline/sessions/sql'
-import { pushDeltas, readDeltas, sqlStateStore } from '@bowline/sessions/sql'
-import type { DeltaStore, OpenStates } from '@bowline/sessions/store-parts'
+import type { StateStore, StoreHint, StoreOpenOptions } from '@bowline/sessions'
+import { sqlStateStore } from '@bowline/sessions/sql'
+import type { OpenStates } from '@bowline/sessions/store-parts'
 import { warnProcess } from '@bowline/sessions/store-parts'
 import { checkDatabase } from './check-database.ts'
 import type { PostgresReport } from './check-database.ts'
 import { checkServer } from './check-server.ts'
-import { DeltaWriter } from './delta-writer.ts'
+import { DeltaTable } from './delta-table.ts'
 import { LiveConnection } from './live-connection.ts'
 import type { LiveMetrics } from './live-connection.ts'
+import { OpenRows } from './open-rows.ts'
 import type { NewClient } from './pg-session.ts'
 import { OwnWakes } from './own-wakes.ts'
+import { Pipeline } from './pipeline.ts'
 import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
 import type { Pool, PoolMetrics } from './pool.ts'
-import { PostgresConnection } from './postgres-connection.ts'
-import { postgresDialect, postgresWordIndex, statementBuilder } from './postgres-dialect.ts'
-import { isLockTimeout, storeError, violatesConstraint } from './postgres-errors.ts'
+import { postgresWordIndex } from './postgres-dialect.ts'
 import { migrateSchema } from './postgres-migrations.ts'
-import { schemaOf } from './postgres-options.ts'
+import { maxRecordBytes, schemaOf } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './postgres-options.ts'
+import { stateDriver } from './state-driver.ts'
 
 /** An open store. */
 export interface OpenDatabase {
-  readonly driver: SqlDriver
-  readonly deltas: DeltaStore
+  readonly rows: OpenRows
+  readonly deltas: DeltaTable
   readonly wakes: OwnWakes
+  readonly state: StateStore
+  /** False if other processes may consider this one dead. */
+  mayClaim(): boolean
   metrics(): DatabaseMetrics
   check(): Promise<PostgresReport>
   close(): Promise<void>
@@ -41,22 +44,29 @@ export async function openDatabase(
   openOptions: StoreOpenOptions,
   hear: (hint: StoreHint) => void,
 ): Promise<OpenDatabase> {
-  const { poolSize = 8, migrate = true, onWarning = warnProcess } = options
+  const { poolSize = 8, migrate = true, onWarning = warnProcess, clock } = options
   const schema = schemaOf(options)
+  const { namespace } = openOptions
   const pool = await poolOf(options, poolSize)
   try {
     await checkServer(pool, onWarning)
     await migrateSchema({ pool, schema, migrate })
     const live = await openLive(options, openOptions, pool, hear)
-    const connection = new PostgresConnection(pool, statementBuilder(schema), postgresDialect(schema))
+    const pipeline = new Pipeline(pool)
+    const now = (): number | undefined => clock?.now()
     const wakes = new OwnWakes((hint) => live.tell(hint))
-    const driver = postgresDriver(connection, { live, wakes }, openOptions, options.clock)
+    const driver = stateDriver(pipeline, schema, namespace, now)
     return {
-      driver,
+      rows: new OpenRows({ pipeline, schema, namespace, maxRowBytes: maxRecordBytes, now, processName: () => live.processName }),
       wakes,
-      deltas: deltaStore(driver, live, hear),
+      deltas: new DeltaTable(pipeline, { schema, namespace }, (key) => {
+        hear({ key, wake: false, deltas: true })
+        live.tell({ key, seq: undefined, wake: false, deltas: true })
+      }),
+      state: sqlStateStore(() => driver, maxRecordBytes, postgresWordIndex),
+      mayClaim: () => live.mayClaim,
       metrics: () => ({ ...live.metrics(), pool: pool.metrics() }),
-      check: () => checkDatabase(pool, { schema, namespace: openOptions.namespace }, live.metrics()),
+      check: () => checkDatabase(pool, { schema, namespace }, live.metrics()),
       async close() {
         // Keeps the process alive: connections do not, so it could exit here with unsent hints.
         const release = systemClock.setTimer(Infinity, () => undefined, { hold: true })
@@ -87,8 +97,7 @@ export async function openStates(options: PostgresStateStoreOptions, maxRecordBy
     await pool.close()
     throw error
   }
-  const connection = new PostgresConnection(pool, statementBuilder(schema), postgresDialect(schema))
-  const driver = { ...runsOn(connection), namespace, now: () => clock?.now() ?? null }
+  const driver = stateDriver(new Pipeline(pool), schema, namespace, () => clock?.now())
   return { state: sqlStateStore(() => driver, maxRecordBytes, postgresWordIndex), close: () => pool.close() }
 }
 
@@ -103,80 +112,11 @@ export async function migrateDatabase(options: PostgresOptions): Promise<void> {
   }
 }
 
-export async function poolOf({ connectionString, pool }: PostgresOptions, size: number): Promise<Pool> {
+async function poolOf({ connectionString, pool }: PostgresOptions, size: number): Promise<Pool> {
   return pool ? givenPool(pool) : ownPool(connectionString ?? '', size)
 }
 
-function postgresDriver(
-  connection: PostgresConnection,
-  { live, wakes }: { readonly live: LiveConnection; readonly wakes: OwnWakes },
-  { namespace, clock }: StoreOpenOptions,
-  given: PostgresStoreOptions['clock'],
-): SqlDriver {
-  return {
-    ...runsOn(connection),
-    namespace,
-    now: () => given?.now() ?? null,
-    localTime: (at, now) => (given ? at : at + clock.now() - now),
-    isShared: true,
-    loss: 'lease',
-    mayClaim: () => live.mayClaim,
-    processCheck: () => live.processCheck,
-    tell(hints, seq) {
-      // The number belongs to the session of the batch, which comes first.
-      for (const [place, { key, wake }] of hints.entries())
-        if (key !== undefined) wakes.add({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
-    },
-    violatesConstraint,
-  }
-}
-
-/** Runs statements and turns failures into errors of the store. */
-function runsOn(
-  connection: PostgresConnection,
-): Pick<SqlDriver, 'transaction' | 'provisional' | 'patient' | 'statement' | 'snapshot' | 'read'> {
-  async function failing<T>(doing: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      throw violatesConstraint(error) ? error : storeError(error, doing)
-    }
-  }
-  const transaction = <T>(makeSteps: () => Steps<T>): Promise<T> => failing('write', () => connection.transaction(makeSteps))
-  return {
-    transaction,
-    provisional: transaction,
-    patient: (makeSteps) =>
-      failing('write', async () => {
-        try {
-          return await connection.transaction(() => makeSteps('wait'), patientMs)
-        } catch (error) {
-          if (!isLockTimeout(error)) throw error
-          return connection.transaction(() => makeSteps('skip'))
-        }
-      }),
-    statement: (makeSteps) => failing('write', () => connection.statement(makeSteps)),
-    snapshot: (makeSteps) => failing('read', () => connection.snapshot(makeSteps)),
-    read: (makeSteps) => failing('read', () => connection.read(makeSteps)),
-  }
-}
-
-/** Lock wait in ms. A write takes some milliseconds, unless its process is frozen in the middle of it. */
-const patientMs = 250
-
-function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnection, hear: (hint: StoreHint) => void): DeltaStore {
-  const writer = new DeltaWriter(async (batches) => statement(() => pushDeltas(namespace, batches)))
-  return {
-    async push(batch) {
-      await writer.push(batch)
-      hear({ key: batch.key, wake: false, deltas: true })
-      live.tell({ key: batch.key, seq: undefined, wake: false, deltas: true })
-    },
-    read: async (key, after) => read(() => readDeltas(namespace, key, after)),
-  }
-}
-
-export async function openLive(
+async function openLive(
   options: PostgresStoreOptions,
   { namespace, owner, placement = 'own' }: StoreOpenOptions,
   pool: Pool,

@@ -4,7 +4,7 @@ import type { Pool } from './pool.ts'
 import type { PostgresClient } from './pool-types.ts'
 import { buildingParts } from './postgres-dialect.ts'
 
-/** Kysely dialect for connections of a pool, for migrations only. Other work of a store uses `PostgresConnection`. */
+/** Kysely dialect for connections of a pool, for migrations only. Other work of a store uses `Pipeline`. */
 export function poolDialect(pool: Pool): Dialect {
   return { ...buildingParts, createDriver: () => new PoolDriver(pool) }
 }

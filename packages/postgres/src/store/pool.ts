@@ -1,6 +1,5 @@
 import type * as pg from 'pg'
 import { missingPeer, SessionError } from '@bowline/sessions/store-parts'
-import { longestAnswerMs } from './flight.ts'
 import type { PostgresClient, PostgresPool } from './pool-types.ts'
 import type { Queries } from './pg-session.ts'
 import { connectionError, storeError } from './postgres-errors.ts'
@@ -38,6 +37,9 @@ export interface PoolMetrics {
 }
 
 const longestWaitMs = 10_000
+
+/** Timeout in ms. If the server has not answered by then, the connection is dropped. */
+export const longestAnswerMs = 30_000
 
 /** Creates a pool for this store alone. Idle connections do not keep the process alive. */
 export async function ownPool(connectionString: string, size: number): Promise<Pool> {

@@ -1,10 +1,12 @@
 import { Kysely, sql } from 'kysely'
 import type { Connection, Migration, SqlDialect, Tables } from '@bowline/sessions/sql'
-import { addSearchColumns, addState, createTables } from '@bowline/sessions/sql'
+import { addSearchColumns, addState } from '@bowline/sessions/sql'
 import { SessionError } from '@bowline/sessions/store-parts'
 import type { Pool } from './pool.ts'
 import { poolDialect } from './pool-dialect.ts'
+import { createDeltaTable } from './delta-table.ts'
 import { createProcessTable } from './process-table.ts'
+import { changing, createTables } from './row-tables.ts'
 import { lockClass, postgresDialect } from './postgres-dialect.ts'
 import { codeOf, storeError } from './postgres-errors.ts'
 
@@ -14,22 +16,14 @@ const major = 1
 const lockTimeoutMs = 5000
 
 function migrationsOf(schema: string): readonly Migration[] {
-  return [createTables, addState, (connection, dialect) => addProcesses(connection, dialect, schema), addSearch]
+  const more = [...createProcessTable(schema), ...createDeltaTable(schema, changing)]
+  return [executing(createTables(schema)), addState, executing(more), addSearch]
 }
 
-/** Adds the tables for several processes. The deltas are unlogged: a crash of the server loses them. */
-async function addProcesses(connection: Connection, { types, changesOften }: SqlDialect, schema: string): Promise<void> {
-  for (const statement of createProcessTable(schema)) await sql.raw(statement).execute(connection)
-  await changesOften(connection.schema.createTable('delta').modifyFront(sql`unlogged`))
-    .addColumn('session', types.number, (column) => column.notNull())
-    .addColumn('base', types.number, (column) => column.notNull())
-    .addColumn('n', types.number, (column) => column.notNull())
-    .addColumn('run', types.number, (column) => column.notNull())
-    .addColumn('epoch', types.number, (column) => column.notNull())
-    .addColumn('events', types.number, (column) => column.notNull())
-    .addColumn('body', types.text, (column) => column.notNull())
-    .addPrimaryKeyConstraint('delta_key', ['session', 'base', 'n'])
-    .execute()
+function executing(statements: readonly string[]): Migration {
+  return async (connection) => {
+    for (const statement of statements) await sql.raw(statement).execute(connection)
+  }
 }
 
 /** Adds the words of state records. For a search in one group the server chooses between the group and the index. */

@@ -1,12 +1,14 @@
-import type { SessionStore, StoreHint } from '@bowline/sessions'
-import { sqlOperations } from '@bowline/sessions/sql'
-import { checkedSessionStore, SessionError } from '@bowline/sessions/store-parts'
+import { systemClock, type Clock } from '@bowline/llm'
+import type { SessionStore, StateSearch } from '@bowline/sessions'
+import { coreStore } from '@bowline/sessions/sql'
+import { checkedSessionStore, forwardedState } from '@bowline/sessions/store-parts'
 import type { PostgresReport } from './check-database.ts'
-import { migrateDatabase, openDatabase } from './open-database.ts'
-import type { DatabaseMetrics, OpenDatabase } from './open-database.ts'
+import { migrateDatabase } from './open-database.ts'
+import type { DatabaseMetrics } from './open-database.ts'
 import { postgresWordIndex } from './postgres-dialect.ts'
-import { checkMigrateOptions, checkStoreOptions, maxRecordBytes } from './postgres-options.ts'
+import { checkMigrateOptions, checkStoreOptions } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
+import { postgresRows, type PostgresRows } from './postgres-rows.ts'
 
 /** A session store on Postgres with figures for operators. */
 export interface PostgresStore extends SessionStore {
@@ -31,55 +33,58 @@ export interface PostgresMetrics extends DatabaseMetrics {
  */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   checkStoreOptions(options)
-  const listeners = new Set<(hint: StoreHint) => void>()
-  let database: OpenDatabase | undefined
+  const rows = postgresRows(options)
+  let clock: Pick<Clock, 'now'> = systemClock
   let counts = { claims: 0, recovered: 0, lostLeases: 0 }
-
-  function opened(): OpenDatabase {
-    if (!database)
-      throw new SessionError(
-        'store-unavailable',
-        'The database of this store is not open. First start the runtime that uses it, or call open().',
-      )
-    return database
-  }
-
-  const operations = sqlOperations(() => opened().driver, maxRecordBytes, postgresWordIndex, listeners)
-  return checkedSessionStore<PostgresStore>({
-    ...operations,
-    name: 'postgres',
-    capabilities: { durable: 'power', processes: 'many', maxRecordBytes },
-    async open(openOptions) {
-      if (database)
-        throw new SessionError('store-locked', 'The database is already open in this store. Create another store for another runtime.')
-      counts = { claims: 0, recovered: 0, lostLeases: 0 }
-      database = await openDatabase(options, openOptions, (hint) => {
-        for (const listener of listeners) listener(hint)
-      })
+  const store = coreStore(rows, {
+    loss: 'lease',
+    state: {
+      ...forwardedState(() => rows.opened().state),
+      search: {
+        kind: postgresWordIndex.kind,
+        find: async (space, query) => searchOf(rows).find(space, query),
+        count: async (space, group) => searchOf(rows).count(space, group),
+      },
     },
-    async close() {
-      const closing = database
-      database = undefined
-      await closing?.close()
+    localTime: (at, now) => (options.clock ? at : at + clock.now() - now),
+  })
+  return checkedSessionStore<PostgresStore>({
+    ...store,
+    async open(openOptions) {
+      await store.open(openOptions)
+      ;({ clock } = openOptions)
+      counts = { claims: 0, recovered: 0, lostLeases: 0 }
     },
     async claim(request) {
-      const claims = await opened().wakes.claiming(() => operations.claim(request))
+      const { mayClaim, wakes } = rows.opened()
+      const claims = await wakes.claiming(async () => (mayClaim() ? store.claim(request) : []))
       counts.claims += claims.length
       counts.recovered += claims.filter(({ previous }) => previous === 'running').length
       return claims
     },
     async renew(leases, leaseMs) {
-      const states = await operations.renew(leases, leaseMs)
+      const states = await store.renew(leases, leaseMs)
       counts.lostLeases += states.filter(({ held }) => !held).length
       return states
     },
-    metrics: () => ({ ...opened().metrics(), ...counts }),
-    check: async () => opened().check(),
+    async prune(rules, limit) {
+      const report = await store.prune(rules, limit)
+      await rows.opened().deltas.prune()
+      return report
+    },
+    metrics: () => ({ ...rows.opened().metrics(), ...counts }),
+    check: async () => rows.opened().check(),
     deltas: {
-      push: async (batch) => opened().deltas.push(batch),
-      read: async (key, after) => opened().deltas.read(key, after),
+      push: async (batch) => rows.opened().deltas.push(batch),
+      read: async (key, after) => rows.opened().deltas.read(key, after),
     },
   })
+}
+
+function searchOf(rows: PostgresRows): StateSearch {
+  const { search } = rows.opened().state
+  if (!search) throw new TypeError('The state of a Postgres store can be searched.')
+  return search
 }
 
 /** Migrates the tables to the version of this package, like `postgresStore` with `migrate: true`. Can be repeated. */

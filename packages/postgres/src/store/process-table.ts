@@ -1,7 +1,3 @@
-import { sql } from 'kysely'
-import type { ProcessCheck } from '@bowline/sessions/sql'
-import { ask, statement } from '@bowline/sessions/sql'
-import { lockClass } from './postgres-dialect.ts'
 import { hashIn } from './scope.ts'
 import type { Queries } from './pg-session.ts'
 import type { ProcessScope } from './scope.ts'
@@ -41,23 +37,13 @@ end $$`,
   ]
 }
 
-interface ProcessSlots {
-  readonly namespace: string
-  readonly name: string
-}
-
-/** Claims of a process share this lock; a takeover of the process holds it exclusively. */
-const keepProcess = statement((db, { name }: ProcessSlots) =>
-  db.selectNoFrom(sql`pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${name}))`.as('kept')),
-)
-
-const findProcess = statement((db, { namespace, name }: ProcessSlots) =>
-  db.selectFrom('process').select('name').where('namespace', '=', namespace).where('name', '=', name),
-)
-
-/** Returns the check that stops a process from claiming after it was taken over. */
-export function processCheck(slots: ProcessSlots): ProcessCheck {
-  return { keep: ask(keepProcess, slots), find: ask(findProcess, slots) }
+/**
+ * Returns the statement that refuses a claim if the process was taken over. A takeover waits until the claim is stored.
+ */
+export function keepProcess(schema: string): string {
+  const { table } = namesIn(schema)
+  return `with found as (select from ${table} where namespace = $1 and name = $2 for key share)
+select case when not exists (select from found) then ${quoted(schema)}.refuse() end`
 }
 
 /**
@@ -72,8 +58,7 @@ export async function takeOver(
   const { table } = namesIn(schema)
   await session.query('begin')
   try {
-    // Waits for claims in progress, so that the statements below see their leases.
-    await session.query(`select pg_advisory_xact_lock(${lockClass}, hashtext($1))`, [name])
+    // Waits for claims in progress, so that the statement below sees their leases.
     const [dead] = await session.query<{ readonly owner: string }>(
       `delete from ${table} where namespace = $1 and name = $2 returning owner`,
       [namespace, name],
@@ -88,18 +73,15 @@ export async function takeOver(
   }
 }
 
-/** Ends all leases of an owner, unless it is registered under another name. Locks them in the order in which leases are renewed. */
+/** Ends all leases of an owner, unless it is registered under another name. */
 function endLeases(schema: string): string {
   const within = quoted(schema)
   return `with lost as (
-  select run_state.run from ${within}.run join ${within}.run_state on run_state.run = run.row
-  where run.namespace = $1 and run.status = 'running' and run_state.owner = $2
+  select run from ${within}.lease where namespace = $1 and owner = $2
     and not exists (select from ${within}.process where namespace = $1 and owner = $2)
-  order by run.row for no key update of run_state
-), ended as (
-  update ${within}.run_state set lease_until = 0 where run in (select run from lost) returning run
+  order by run for no key update
 )
-select session.key from ended join ${within}.run on run.row = ended.run join ${within}.session on session.row = run.session`
+update ${within}.lease set until = 0 from lost where lease.namespace = $1 and lease.run = lost.run returning lease.session as key`
 }
 
 function quoted(schema: string): string {

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { testDatabase } from '../../../../scripts/postgres.ts'
 import { comparedRows, rowsKit } from '../../../sessions/test/rows/rows-kit.ts'
-import { postgresRows } from '../../src/rows/postgres-rows.ts'
+import { postgresRows } from '../../src/store/postgres-rows.ts'
 
 const database = testDatabase()
 let pool: pg.Pool | undefined

@@ -3,7 +3,7 @@ import type { Read, Write } from '@bowline/sessions/sql'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPostgres, type PostgresServer } from '../../../../scripts/postgres.ts'
-import { postgresRows } from '../../src/rows/postgres-rows.ts'
+import { postgresRows } from '../../src/store/postgres-rows.ts'
 
 let server: PostgresServer | undefined
 let client: pg.Client | undefined

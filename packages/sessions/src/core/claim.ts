@@ -16,10 +16,19 @@ const rowsPerRead = 200
 export interface DecidedClaim {
   readonly claim: Claim
   readonly change: Change
+  /** Revision of the session that was read. */
+  readonly revision: number
 }
 
-/** Decides which runs to claim. The caller stores each claim alone. */
-export function* decideClaims(request: ClaimRequest, loss: Loss): Steps<readonly DecidedClaim[]> {
+/**
+ * Decides which runs to claim. The caller stores each claim alone. `refused` holds the revisions of sessions whose claim was refused:
+ * one that has not changed since is locked, or this process may not claim.
+ */
+export function* decideClaims(
+  request: ClaimRequest,
+  loss: Loss,
+  refused: ReadonlyMap<string, number> = new Map(),
+): Steps<readonly DecidedClaim[]> {
   const { max, agents, maxRunsPerTenant } = request
   if (max < 1 || agents.length === 0) return []
   const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(maxRunsPerTenant)
@@ -29,7 +38,7 @@ export function* decideClaims(request: ClaimRequest, loss: Loss): Steps<readonly
   for (;;) {
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
-    const found = (yield* firstRuns([...new Set(keys)])).flatMap((each) => (isClaimable(each, request, loss) ? [each] : []))
+    const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) => (isClaimable(each, request, loss, refused) ? [each] : []))
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
@@ -42,9 +51,9 @@ function* firstCandidates(request: ClaimRequest, loss: Loss, fullTenants: readon
   const { runId, keys, others = keys === undefined } = request
   if (runId !== undefined) {
     const { rows } = yield [{ get: 'run', ids: [[runId]] }]
-    return { keys: rows.flat().map((row) => row['session'] as string), rest: [] }
+    return { keys: rows.flat().map((row) => row['session'] as string), sessions: [], rest: [] }
   }
-  if (!others) return { keys: keys ?? [], rest: [] }
+  if (!others) return { keys: keys ?? [], sessions: [], rest: [] }
   const found = yield* candidates(sourcesOf(request, loss, fullTenants))
   return { ...found, keys: [...(keys ?? []), ...found.keys] }
 }
@@ -72,6 +81,8 @@ interface Source {
 
 interface Candidates {
   readonly keys: readonly string[]
+  /** Sessions that were read. */
+  readonly sessions: readonly Row[]
   /** Sources with more rows. */
   readonly rest: readonly Source[]
 }
@@ -105,7 +116,8 @@ function* candidates(sources: readonly Source[]): Steps<Candidates> {
     if (!last || due[place]?.length === 0) return []
     return [{ ...source, scan: { ...source.scan, after: source.order.map((column) => last[column] as string | number) } }]
   })
-  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), rest }
+  const sessions = due.filter((_rows, place) => sources[place]?.scan.scan === 'session').flat()
+  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), sessions, rest }
 }
 
 /** The clock that gave a run its time of acceptance may be ahead of the store's. */
@@ -122,31 +134,34 @@ interface FirstRun {
   readonly now: number
 }
 
-/** Reads the first open run of each session, with its input and its inbox. */
-function* firstRuns(keys: readonly string[]): Steps<readonly FirstRun[]> {
+/** Reads the first open run of each session, with its input and its inbox. A claim is refused if its session has changed in between. */
+function* firstRuns(keys: readonly string[], known: readonly Row[]): Steps<readonly FirstRun[]> {
   if (keys.length === 0) return []
-  const { rows } = yield [{ get: 'session', ids: keys.map((key) => [key]) }]
-  const heads = rows.flat().map(headOf)
+  const read = known.filter((row) => keys.includes(row['key'] as string))
+  const others = keys.filter((key) => !read.some((row) => row['key'] === key))
+  const more = others.length > 0 ? (yield [{ get: 'session', ids: others.map((key) => [key]) }]).rows.flat() : []
+  const heads = [...read, ...more].map(headOf)
   const ids = heads.flatMap(({ first }) => (first ? [[first.id]] : []))
   const waiting = heads.filter(({ inbox }) => waitingKinds.some((kind) => (inbox[kind] ?? 0) > 0))
-  const more = yield [
+  const { now, rows } = yield [
     { get: 'run', ids },
     { get: 'input', ids },
     { get: 'lease', ids },
     ...waiting.map(({ record }) => ({ scan: 'inbox', index: 'n', equal: [record.key], limit: Infinity })),
   ]
-  const [runs = [], inputs = [], leases = [], ...inboxes] = more.rows
+  const [runs = [], inputs = [], leases = [], ...inboxes] = rows
   return heads.flatMap((head) => {
     const row = runs.find((each) => each['id'] === head.first?.id)
     if (!row) return []
     const ofRun = (list: readonly Row[]): Row | undefined => list.find((each) => each['run'] === row['id'])
     const inbox = inboxes[waiting.indexOf(head)] ?? []
-    return [{ head, row, run: storedRun(row).state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now: more.now }]
+    return [{ head, row, run: storedRun(row).state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now }]
   })
 }
 
-function isClaimable({ head, run, record, now }: FirstRun, request: ClaimRequest, loss: Loss): boolean {
+function isClaimable({ head, run, record, now }: FirstRun, request: ClaimRequest, loss: Loss, refused: ReadonlyMap<string, number>): boolean {
   const { owner, holds, agents, runId, lostAt, leaseMs } = request
+  if (refused.get(head.record.key) === head.revision) return false
   if (hasExpired(head.record, now) || !agents.includes(head.record.agent) || (runId ?? run.id) !== run.id) return false
   // A lease that ends later than a new one would was given before the clock was set back.
   const until = Math.min(record.leaseUntil ?? now, now + leaseMs)
@@ -174,8 +189,10 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
       previous: run.status === 'queued' ? 'queued' : 'running',
       inbox: inbox.map(inboxRecord).filter(({ kind }) => waitingKinds.includes(kind)),
     },
+    revision: head.revision,
     change: {
       provisional: true,
+      isClaim: true,
       writes: [
         { update: 'session', id: [key], set: ofSession, if: { revision: head.revision } },
         { update: 'run', id: [run.id], set },

@@ -2,7 +2,7 @@ import type { Batch, CommitResult, Delivery, Expect, NewEvent, Write as BatchWri
 import { noticeOfExpiry, noticesOfEvents, noticesOfRun } from '../contract/draft-notices.ts'
 import type { InboxKind, InboxSteering, InboxTaken, RunKind, ToolCallRecord } from '../contract/records.ts'
 import { isHolding, isOpen } from '../contract/run-status.ts'
-import type { Answer, Id, Read, Write } from '../rows/contract.ts'
+import type { Answer, Change, Id, Read, Write } from '../rows/contract.ts'
 import { namedInputs } from './named-inputs.ts'
 import { Refused, refuseUnless } from './refused.ts'
 import { expireSession, firstNumbers, hasExpired, hintsOf, newRun, newSession, patchRun, patchSession } from './rules.ts'
@@ -42,12 +42,19 @@ export function* commitBatch(batch: Batch): Steps<Decision<CommitResult>> {
     )
     return {
       result: noticesPut > 0 ? { ...result, notices: true } : result,
-      change: { writes: conditionsFirst(writes), hints: hintsOf(batch) },
+      change: { writes: conditionsFirst(writes), hints: hintsOf(batch), ...replacedDeltas(batch, works) },
     }
   } catch (error) {
     if (error instanceof Refused) return { result: { ok: false, reason: error.reason } }
     throw error
   }
+}
+
+/** A commit of a run replaces its live deltas. */
+function replacedDeltas({ key, expect }: Batch, works: ReadonlyMap<string, Work>): Pick<Change, 'replacesDeltas'> {
+  const isFenced = expect.some(({ that }) => that === 'fence')
+  const keys = [...works].flatMap(([each, { isGone }]) => (isGone || (isFenced && each === key) ? [each] : []))
+  return keys.length > 0 ? { replacesDeltas: keys } : {}
 }
 
 const noRuns: ReadonlySet<string> = new Set()

@@ -31,10 +31,12 @@ import { answer, KeyedQueue, mostTries, transact, type Decision, type Steps } fr
 export interface CoreOptions {
   readonly loss: Loss
   readonly state: StateStore
+  /** Converts a time of the store to the clock of this process. `now` is the present time of the store. Default: they are the same. */
+  readonly localTime?: (at: number, now: number) => number
 }
 
 /** Keeps all promises of a session store over a store of rows. */
-export function coreStore(rows: RowStore, { loss, state }: CoreOptions): SessionStore {
+export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at }: CoreOptions): SessionStore {
   const { durable, processes, maxRowBytes: maxRecordBytes } = rows.capabilities
   const queue = new KeyedQueue()
   const listeners = new Set<(hint: StoreHint) => void>()
@@ -71,10 +73,12 @@ export function coreStore(rows: RowStore, { loss, state }: CoreOptions): Session
       const tooLong = loss === 'lease' ? await answer(rows, boundLeases(request.leaseMs)) : []
       if (tooLong.length > 0) await rows.write(tooLong)
       const claims: Claim[] = []
+      const refused = new Map<string, number>()
       for (let tries = 0; tries < mostTries; tries++) {
-        const decided = await answer(rows, decideClaims({ ...request, max: request.max - claims.length }, loss))
+        const decided = await answer(rows, decideClaims({ ...request, max: request.max - claims.length }, loss, refused))
         const stored = await rows.write(decided.map(({ change }) => change))
         claims.push(...decided.flatMap(({ claim }, place) => (stored[place] ? [claim] : [])))
+        for (const [place, { claim, revision }] of decided.entries()) if (!stored[place]) refused.set(claim.session.key, revision)
         // Another process was faster: there may be others to claim.
         if (stored.every(Boolean)) break
       }
@@ -104,8 +108,12 @@ export function coreStore(rows: RowStore, { loss, state }: CoreOptions): Session
     listBranches: (key, query = {}) => read(listBranches(key, query)),
     listTimers: (query) => read(listTimers(query)),
     async due(limit, { runs = false } = {}) {
-      const { now: _now, ...due } = await read(decideDue(limit, runs))
-      return due
+      const { now, nextAt, noticesAt, ...due } = await read(decideDue(limit, runs))
+      return {
+        ...due,
+        nextAt: nextAt === null ? null : localTime(nextAt, now),
+        ...(noticesAt !== undefined && { noticesAt: localTime(noticesAt, now) }),
+      }
     },
     async prune(rules, limit) {
       const keys = await answer(rows, sessionsToPrune(rules, limit))
@@ -122,8 +130,9 @@ export function coreStore(rows: RowStore, { loss, state }: CoreOptions): Session
       const decided = await answer(rows, decideNotices(request))
       const stored = await rows.write(decided.map(({ change }) => change))
       const notices = copyJson(decided.flatMap(({ notice }, place) => (stored[place] ? [notice] : [])))
-      const [next] = await answer(rows, firstNotices(request))
-      return { notices, nextAt: (next?.['dueAt'] ?? null) as number | null }
+      const { now, heads } = await answer(rows, firstNotices(request))
+      const [next] = heads
+      return { notices, nextAt: next ? localTime(next['dueAt'] as number, now) : null }
     },
     settleNotice: (notice, outcome) => decide([notice.session], () => settleNotice(notice, outcome)),
     listNotices: (query) => read(listNotices(query)),

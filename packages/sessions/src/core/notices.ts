@@ -17,13 +17,14 @@ export interface DecidedNotice {
 }
 
 /** Returns the first notice of each receiver whose notices the claim may take, the earliest first. */
-export function* firstNotices({ hooks, receiver, except = [] }: NoticeClaimRequest): Steps<readonly Row[]> {
+export function* firstNotices({ hooks, receiver, except = [] }: NoticeClaimRequest): Steps<{ readonly now: number; readonly heads: readonly Row[] }> {
   const found: Row[] = []
   const one = receiver === undefined ? { equal: [], firstOfEach: true, limit: receiversPerRead } : { equal: [receiver], limit: 1 }
   for (let from: { readonly from?: string } = {}; ;) {
-    const [page = []] = (yield [{ scan: 'notice', index: 'due', ...one, ...from }]).rows
+    const { now, rows } = yield [{ scan: 'notice', index: 'due', ...one, ...from }]
+    const [page = []] = rows
     found.push(...page.filter((row) => hooks.includes(row['hook'] as string) && !except.includes(row['receiver'] as string)))
-    if (page.length < receiversPerRead) return found.sort((a, b) => (a['dueAt'] as number) - (b['dueAt'] as number))
+    if (page.length < receiversPerRead) return { now, heads: found.sort((a, b) => (a['dueAt'] as number) - (b['dueAt'] as number)) }
     const last = page.at(-1)?.['receiver'] as string
     // No name of a receiver contains this character.
     from = { from: `${last}\u0001` }
@@ -33,7 +34,7 @@ export function* firstNotices({ hooks, receiver, except = [] }: NoticeClaimReque
 /** Decides which notices to claim. The caller stores each claim alone. */
 export function* decideNotices(request: NoticeClaimRequest): Steps<readonly DecidedNotice[]> {
   const { max, leaseMs } = request
-  const heads = yield* firstNotices(request)
+  const { heads } = yield* firstNotices(request)
   if (max < 1 || heads.length === 0) return []
   // The first `max` notices are among those of the first `max` receivers.
   const reads: readonly Read[] = heads

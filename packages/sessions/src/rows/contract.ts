@@ -1,5 +1,5 @@
-import type { Clock, JSONValue } from '@bowline/llm'
-import type { StoreHint } from '../contract/session-store.ts'
+import type { JSONValue } from '@bowline/llm'
+import type { StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
 
 /** Value of a column. Texts are ordered by their UTF-8 bytes. */
 export type Value = string | number | null
@@ -80,6 +80,13 @@ export interface Change {
   readonly writes: readonly Write[]
   /** A power failure may undo it. */
   readonly provisional?: boolean
+  /**
+   * Claims a run of the session that the first write updates. A store for many processes does not store it if this process was declared
+   * dead, or if another process keeps the session locked for long.
+   */
+  readonly isClaim?: true
+  /** Keys of sessions whose live deltas are deleted with this change, in a store that has them. */
+  readonly replacesDeltas?: readonly string[]
   /** Told to the listeners of all stores on these rows once it is stored. */
   readonly hints?: readonly StoreHint[]
 }
@@ -102,7 +109,7 @@ export interface RowStore {
     readonly processes: 'one' | 'many'
     readonly maxRowBytes: number
   }
-  open(options: { readonly namespace: string; readonly clock: Clock; readonly owner: string }): Promise<void>
+  open(options: StoreOpenOptions): Promise<void>
   close(): Promise<void>
   read(reads: readonly Read[]): Promise<Answer>
   /**

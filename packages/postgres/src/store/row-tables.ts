@@ -1,12 +1,11 @@
-import { sql } from 'kysely'
-import type { Migration, RowDialect } from '@bowline/sessions/sql'
+import type { RowDialect } from '@bowline/sessions/sql'
 import { createRowTables } from '@bowline/sessions/sql'
 
 /**
  * Storage settings of tables whose rows change often: vacuum starts when a fiftieth of the rows is dead, and each page has room for
  * new versions of its rows.
  */
-const changing =
+export const changing =
   ' with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.05)'
 const changingTables: ReadonlySet<string> = new Set(['session', 'run', 'lease', 'call', 'notice'])
 
@@ -37,17 +36,12 @@ export function postgresRowDialect(schema: string): RowDialect {
   }
 }
 
-/** Returns the migrations of the tables of rows. */
-export function rowMigrations(schema: string): readonly Migration[] {
+/** Returns the statements that create the tables of rows. */
+export function createTables(schema: string): readonly string[] {
   const refuse = `create function "${schema}".refuse() returns void language plpgsql as $$
 begin
   raise exception 'a condition of a write does not hold' using errcode = 'integrity_constraint_violation';
 end $$`
   const meta = `create table "${schema}".meta (name text primary key, value text)`
-  const statements = [meta, refuse, ...createRowTables(postgresRowDialect(schema))]
-  return [
-    async (connection) => {
-      for (const statement of statements) await sql.raw(statement).execute(connection)
-    },
-  ]
+  return [meta, refuse, ...createRowTables(postgresRowDialect(schema))]
 }

@@ -1,0 +1,105 @@
+import { columnTypes } from '@bowline/sessions/sql'
+import { isLost, isPassing, storeError } from './postgres-errors.ts'
+import type { Pool, PooledClient } from './pool.ts'
+import { longestAnswerMs } from './pool.ts'
+import type { PostgresQuery, PostgresResult } from './pool-types.ts'
+import { statementNames } from './statement-names.ts'
+
+/** Attempts of statements that meet deadlocks, and of reads whose connection is lost. */
+const mostTries = { passing: 10, lost: 3 }
+const longestPauseMs = 50
+
+/** Answers to statements that were sent together, and their first failure. */
+export interface Sent {
+  readonly results: readonly PostgresResult[]
+  readonly error: unknown
+}
+
+const nothingSent: Sent = { results: [], error: undefined }
+
+/** Sends statements on connections of a pool, without waiting for the answers to earlier ones. */
+export class Pipeline {
+  readonly #pool: Pool
+  readonly #nameOf: (text: string) => string | undefined
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+    this.#nameOf = statementNames(pool)
+  }
+
+  /** Returns a statement that each connection prepares once. */
+  query(text: string, values: readonly unknown[]): PostgresQuery {
+    const name = this.#nameOf(text)
+    return { ...command(text), types: columnTypes, values: [...values], ...(name !== undefined && { name }) }
+  }
+
+  /** Repeats the reads after a deadlock or on another connection. Throws errors of the store. */
+  async read(queries: readonly PostgresQuery[]): Promise<readonly PostgresResult[]> {
+    const tries = { passing: 0, lost: 0 }
+    for (;;) {
+      const [{ error, results } = nothingSent] = await this.#send([queries])
+      if (error === undefined) return results
+      const kind = isPassing(error) ? 'passing' : 'lost'
+      if ((kind === 'lost' && !isLost(error)) || ++tries[kind] >= mostTries[kind]) throw storeError(error, 'read')
+      if (kind === 'passing') await pause(tries.passing)
+    }
+  }
+
+  /**
+   * Takes one round trip for all groups. Each group has its own first failure. A group that meets a deadlock is repeated alone after
+   * the others. Without an answer the outcome of a group is unknown.
+   */
+  async write(groups: readonly (readonly PostgresQuery[])[]): Promise<readonly Sent[]> {
+    const all: Sent[] = []
+    for (const [at, first] of (await this.#send(groups)).entries()) {
+      let sent = first
+      for (let tries = 1; isPassing(sent.error) && tries < mostTries.passing; tries++) {
+        await pause(tries)
+        sent = (await this.#send([groups[at] ?? []]))[0] ?? sent
+      }
+      all.push(sent)
+    }
+    return all
+  }
+
+  async #send(groups: readonly (readonly PostgresQuery[])[]): Promise<readonly Sent[]> {
+    if (groups.flat().length === 0) return groups.map(() => nothingSent)
+    const client = await this.#pool.acquire()
+    const query = preparingOnce(client)
+    const sent = await Promise.all(
+      groups.map(async (queries) => {
+        const answers = await Promise.allSettled(queries.map(query))
+        // The transaction of a commit that failed is still open.
+        if (queries.at(-1)?.text === 'commit' && answers.at(-1)?.status === 'rejected')
+          await client.query(command('rollback')).catch(() => undefined)
+        const results = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+        return { results, error: answers.find((answer) => answer.status === 'rejected')?.reason as unknown }
+      }),
+    )
+    client.release(sent.some(({ error }) => isLost(error)))
+    return sent
+  }
+}
+
+/**
+ * A statement that is new to a connection is prepared by its first use. If that fails together with its transaction, others of the same
+ * name would fail too: they are sent without the name.
+ */
+function preparingOnce(client: PooledClient): (query: PostgresQuery) => Promise<PostgresResult> {
+  const used = new Set<string>()
+  return ({ name, ...query }) => {
+    if (name === undefined || (used.has(name) && !client.isPrepared(name))) return client.query(query)
+    used.add(name)
+    return client.query({ name, ...query })
+  }
+}
+
+/** Returns a statement without values. */
+export function command(text: string): PostgresQuery {
+  return { text, query_timeout: longestAnswerMs }
+}
+
+/** Waits for a random time, so that transactions that collided do not collide again. */
+function pause(tries: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(longestPauseMs, 2 ** tries)))
+}
