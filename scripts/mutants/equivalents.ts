@@ -22,12 +22,6 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'A drain reports how many more there are than at its begin.',
   },
   {
-    source: 'packages/sessions/src/stores/sql/due.ts',
-    kind: 'other-number',
-    original: '1',
-    reason: 'Only the first row is used: the others are only spared.',
-  },
-  {
     source: 'packages/agent-loop/src/plugins/budget/budget.ts',
     kind: 'empty-text',
     original: "'budget'",

@@ -389,7 +389,6 @@ const collections: Readonly<Record<string, string>> = {
     bridge/sessions/session-registry.ts #inserting
     bridge/sessions/slots.ts #taken
     client/react/session-store.ts #listeners
-    sessions/stores/sql/sql-store.ts listeners
     client/tool-runner.ts #states
     client/tool-runner.ts #running
     client/tool-runner.ts #outcomes

@@ -58,8 +58,7 @@ async function runIn(calm: SessionStore): Promise<{ readonly key: string; readon
 const claimOf = (runId: string) => ({ owner: 'owner-a', max: 1, leaseMs: 60_000, agents: ['assistant'], holds: [], runId })
 
 const storedEpoch = 'select coalesce((select epoch::int from bowline.lease where run = $1), 0) as epoch'
-const isRenewed =
-  'select until > (extract(epoch from now()) + 3000) * 1000 as renewed from bowline.lease where run = $1'
+const isRenewed = 'select until > (extract(epoch from now()) + 3000) * 1000 as renewed from bowline.lease where run = $1'
 
 const operations: readonly Operation[] = [
   {

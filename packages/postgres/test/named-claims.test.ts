@@ -46,9 +46,7 @@ describe('claims on Postgres while other processes write', () => {
 
   /** Locks the first session, as a write does. */
   function beginWrite(): Promise<unknown> {
-    return writer.query(
-      `begin; select 1 from bowline.session where key = 'room:1' for no key update`,
-    )
+    return writer.query(`begin; select 1 from bowline.session where key = 'room:1' for no key update`)
   }
 
   /** Commits 100 ms from now. */

@@ -352,7 +352,11 @@ describe('several processes on one Postgres', () => {
     await going.start()
     await leaving.stop()
     await vi.waitFor(async () => expect(await going.session('room:1').info()).toMatchObject({ status: 'completed' }), { timeout: 10_000 })
-    expect(await place.query("select (body::json -> 'state' ->> 'epoch')::int as epoch, (body::json -> 'state' ->> 'attempts')::int as attempts from bowline.run")).toEqual([{ epoch: 2, attempts: 0 }])
+    expect(
+      await place.query(
+        "select (body::json -> 'state' ->> 'epoch')::int as epoch, (body::json -> 'state' ->> 'attempts')::int as attempts from bowline.run",
+      ),
+    ).toEqual([{ epoch: 2, attempts: 0 }])
   })
 
   it('S190: a process has at most two connections besides its pool', async () => {

@@ -95,6 +95,7 @@ export class DeltaTable implements DeltaStore {
   }
 
   async #write(queries: readonly ReturnType<Pipeline['query']>[]): Promise<void> {
-    for (const { error } of await this.#pipeline.write(queries.map((query) => [query]))) if (error !== undefined) throw storeError(error, 'write')
+    for (const { error } of await this.#pipeline.write(queries.map((query) => [query])))
+      if (error !== undefined) throw storeError(error, 'write')
   }
 }

@@ -1,13 +1,12 @@
 import { Kysely, sql } from 'kysely'
-import type { Connection, Migration, SqlDialect, Tables } from '@bowline/sessions/sql'
-import { addSearchColumns, addState } from '@bowline/sessions/sql'
+import type { Connection, Tables } from '@bowline/sessions/sql'
 import { SessionError } from '@bowline/sessions/store-parts'
 import type { Pool } from './pool.ts'
 import { poolDialect } from './pool-dialect.ts'
 import { createDeltaTable } from './delta-table.ts'
 import { createProcessTable } from './process-table.ts'
 import { changing, createTables } from './row-tables.ts'
-import { lockClass, postgresDialect } from './postgres-dialect.ts'
+import { lockClass } from './postgres-dialect.ts'
 import { codeOf, storeError } from './postgres-errors.ts'
 
 /** Processes with the same major version can work together. Raised by a change that older processes cannot handle. */
@@ -15,27 +14,42 @@ const major = 1
 
 const lockTimeoutMs = 5000
 
+/** One step of the schema's history: its statements. Published steps never change. */
+export type Migration = readonly string[]
+
 function migrationsOf(schema: string): readonly Migration[] {
-  const more = [...createProcessTable(schema), ...createDeltaTable(schema, changing)]
-  return [executing(createTables(schema)), addState, executing(more), addSearch]
+  return [
+    createTables(schema),
+    createStateTable(schema),
+    [...createProcessTable(schema), ...createDeltaTable(schema, changing)],
+    addSearch(schema),
+  ]
 }
 
-function executing(statements: readonly string[]): Migration {
-  return async (connection) => {
-    for (const statement of statements) await sql.raw(statement).execute(connection)
-  }
+/** Texts are ordered by their bytes, whatever the collation of the database. */
+function createStateTable(schema: string): Migration {
+  const text = 'text collate "C"'
+  return [
+    `create table "${schema}".state (
+  namespace ${text} not null, space ${text} not null, id ${text} not null, version bigint not null, value ${text}, used_at bigint not null,
+  expires_at bigint, primary key (namespace, space, id)
+)`,
+    `create index state_live on "${schema}".state (namespace, space, id) where value is not null`,
+    `create index state_expiry on "${schema}".state (namespace, expires_at) where value is not null`,
+  ]
 }
 
-/** Adds the words of state records. For a search in one group the server chooses between the group and the index. */
-async function addSearch(connection: Connection, dialect: SqlDialect): Promise<void> {
-  await addSearchColumns(connection, dialect, sql`tsvector`)
-  await connection.schema
-    .createIndex('state_words')
-    .on('state')
-    .using('gin')
-    .column('words')
-    .where(sql.ref('words'), 'is not', null)
-    .execute()
+/**
+ * Adds the words of state records, and an index of the newest in each group. For a search in one group the server chooses between the
+ * group and the words.
+ */
+function addSearch(schema: string): Migration {
+  return [
+    `alter table "${schema}".state add column search_group text collate "C"`,
+    `alter table "${schema}".state add column words tsvector`,
+    `create index state_search on "${schema}".state (namespace, space, search_group, used_at) where search_group is not null`,
+    `create index state_words on "${schema}".state using gin (words) where words is not null`,
+  ]
 }
 
 export interface MigrateSchemaOptions {
@@ -78,7 +92,7 @@ async function apply(connection: Connection, schema: string, steps: readonly Mig
   if (!step) return
   if (!version.hasSchema) await connection.schema.createSchema(schema).execute()
   const inSchema = connection.withSchema(schema)
-  await step(inSchema, postgresDialect(schema))
+  for (const statement of step) await sql.raw(statement).execute(inSchema)
   await setMeta(inSchema, 'schema', version.steps + 1)
   await setMeta(inSchema, 'major', major)
 }

@@ -1,20 +1,16 @@
-import type { SqlDriver, Steps } from '@bowline/sessions/sql'
 import { boundValue, boundValues, compileStatement } from '@bowline/sessions/sql'
-import type { Call, CompiledStatement, Statement } from '@bowline/sessions/sql'
+import type { Call, CompiledStatement, StateDriver, Statement, Steps } from '@bowline/sessions/sql'
 import type { Pipeline } from './pipeline.ts'
 import type { PostgresQuery } from './pool-types.ts'
 import { postgresDialect, statementBuilder } from './postgres-dialect.ts'
 import { storeError } from './postgres-errors.ts'
 
-type StateDriver = Pick<SqlDriver, 'namespace' | 'now' | 'statement' | 'read'>
-
 /** Runs the statements of a state store, each by itself. */
 export function stateDriver(pipeline: Pipeline, schema: string, namespace: string, now: () => number | undefined): StateDriver {
   const builder = statementBuilder(schema)
-  const dialect = postgresDialect(schema)
   const compiled = new WeakMap<Statement<object, unknown>, CompiledStatement>()
   const query = ({ statement, values }: Call): PostgresQuery => {
-    const form = compiled.get(statement) ?? compileStatement(statement, builder, dialect)
+    const form = compiled.get(statement) ?? compileStatement(statement, builder, postgresDialect)
     compiled.set(statement, form)
     return pipeline.query(form.sql, boundValues(form, values).map(boundValue))
   }
@@ -29,7 +25,7 @@ export function stateDriver(pipeline: Pipeline, schema: string, namespace: strin
     async <T>(makeSteps: () => Steps<T>): Promise<T> => {
       const steps = makeSteps()
       let step = steps.next([])
-      while (!step.done) step = steps.next(await Promise.all(('write' in step.value ? [step.value.write] : step.value.reads).map(send)))
+      while (!step.done) step = steps.next(await send(step.value))
       return step.value
     }
   return { namespace, now: () => now() ?? null, statement: walk(write), read: walk(read) }

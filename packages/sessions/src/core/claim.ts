@@ -38,7 +38,9 @@ export function* decideClaims(
   for (;;) {
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
-    const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) => (isClaimable(each, request, loss, refused) ? [each] : []))
+    const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) =>
+      isClaimable(each, request, loss, refused) ? [each] : [],
+    )
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
@@ -159,7 +161,12 @@ function* firstRuns(keys: readonly string[], known: readonly Row[]): Steps<reado
   })
 }
 
-function isClaimable({ head, run, record, now }: FirstRun, request: ClaimRequest, loss: Loss, refused: ReadonlyMap<string, number>): boolean {
+function isClaimable(
+  { head, run, record, now }: FirstRun,
+  request: ClaimRequest,
+  loss: Loss,
+  refused: ReadonlyMap<string, number>,
+): boolean {
   const { owner, holds, agents, runId, lostAt, leaseMs } = request
   if (refused.get(head.record.key) === head.revision) return false
   if (hasExpired(head.record, now) || !agents.includes(head.record.agent) || (runId ?? run.id) !== run.id) return false

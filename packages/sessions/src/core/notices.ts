@@ -17,7 +17,11 @@ export interface DecidedNotice {
 }
 
 /** Returns the first notice of each receiver whose notices the claim may take, the earliest first. */
-export function* firstNotices({ hooks, receiver, except = [] }: NoticeClaimRequest): Steps<{ readonly now: number; readonly heads: readonly Row[] }> {
+export function* firstNotices({
+  hooks,
+  receiver,
+  except = [],
+}: NoticeClaimRequest): Steps<{ readonly now: number; readonly heads: readonly Row[] }> {
   const found: Row[] = []
   const one = receiver === undefined ? { equal: [], firstOfEach: true, limit: receiversPerRead } : { equal: [receiver], limit: 1 }
   for (let from: { readonly from?: string } = {}; ;) {

@@ -1,12 +1,20 @@
 import type { SearchQuery, StateStore, TimeToLive } from '../../contract/state-store.ts'
 import { checkPlace, checkSearchQuery, checkTimeToLive, textOfValue } from '../../contract/check-state.ts'
 import type { WordIndex } from './dialect.ts'
-import type { SqlDriver } from './driver.ts'
 import type { Steps } from './statement.ts'
 import { countStates, createState, deleteState, findStates, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
 
-/** The part of the SQL driver that a state store uses. */
-export type StateDriver = Pick<SqlDriver, 'namespace' | 'now' | 'statement' | 'read'>
+type Run = <T>(makeSteps: () => Steps<T>) => T | Promise<T>
+
+/** Runs steps on a database, synchronously or not. Rejects with errors of the store. */
+export interface StateDriver {
+  readonly namespace: string
+  /** Time of the store, if the clock of this process is its clock. Null: the server's clock is. */
+  readonly now: () => number | null
+  /** Runs one writing statement. Reads after it see what is stored by then. */
+  readonly statement: Run
+  readonly read: Run
+}
 
 /** Creates a state store over a SQL driver. `driver` throws if the database is not open. */
 export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number, index: WordIndex): StateStore {

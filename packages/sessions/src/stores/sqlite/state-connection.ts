@@ -3,7 +3,7 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import { boundValue, fromStored } from '../../rows/sql/stored-text.ts'
 import { sqliteDialect } from '../sql/dialect.ts'
 import { boundValues, compileStatement } from '../sql/statement.ts'
-import type { Call, CompiledStatement, Request, Statement, Steps } from '../sql/statement.ts'
+import type { Call, CompiledStatement, Statement, Steps } from '../sql/statement.ts'
 import type { Tables } from '../sql/tables.ts'
 import type { GroupCommit } from './group-commit.ts'
 
@@ -43,19 +43,8 @@ export class StateConnection {
 
   read<T>(steps: Steps<T>): T {
     let step = steps.next([])
-    while (!step.done) step = this.#answer(steps, step.value)
+    while (!step.done) step = steps.next(this.#execute(step.value))
     return step.value
-  }
-
-  /** Executes a request. A failure throws at the step that made the request. */
-  #answer<T>(steps: Steps<T>, request: Request): IteratorResult<Request, T> {
-    let answers: readonly (readonly unknown[])[]
-    try {
-      answers = ('write' in request ? [request.write] : request.reads).map((call) => this.#execute(call))
-    } catch (error) {
-      return steps.throw(error)
-    }
-    return steps.next(answers)
   }
 
   #execute({ statement, values }: Call): readonly unknown[] {
