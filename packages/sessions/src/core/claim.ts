@@ -20,6 +20,12 @@ export interface DecidedClaim {
   readonly revision: number
 }
 
+export interface DecidedClaims {
+  readonly claims: readonly DecidedClaim[]
+  /** Changes of leases that end later than one given now. */
+  readonly bounds: readonly Change[]
+}
+
 /**
  * Decides which runs to claim. The caller stores each claim alone. `refused` holds the revisions of sessions whose claim was refused:
  * one that has not changed since is locked, or this process may not claim.
@@ -28,21 +34,23 @@ export function* decideClaims(
   request: ClaimRequest,
   loss: Loss,
   refused: ReadonlyMap<string, number> = new Map(),
-): Steps<readonly DecidedClaim[]> {
+): Steps<DecidedClaims> {
   const { max, agents, maxRunsPerTenant } = request
-  if (max < 1 || agents.length === 0) return []
+  if (max < 1 || agents.length === 0) return { claims: [], bounds: [] }
   const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(maxRunsPerTenant)
   const seen = new Set<string>()
   const decided: DecidedClaim[] = []
+  const bounds: Change[] = []
   let next = yield* firstCandidates(request, loss, tenants?.full() ?? [])
   for (;;) {
+    bounds.push(...next.bounds)
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
     const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) => (isClaimable(each, request, loss, refused) ? [each] : []))
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
-    if (decided.length === max || next.rest.length === 0) return decided
+    if (decided.length === max || next.rest.length === 0) return { claims: decided, bounds }
     next = yield* candidates(next.rest)
   }
 }
@@ -51,9 +59,9 @@ function* firstCandidates(request: ClaimRequest, loss: Loss, fullTenants: readon
   const { runId, keys, others = keys === undefined } = request
   if (runId !== undefined) {
     const { rows } = yield [{ get: 'run', ids: [[runId]] }]
-    return { keys: rows.flat().map((row) => row['session'] as string), sessions: [], rest: [] }
+    return { keys: rows.flat().map((row) => row['session'] as string), sessions: [], bounds: [], rest: [] }
   }
-  if (!others) return { keys: keys ?? [], sessions: [], rest: [] }
+  if (!others) return { keys: keys ?? [], sessions: [], bounds: [], rest: [] }
   const found = yield* candidates(sourcesOf(request, loss, fullTenants))
   return { ...found, keys: [...(keys ?? []), ...found.keys] }
 }
@@ -77,12 +85,15 @@ interface Source {
   /** Columns that follow `equal` in the index. */
   readonly order: readonly string[]
   readonly isDue: (row: Row, now: number) => boolean
+  /** Its leases are shortened to this length in ms. */
+  readonly boundMs?: number
 }
 
 interface Candidates {
   readonly keys: readonly string[]
   /** Sessions that were read. */
   readonly sessions: readonly Row[]
+  readonly bounds: readonly Change[]
   /** Where there may be more. */
   readonly rest: readonly Source[]
 }
@@ -103,7 +114,9 @@ function sourcesOf(request: ClaimRequest, loss: Loss, fullTenants: readonly stri
       ? lease(until, 'until', { where: [{ column: 'owner', not: [owner] }] }, () => true)
       : lease(until, 'until', {}, (row, now) => (row['until'] as number) <= now),
     lease(['run'], 'owner', { equal: [owner], where: [{ column: 'run', not: holds }] }, () => true),
-    ...(loss === 'lease' ? [lease(until, 'until', { reverse: true }, (row, now) => (row['until'] as number) > now + leaseMs)] : []),
+    ...(loss === 'lease'
+      ? [{ ...lease(until, 'until', { reverse: true }, (row, now) => (row['until'] as number) > now + leaseMs), boundMs: leaseMs }]
+      : []),
   ]
 }
 
@@ -117,7 +130,10 @@ function* candidates(sources: readonly Source[]): Steps<Candidates> {
     return [{ ...source, scan: { ...source.scan, after: source.order.map((column) => last[column] as string | number) } }]
   })
   const sessions = due.filter((_rows, place) => sources[place]?.scan.scan === 'session').flat()
-  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), sessions, rest }
+  const bounds = sources.flatMap(({ boundMs }, place) =>
+    boundMs === undefined ? [] : (due[place] ?? []).map((row) => boundLease(row, now + boundMs)),
+  )
+  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), sessions, bounds, rest }
 }
 
 /** The clock that gave a run its time of acceptance may be ahead of the store's. */
@@ -202,14 +218,9 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
   }
 }
 
-/** Shortens leases that end later than one given now. */
-export function* boundLeases(leaseMs: number): Steps<readonly Change[]> {
-  const { now, rows } = yield [{ scan: 'lease', index: 'until', equal: [], reverse: true, limit: rowsPerRead }]
-  const until = now + leaseMs
-  return rows
-    .flat()
-    .filter((row) => (row['until'] as number) > until)
-    .map((row) => ({ provisional: true, writes: [{ update: 'lease', id: [row['run'] as string], set: { until }, if: ownEpoch(row) }] }))
+/** Shortens a lease that ends later than one given now: it was given before the clock was set back. */
+function boundLease(row: Row, until: number): Change {
+  return { provisional: true, writes: [{ update: 'lease', id: [row['run'] as string], set: { until }, if: ownEpoch(row) }] }
 }
 
 function ownEpoch(row: Row): Readonly<Record<string, number>> {
