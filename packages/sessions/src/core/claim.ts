@@ -257,18 +257,24 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
     scan('session', 'end'),
     scan('session', 'unread'),
     scan('session', 'start'),
+    scan('session', 'later'),
+    scan('lease', 'retry'),
     scan('notice', 'next', { limit: 1 }),
     ...(withRuns ? [scan('lease', 'until')] : []),
   ]
-  const [timers = [], ends = [], unread = [], starts = [], notices = [], leases = []] = rows
+  const [timers = [], ends = [], unread = [], starts = [], waiting = [], retrying = [], notices = [], leases = []] = rows
   const upTo = (list: readonly Row[], column: string): readonly Row[] =>
     list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
-  const later = yield [
-    scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 }),
-    scan('lease', 'retry', { from: now + 1 }),
-  ]
-  const [delayed = [], retries = []] = later.rows
+  const isLate = (row: Row, column: string): boolean => (row[column] as number) > now
+  let delayed = waiting.filter((row) => isLate(row, 'notBefore'))
+  let retries = retrying.filter((row) => isLate(row, 'retryAt'))
+  const isUnknown = (late: readonly Row[], all: readonly Row[]): boolean => late.length === 0 && all.length >= limitOf
+  if (isUnknown(delayed, waiting) || isUnknown(retries, retrying)) {
+    const { rows: later } = yield [scan('session', 'later', { from: now + 1, limit: 1 }), scan('lease', 'retry', { from: now + 1 })]
+    delayed = [...(later[0] ?? [])]
+    retries = [...(later[1] ?? [])]
+  }
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),
