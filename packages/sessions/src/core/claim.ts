@@ -20,22 +20,26 @@ export interface DecidedClaim {
   readonly revision: number
 }
 
+export interface DecidedClaims {
+  readonly claims: readonly DecidedClaim[]
+  /** Changes of leases that end later than one given now. */
+  readonly bounds: readonly Change[]
+}
+
 /**
  * Decides which runs to claim. The caller stores each claim alone. `refused` holds the revisions of sessions whose claim was refused:
  * one that has not changed since is locked, or this process may not claim.
  */
-export function* decideClaims(
-  request: ClaimRequest,
-  loss: Loss,
-  refused: ReadonlyMap<string, number> = new Map(),
-): Steps<readonly DecidedClaim[]> {
+export function* decideClaims(request: ClaimRequest, loss: Loss, refused: ReadonlyMap<string, number> = new Map()): Steps<DecidedClaims> {
   const { max, agents, maxRunsPerTenant } = request
-  if (max < 1 || agents.length === 0) return []
+  if (max < 1 || agents.length === 0) return { claims: [], bounds: [] }
   const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(maxRunsPerTenant)
   const seen = new Set<string>()
   const decided: DecidedClaim[] = []
+  const bounds: Change[] = []
   let next = yield* firstCandidates(request, loss, tenants?.full() ?? [])
   for (;;) {
+    bounds.push(...next.bounds)
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
     const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) =>
@@ -44,7 +48,7 @@ export function* decideClaims(
     const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
-    if (decided.length === max || next.rest.length === 0) return decided
+    if (decided.length === max || next.rest.length === 0) return { claims: decided, bounds }
     next = yield* candidates(next.rest)
   }
 }
@@ -53,9 +57,9 @@ function* firstCandidates(request: ClaimRequest, loss: Loss, fullTenants: readon
   const { runId, keys, others = keys === undefined } = request
   if (runId !== undefined) {
     const { rows } = yield [{ get: 'run', ids: [[runId]] }]
-    return { keys: rows.flat().map((row) => row['session'] as string), sessions: [], rest: [] }
+    return { keys: rows.flat().map((row) => row['session'] as string), sessions: [], bounds: [], rest: [] }
   }
-  if (!others) return { keys: keys ?? [], sessions: [], rest: [] }
+  if (!others) return { keys: keys ?? [], sessions: [], bounds: [], rest: [] }
   const found = yield* candidates(sourcesOf(request, loss, fullTenants))
   return { ...found, keys: [...(keys ?? []), ...found.keys] }
 }
@@ -79,12 +83,16 @@ interface Source {
   /** Columns that follow `equal` in the index. */
   readonly order: readonly string[]
   readonly isDue: (row: Row, now: number) => boolean
+  /** Its leases are shortened to this length in ms. */
+  readonly boundMs?: number
 }
 
 interface Candidates {
   readonly keys: readonly string[]
   /** Sessions that were read. */
   readonly sessions: readonly Row[]
+  /** Changes that shorten leases. */
+  readonly bounds: readonly Change[]
   /** Sources with more rows. */
   readonly rest: readonly Source[]
 }
@@ -105,7 +113,9 @@ function sourcesOf(request: ClaimRequest, loss: Loss, fullTenants: readonly stri
       ? lease(until, 'until', { where: [{ column: 'owner', not: [owner] }] }, () => true)
       : lease(until, 'until', {}, (row, now) => (row['until'] as number) <= now),
     lease(['run'], 'owner', { equal: [owner], where: [{ column: 'run', not: holds }] }, () => true),
-    ...(loss === 'lease' ? [lease(until, 'until', { reverse: true }, (row, now) => (row['until'] as number) > now + leaseMs)] : []),
+    ...(loss === 'lease'
+      ? [{ ...lease(until, 'until', { reverse: true }, (row, now) => (row['until'] as number) > now + leaseMs), boundMs: leaseMs }]
+      : []),
   ]
 }
 
@@ -119,7 +129,10 @@ function* candidates(sources: readonly Source[]): Steps<Candidates> {
     return [{ ...source, scan: { ...source.scan, after: source.order.map((column) => last[column] as string | number) } }]
   })
   const sessions = due.filter((_rows, place) => sources[place]?.scan.scan === 'session').flat()
-  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), sessions, rest }
+  const bounds = sources.flatMap(({ boundMs }, place) =>
+    boundMs === undefined ? [] : (due[place] ?? []).map((row) => boundLease(row, now + boundMs)),
+  )
+  return { keys: due.flat().map((row) => (row['session'] ?? row['key']) as string), sessions, bounds, rest }
 }
 
 /** The clock that gave a run its time of acceptance may be ahead of the store's. */
@@ -209,14 +222,9 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
   }
 }
 
-/** Shortens leases that end later than one given now. */
-export function* boundLeases(leaseMs: number): Steps<readonly Change[]> {
-  const { now, rows } = yield [{ scan: 'lease', index: 'until', equal: [], reverse: true, limit: rowsPerRead }]
-  const until = now + leaseMs
-  return rows
-    .flat()
-    .filter((row) => (row['until'] as number) > until)
-    .map((row) => ({ provisional: true, writes: [{ update: 'lease', id: [row['run'] as string], set: { until }, if: ownEpoch(row) }] }))
+/** Shortens a lease that ends later than one given now: it was given before the clock was set back. */
+function boundLease(row: Row, until: number): Change {
+  return { provisional: true, writes: [{ update: 'lease', id: [row['run'] as string], set: { until }, if: ownEpoch(row) }] }
 }
 
 function ownEpoch(row: Row): Readonly<Record<string, number>> {
@@ -253,18 +261,24 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
     scan('session', 'end'),
     scan('session', 'unread'),
     scan('session', 'start'),
+    scan('session', 'later'),
+    scan('lease', 'retry'),
     scan('notice', 'next', { limit: 1 }),
     ...(withRuns ? [scan('lease', 'until')] : []),
   ]
-  const [timers = [], ends = [], unread = [], starts = [], notices = [], leases = []] = rows
+  const [timers = [], ends = [], unread = [], starts = [], waiting = [], retrying = [], notices = [], leases = []] = rows
   const upTo = (list: readonly Row[], column: string): readonly Row[] =>
     list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
-  const later = yield [
-    scan('session', 'start', { from: now + 1, where: [{ column: 'notBefore', from: now + 1 }], limit: 1 }),
-    scan('lease', 'retry', { from: now + 1 }),
-  ]
-  const [delayed = [], retries = []] = later.rows
+  const isLate = (row: Row, column: string): boolean => (row[column] as number) > now
+  let delayed = waiting.filter((row) => isLate(row, 'notBefore'))
+  let retries = retrying.filter((row) => isLate(row, 'retryAt'))
+  const isUnknown = (late: readonly Row[], all: readonly Row[]): boolean => late.length === 0 && all.length >= limitOf
+  if (isUnknown(delayed, waiting) || isUnknown(retries, retrying)) {
+    const { rows: later } = yield [scan('session', 'later', { from: now + 1, limit: 1 }), scan('lease', 'retry', { from: now + 1 })]
+    delayed = [...(later[0] ?? [])]
+    retries = [...(later[1] ?? [])]
+  }
   const next = [
     ...[...firstOf(timers, 'dueAt'), ...firstOf(ends, 'expiresAt')].map((at) => Math.max(now, at)),
     ...firstOf(delayed, 'startAt'),

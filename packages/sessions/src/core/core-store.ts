@@ -6,7 +6,7 @@ import type { StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
 import { checkedCopy, copyJson } from '../json.ts'
 import type { RowStore } from '../rows/contract.ts'
-import { boundLeases, decideClaims, decideDue, decideRenewals, type Loss } from './claim.ts'
+import { decideClaims, decideDue, decideRenewals, type Loss } from './claim.ts'
 import { commitBatch } from './commit.ts'
 import { listSessions } from './lists.ts'
 import { decideNotices, firstNotices, listNotices, resendNotice, settleNotice } from './notices.ts'
@@ -70,17 +70,19 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
       return decide([batch.key, ...(batch.deliver ?? []).map(({ to }) => to)], () => commitBatch(batch))
     },
     async claim(request) {
-      const tooLong = loss === 'lease' ? await answer(rows, boundLeases(request.leaseMs)) : []
-      if (tooLong.length > 0) await rows.write(tooLong)
       const claims: Claim[] = []
       const refused = new Map<string, number>()
       for (let tries = 0; tries < mostTries; tries++) {
-        const decided = await answer(rows, decideClaims({ ...request, max: request.max - claims.length }, loss, refused))
-        const stored = await rows.write(decided.map(({ change }) => change))
+        const { claims: decided, bounds } = await answer(
+          rows,
+          decideClaims({ ...request, max: request.max - claims.length }, loss, refused),
+        )
+        const changes = [...decided.map(({ change }) => change), ...bounds]
+        const stored = changes.length > 0 ? await rows.write(changes) : []
         claims.push(...decided.flatMap(({ claim }, place) => (stored[place] ? [claim] : [])))
         for (const [place, { claim, revision }] of decided.entries()) if (!stored[place]) refused.set(claim.session.key, revision)
         // Another process was faster: there may be others to claim.
-        if (stored.every(Boolean)) break
+        if (decided.every((_claim, place) => stored[place])) break
       }
       return copyJson(claims)
     },

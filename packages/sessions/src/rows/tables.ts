@@ -23,6 +23,7 @@ export const tables = {
       tenantStatus: ['tenant', 'rareStatus', ...listed],
       end: ['expiresAt', 'key'],
       start: ['startAt', 'key'],
+      later: ['notBefore', 'key'],
       unread: ['unread', 'key'],
       oldest: ['oldestEnd', 'key'],
     },
