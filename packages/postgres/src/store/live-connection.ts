@@ -123,9 +123,9 @@ export class LiveConnection {
     return !this.#isWatched || this.#registration.name !== undefined
   }
 
-  /** Name under which this process must be registered to claim. Undefined if only leases show that it is alive. */
+  /** Name under which this process must be registered to claim. Undefined if only leases show that it is alive. Empty: it has none now. */
   get processName(): string | undefined {
-    return this.#isWatched ? this.#registration.name : undefined
+    return this.#isWatched ? (this.#registration.name ?? '') : undefined
   }
 
   get #isWatched(): boolean {
