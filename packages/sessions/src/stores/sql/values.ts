@@ -1,10 +1,6 @@
 import { sql } from 'kysely'
 
 /** Casts a value: a database cannot infer the type of a bare parameter. */
-export function textValue<T extends string | null>(value: T) {
-  return sql<T>`cast(${value} as text)`
-}
-
 export function numberValue<T extends number | null>(value: T) {
   return sql<T>`cast(${value} as bigint)`
 }
