@@ -267,8 +267,11 @@ describe('each operation that writes to Postgres', () => {
     const proxy = await startProxy(place.url)
     const store = await open(place.store({ connectionString: proxy.url, migrate: false, listen: false }))
     const { runId } = await runIn(calm)
-    let commits = 0
-    proxy.cut = (text) => (text === 'commit' && ++commits === 1 ? 'behind' : undefined)
+    let [isWriting, commits] = [false, 0]
+    proxy.cut = (text) => {
+      if (text?.startsWith('begin')) isWriting = text.includes('read committed')
+      return isWriting && text === 'commit' && ++commits === 1 ? 'behind' : undefined
+    }
     await expect(store.claim(claimOf(runId))).rejects.toMatchObject({ code: 'store-unavailable', retryable: true })
     expect(commits).toBe(1)
     expect(await place.query(storedEpoch, [runId])).toEqual([{ epoch: 1 }])

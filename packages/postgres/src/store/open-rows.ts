@@ -26,8 +26,8 @@ const beginRead = `begin isolation level repeatable read read only; ${now}`
 const beginWrite =
   'begin isolation level read committed; set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = 20000'
 const beginProvisional = `${beginWrite}; set local synchronous_commit = off`
-/** A write takes some milliseconds, unless its process is frozen in the middle of it. A claim does not wait for that. */
-const beginClaim = beginWrite.replace('20000', '250')
+/** A write takes some milliseconds, unless its process is frozen in the middle of it. Brief changes do not wait for that. */
+const beginBrief = beginWrite.replace('20000', '250')
 const usualWait = 'set local lock_timeout = 20000'
 
 /** The rows of one namespace. */
@@ -67,7 +67,7 @@ export class OpenRows {
   /** Throws `entry-too-large`. */
   #transaction(change: Change): readonly PostgresQuery[] {
     const queries = change.writes.map((write) => this.#query(this.#statements.write(write)))
-    if (change.isClaim) return this.#claim(queries)
+    if (change.isClaim || change.isBrief) return this.#brief(queries, change.isClaim)
     const { schema, namespace, pipeline } = this.#options
     const deltas = (change.replacesDeltas ?? []).map((key) => pipeline.query(deleteDeltas(schema), [namespace, key]))
     if (queries.length + deltas.length < 2 && !change.provisional) return queries
@@ -75,14 +75,14 @@ export class OpenRows {
   }
 
   /**
-   * The first write locks the session, for which a claim waits a short time only. A claim is never provisional here: the server may fail
+   * The first write locks a row, for which a brief change waits a short time only. A claim is never provisional here: the server may fail
    * while this process lives, and the epoch of a lost claim would be given twice.
    */
-  #claim([first, ...others]: readonly PostgresQuery[]): readonly PostgresQuery[] {
+  #brief([first, ...others]: readonly PostgresQuery[], isClaim = false): readonly PostgresQuery[] {
     const { schema, namespace, pipeline, processName } = this.#options
-    const name = processName()
+    const name = isClaim ? processName() : undefined
     const kept = name === undefined ? [] : [pipeline.query(keepProcess(schema), [namespace, name])]
-    return [command(beginClaim), ...kept, ...(first ? [first] : []), command(usualWait), ...others, command('commit')]
+    return [command(beginBrief), ...kept, ...(first ? [first] : []), command(usualWait), ...others, command('commit')]
   }
 
   #query({ statement: { text }, values }: RowCall): PostgresQuery {
@@ -93,7 +93,7 @@ export class OpenRows {
 /** Rows that another process keeps locked count as changed. */
 function isStored({ error }: Sent, change: Change | undefined): boolean {
   if (error === undefined) return true
-  if (violatesConstraint(error) || (change?.isClaim && isLockTimeout(error))) return false
+  if (violatesConstraint(error) || ((change?.isClaim || change?.isBrief) && isLockTimeout(error))) return false
   throw storeError(error, 'write')
 }
 

@@ -9,13 +9,15 @@ import { statementNames } from './statement-names.ts'
 const mostTries = { passing: 10, lost: 3 }
 const longestPauseMs = 50
 
-/** Answers to statements that were sent together, and their first failure. */
+/** Answers to statements that were sent together. */
 export interface Sent {
   readonly results: readonly PostgresResult[]
+  /** First failure, and the place of its statement. */
   readonly error: unknown
+  readonly failedAt: number
 }
 
-const nothingSent: Sent = { results: [], error: undefined }
+const nothingSent: Sent = { results: [], error: undefined, failedAt: -1 }
 
 /** Sends statements on connections of a pool, without waiting for the answers to earlier ones. */
 export class Pipeline {
@@ -47,15 +49,16 @@ export class Pipeline {
 
   /**
    * Takes one round trip for all groups. Each group has its own first failure. A group that meets a deadlock is repeated alone after
-   * the others. Without an answer the outcome of a group is unknown.
+   * the others. Without an answer, or if a transaction could not begin, the outcome of a group is unknown.
    */
   async write(groups: readonly (readonly PostgresQuery[])[]): Promise<readonly Sent[]> {
     const all: Sent[] = []
     for (const [at, first] of (await this.#send(groups)).entries()) {
       let sent = first
-      for (let tries = 1; isPassing(sent.error) && tries < mostTries.passing; tries++) {
+      const group = groups[at] ?? []
+      for (let tries = 1; isPassing(sent.error) && !hasNotBegun(sent, group) && tries < mostTries.passing; tries++) {
         await pause(tries)
-        sent = (await this.#send([groups[at] ?? []]))[0] ?? sent
+        sent = (await this.#send([group]))[0] ?? sent
       }
       all.push(sent)
     }
@@ -73,12 +76,19 @@ export class Pipeline {
         if (queries.at(-1)?.text === 'commit' && answers.at(-1)?.status === 'rejected')
           await client.query(command('rollback')).catch(() => undefined)
         const results = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-        return { results, error: answers.find((answer) => answer.status === 'rejected')?.reason as unknown }
+        const failedAt = answers.findIndex((answer) => answer.status === 'rejected')
+        const failed = answers[failedAt]
+        return { results, failedAt, error: failed?.status === 'rejected' ? (failed.reason as unknown) : undefined }
       }),
     )
     client.release(sent.some(({ error }) => isLost(error)))
     return sent
   }
+}
+
+/** The server has executed the other statements of this transaction, each by itself. */
+function hasNotBegun({ failedAt }: Sent, { length }: readonly PostgresQuery[]): boolean {
+  return failedAt === 0 && length > 1
 }
 
 /**

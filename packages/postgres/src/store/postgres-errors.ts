@@ -49,6 +49,11 @@ export function isLost(error: unknown): boolean {
   return isSqlState(code) ? connectionClasses.some((start) => code.startsWith(start)) || code === '25P03' : !code.startsWith('ERR_')
 }
 
+/** True for an error of the store if the server answers, and has ended a statement that may succeed when it is repeated. */
+export function mayRepeat(error: unknown): boolean {
+  return ['40001', '40P01', '57P01'].includes(faultCode(error) ?? '')
+}
+
 interface Meaning {
   readonly code: SessionErrorCode
   readonly text: string

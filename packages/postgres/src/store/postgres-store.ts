@@ -6,6 +6,7 @@ import type { PostgresReport } from './check-database.ts'
 import { migrateDatabase } from './open-database.ts'
 import type { DatabaseMetrics } from './open-database.ts'
 import { postgresWordIndex } from './postgres-dialect.ts'
+import { mayRepeat } from './postgres-errors.ts'
 import { checkMigrateOptions, checkStoreOptions } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
 import { postgresRows, type PostgresRows } from './postgres-rows.ts'
@@ -54,6 +55,15 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
       await store.open(openOptions)
       ;({ clock } = openOptions)
       counts = { claims: 0, recovered: 0, lostLeases: 0 }
+    },
+    async commit(batch) {
+      try {
+        return await store.commit(batch)
+      } catch (error) {
+        if (!mayRepeat(error)) throw error
+        // A batch that was stored is found by its id.
+        return store.commit(batch)
+      }
     },
     async claim(request) {
       const { mayClaim, wakes } = rows.opened()

@@ -1,6 +1,6 @@
 import type { InboxKind } from '../contract/records.ts'
 import type { PruneRules } from '../contract/session-store.ts'
-import type { Read, Row, Write } from '../rows/contract.ts'
+import type { Change, Read, Row, Write } from '../rows/contract.ts'
 import { nextInLine } from './notices.ts'
 import { headOf, sessionRow, storedRun, type Head } from './records.ts'
 import type { Decision, Steps } from './transact.ts'
@@ -112,15 +112,15 @@ function withoutRuns(
 const definitionsPerRead = 200
 
 /** Deletes definitions to which no run refers, unless a run may have taken one since. */
-export function* pruneDefinitions(): Steps<readonly { readonly writes: readonly Write[] }[]> {
-  const changes: { readonly writes: readonly Write[] }[] = []
+export function* pruneDefinitions(): Steps<readonly Change[]> {
+  const changes: Change[] = []
   for (let after: { readonly after?: readonly (string | number)[] } = {}; ;) {
     const { rows } = yield [{ scan: 'definition', index: 'used', equal: [], limit: definitionsPerRead, ...after }]
     const definitions = rows.flat()
     const uses = yield definitions.map((row) => ({ scan: 'run', index: 'definition', equal: [row['hash'] as string], limit: 1 }))
     for (const [place, row] of definitions.entries()) {
       const [hash, usedAt] = [row['hash'] as string, row['usedAt'] as number]
-      if (!uses.rows[place]?.length) changes.push({ writes: [{ drop: 'definition', id: [hash], if: { usedAt } }] })
+      if (!uses.rows[place]?.length) changes.push({ isBrief: true, writes: [{ drop: 'definition', id: [hash], if: { usedAt } }] })
       after = { after: [usedAt, hash] }
     }
     if (definitions.length < definitionsPerRead) return changes

@@ -82,9 +82,11 @@ export interface Change {
   readonly provisional?: boolean
   /**
    * Claims a run of the session that the first write updates. A store for many processes does not store it if this process was declared
-   * dead, or if another process keeps the session locked for long.
+   * dead. It is also brief.
    */
   readonly isClaim?: true
+  /** Is not stored if another process keeps the row of the first write locked for long. */
+  readonly isBrief?: true
   /** Keys of sessions whose live deltas are deleted with this change, in a store that has them. */
   readonly replacesDeltas?: readonly string[]
   /** Told to the listeners of all stores on these rows once it is stored. */
