@@ -291,9 +291,7 @@ const passing: Readonly<Record<string, string>> = {
     sessions/core/transact.ts mostTries
     sessions/memories/note-store.ts highestTries
     sessions/orchestration/records.ts highestTries
-    postgres/store/postgres-connection.ts mostTries
-    postgres/rows/postgres-rows.ts mostTries
-    postgres/rows/postgres-rows.ts mostReadTries
+    postgres/store/pipeline.ts mostTries
     postgres/store/registration.ts mostAttempts
     redis/redis/script-state-store.ts mostTries`,
   'is no bound': `

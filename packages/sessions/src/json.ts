@@ -113,13 +113,6 @@ export function parseStored<T>(text: string, where: string): T {
   }
 }
 
-/** Returns the record as JSON text, without the fields that are stored elsewhere. */
-export function bodyText(record: object, elsewhere: ReadonlySet<string>): string {
-  const body: Record<string, unknown> = {}
-  for (const name in record) if (!elsewhere.has(name)) body[name] = Reflect.get(record, name)
-  return JSON.stringify(body)
-}
-
 /** Estimates the memory that a JSON value takes: the characters of its texts, plus a few for every other value. */
 export function charactersIn(value: unknown): number {
   if (typeof value === 'string') return value.length

@@ -29,7 +29,7 @@ export interface OpenDatabase {
   readonly wakes: OwnWakes
   readonly state: StateStore
   /** False if other processes may consider this one dead. */
-  mayClaim(): boolean
+  readonly mayClaim: () => boolean
   metrics(): DatabaseMetrics
   check(): Promise<PostgresReport>
   close(): Promise<void>

@@ -19,12 +19,11 @@ export const postgresWordIndex: WordIndex = {
 
 /** Creates a builder that executes no statements. */
 export function statementBuilder(schema: string): Database {
-  return new Kysely<Tables>({ dialect: { ...buildingParts, createDriver: () => new DummyDriver() } }).withSchema(schema)
-}
-
-/** Parts of a dialect that Kysely needs to build statements for Postgres. */
-export const buildingParts = {
-  createAdapter: () => new PostgresAdapter(),
-  createIntrospector: (db: Kysely<never>) => new PostgresIntrospector(db),
-  createQueryCompiler: () => new PostgresQueryCompiler(),
+  const dialect = {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db: Database) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  }
+  return new Kysely<Tables>({ dialect }).withSchema(schema)
 }

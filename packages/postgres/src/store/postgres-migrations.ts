@@ -1,13 +1,11 @@
-import { Kysely, sql } from 'kysely'
-import type { Connection, Tables } from '@bowline/sessions/sql'
 import { SessionError } from '@bowline/sessions/store-parts'
 import type { Pool } from './pool.ts'
-import { poolDialect } from './pool-dialect.ts'
+import type { PostgresClient } from './pool-types.ts'
 import { createDeltaTable } from './delta-table.ts'
 import { createProcessTable } from './process-table.ts'
 import { changing, createTables } from './row-tables.ts'
 import { lockClass } from './postgres-dialect.ts'
-import { codeOf, storeError } from './postgres-errors.ts'
+import { codeOf, isLost, storeError } from './postgres-errors.ts'
 
 /** Processes with the same major version can work together. Raised by a change that older processes cannot handle. */
 const major = 1
@@ -62,15 +60,16 @@ export interface MigrateSchemaOptions {
 
 /** Migrates the tables to the current version, one transaction per step. Refuses a newer major version and changes nothing then. */
 export async function migrateSchema({ pool, schema, migrate, steps = migrationsOf(schema) }: MigrateSchemaOptions): Promise<void> {
-  const db = new Kysely<Tables>({ dialect: poolDialect(pool) })
+  const client = await pool.acquire()
+  let fault: unknown
   try {
-    const version = await readVersion(db, schema)
+    const version = await readVersion(client, schema)
     checkMajor(version, schema)
     if (version.steps >= steps.length) return
     if (!migrate) throw behind(schema, version.steps, steps.length)
-    for (let next = version.steps; next < steps.length; next++)
-      await db.transaction().execute((connection) => apply(connection, schema, steps))
+    for (let next = version.steps; next < steps.length; next++) await apply(client, schema, steps)
   } catch (error) {
+    fault = error
     if (codeOf(error) === '55P03')
       throw new SessionError(
         'store-locked',
@@ -78,32 +77,31 @@ export async function migrateSchema({ pool, schema, migrate, steps = migrationsO
       )
     throw storeError(error, `migrate the schema ${schema}`)
   } finally {
-    await db.destroy()
+    client.release(isLost(fault))
   }
 }
 
 /** Applies one step, unless another process has applied it meanwhile. */
-async function apply(connection: Connection, schema: string, steps: readonly Migration[]): Promise<void> {
-  await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
-  await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${`migrate ${schema}`}))`.execute(connection)
-  const version = await readVersion(connection, schema)
-  checkMajor(version, schema)
-  const step = steps[version.steps]
-  if (!step) return
-  if (!version.hasSchema) await connection.schema.createSchema(schema).execute()
-  const inSchema = connection.withSchema(schema)
-  for (const statement of step) await sql.raw(statement).execute(inSchema)
-  await setMeta(inSchema, 'schema', version.steps + 1)
-  await setMeta(inSchema, 'major', major)
-}
-
-async function setMeta(connection: Connection, name: string, number: number): Promise<void> {
-  const value = String(number)
-  await connection
-    .insertInto('meta')
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
+async function apply(client: PostgresClient, schema: string, steps: readonly Migration[]): Promise<void> {
+  await client.query({ text: `begin; set local lock_timeout = ${lockTimeoutMs}` })
+  try {
+    await client.query({ text: `select pg_advisory_xact_lock(${lockClass}, hashtext($1))`, values: [`migrate ${schema}`] })
+    const version = await readVersion(client, schema)
+    checkMajor(version, schema)
+    const step = steps[version.steps]
+    if (step) {
+      if (!version.hasSchema) await client.query({ text: `create schema "${schema}"` })
+      for (const text of step) await client.query({ text })
+      const meta = `insert into "${schema}".meta (name, value) values ('schema', $1), ('major', $2)
+on conflict (name) do update set value = excluded.value`
+      await client.query({ text: meta, values: [String(version.steps + 1), String(major)] })
+    }
+    await client.query({ text: 'commit' })
+  } catch (error) {
+    // Ignored: without a connection there is nothing to roll back, and the first failure tells more.
+    await client.query({ text: 'rollback' }).catch(() => undefined)
+    throw error
+  }
 }
 
 interface Version {
@@ -112,14 +110,14 @@ interface Version {
   readonly major: number
 }
 
-async function readVersion(db: Kysely<Tables>, schema: string): Promise<Version> {
-  const found = await sql<{ readonly tables: boolean }>`
-    select exists (select 1 from pg_tables where schemaname = ${schema} and tablename = 'meta') as tables
-    from pg_namespace where nspname = ${schema}`.execute(db)
-  const [place] = found.rows
+async function readVersion(client: PostgresClient, schema: string): Promise<Version> {
+  const text = `select exists (select 1 from pg_tables where schemaname = $1 and tablename = 'meta') as tables
+from pg_namespace where nspname = $1`
+  const [place] = (await client.query({ text, values: [schema] })).rows as readonly { readonly tables: boolean }[]
   if (!place?.tables) return { hasSchema: place !== undefined, steps: 0, major }
-  const rows = await db.withSchema(schema).selectFrom('meta').select(['name', 'value']).execute()
-  const valueOf = (name: string): number => Number(rows.find((row) => row.name === name)?.value)
+  const { rows } = await client.query({ text: `select name, value from "${schema}".meta` })
+  const valueOf = (name: string): number =>
+    Number((rows as readonly { readonly name: string; readonly value: string }[]).find((row) => row.name === name)?.value)
   const version = { hasSchema: true, steps: valueOf('schema'), major: valueOf('major') }
   if (Number.isSafeInteger(version.steps) && Number.isSafeInteger(version.major)) return version
   throw new SessionError('store-corrupt', `The schema ${schema} has tables of another application. Name another schema.`)

@@ -139,10 +139,16 @@ describe('files that a sqlite store refuses', () => {
     await store.close()
   })
 
-  it('S52: tables of a newer version are refused and left as they are', async () => {
+  it('S52: tables of another version are refused with the remedy, and left as they are', async () => {
     const file = await filledAndClosed()
-    outside(file, "update meta set value = '99' where name = 'schema'")
-    await expectRefused(file, 'schema-too-new')
+    for (const [version, remedy] of [
+      [99, 'Update it'],
+      [schemaVersion - 1, 'choose another file'],
+    ] as const) {
+      outside(file, `update meta set value = '${version}' where name = 'schema'`)
+      await expectRefused(file, 'schema-too-new')
+      await expect(open(file)).rejects.toThrow(remedy)
+    }
     outside(file, `update meta set value = '${schemaVersion}' where name = 'schema'`)
     await (await open(file)).close()
   })

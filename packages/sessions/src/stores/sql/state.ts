@@ -10,7 +10,6 @@ import type { SqlDialect } from './dialect.ts'
 import { all, columnsOf, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, StateTable, Tables } from './tables.ts'
-import { atMost, numberValue } from './values.ts'
 
 type Row = Selectable<StateTable>
 export type StatePlace = Pick<Row, 'namespace' | 'space' | 'id'>
@@ -246,4 +245,14 @@ function selectGroup(db: Database, slots: GroupSlots & { readonly limit: number 
     .where(isLive(slots, time))
     .orderBy('used_at', 'desc')
     .limit(atMost(slots.limit))
+}
+
+/** Casts a value: a database cannot infer the type of a bare parameter. */
+function numberValue<T extends number | null>(value: T) {
+  return sql<T>`cast(${value} as bigint)`
+}
+
+/** Limit of a list. Cast, since SQLite would recompile the statement for each bare number. */
+function atMost(limit: number) {
+  return numberValue(limit)
 }

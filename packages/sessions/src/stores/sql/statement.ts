@@ -45,6 +45,7 @@ class Slot {
   }
 }
 
+/** Builds the text of a statement for one database. */
 export function compileStatement({ build }: Statement<object, unknown>, db: Database, dialect: SqlDialect): CompiledStatement {
   const slots = new Proxy({}, { get: (_target, name) => new Slot(String(name)) })
   const { sql, parameters } = build(db, slots, dialect).compile()

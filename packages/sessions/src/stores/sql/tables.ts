@@ -1,15 +1,12 @@
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
 
-/** The tables whose statements are built. A column of type `Json` holds the JSON text of a value. */
+/** The table whose statements are built. A column of type `Json` holds the JSON text of a value. */
 export interface Tables {
   readonly state: StateTable
-  readonly meta: MetaTable
 }
 
 /** The query builder over the tables of a store. */
 export type Database = Kysely<Tables>
-/** The query builder inside a transaction. */
-export type Connection = Transaction<Tables>
 
 type Json = string
 
@@ -25,10 +22,4 @@ export interface StateTable {
   /** Set only if the record can be searched. */
   readonly search_group: string | null
   readonly words: string | null
-}
-
-/** Versions of the schema. */
-interface MetaTable {
-  readonly name: string
-  readonly value: string
 }

@@ -4,7 +4,7 @@ import { createTables } from '../../rows/sql/create-tables.ts'
 import { sqliteRowDialect } from '../../rows/sql/dialect.ts'
 
 /** Version of the tables. */
-export const schemaVersion = 1
+export const schemaVersion = 4
 
 const isIndexed = 'namespace = old.namespace and space = old.space and id = old.id'
 const isNew = 'namespace = new.namespace and space = new.space and id = new.id'
@@ -57,12 +57,13 @@ export function createSchema(database: DatabaseSync): void {
   database.exec(['begin immediate', ...statements, 'commit'].join(';\n'))
 }
 
-/** Refuses tables of a newer version. */
+/** Refuses tables of another version. */
 export function checkSchemaVersion(database: DatabaseSync, file: string): void {
   const found = Number(database.prepare("select value from meta where name = 'schema'").get()?.['value'])
   if (found === schemaVersion) return
+  const remedy = found > schemaVersion ? 'Update it' : 'Restore the package that wrote the file, or choose another file'
   throw new SessionError(
     'schema-too-new',
-    `The database ${file} has schema version ${found}; this version of @bowline/sessions knows ${schemaVersion}. Update it`,
+    `The database ${file} has schema version ${found}; this version of @bowline/sessions knows ${schemaVersion}. ${remedy}`,
   )
 }
