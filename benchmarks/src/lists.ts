@@ -69,7 +69,7 @@ export const storesWithSessions: Readonly<Record<string, WithSessions>> = {
       const store = postgresStore({ connectionString: url, listen: false })
       await openWithOne(store)
       await query('set search_path to bowline')
-      await query(copiesOf(size, '', `generate_series(2, ${size}) as numbers (n)`))
+      await query(rowsOf(size, '', `generate_series(2, ${size}) as numbers (n)`))
       await query('vacuum analyze')
       return closing(store, work)
     }),
@@ -101,21 +101,6 @@ function rowsOf(size: number, start: string, numbers: string): string {
       replace(case when ${isFewth('n + 2')} then replace(body, '"createdAt"', ${expired}) else body end, 'id-first', 'id-' || n)
     from (select n, ${tenant} as tenant, ${firstMs} + cast(n as bigint) * 1000 as active_at from ${numbers}) as copies
       cross join (select body from session where key = 'first') as first`
-}
-
-/** Copies the first session in the tables, because a commit for each would take minutes. */
-function copiesOf(size: number, start: string, numbers: string): string {
-  const isFewth = (n: string): string => `(${n}) % ${size / few} = 0`
-  const tenant = `case when ${isFewth('n')} then 'few' when ${isFewth('n + 1')} then null when n % 2 = 0 then 'large' else 'small-' || (n % 997) end`
-  return `${start}
-    insert into session (namespace, key, id, agent, metadata, created_at, tenant, section, status, active_at)
-    select 'default', case when tenant is null then 'room:${size / few}:' || n else 'tenant:' || tenant || ':s:' || n end, 'id-' || n,
-      case when ${isFewth('n')} then 'rare' else 'assistant' end, '{}', ${firstMs}, tenant,
-      case when ${isFewth('n + 2')} then 2 else 0 end,
-      case when ${isFewth('n')} then 'waiting-for-user' else 'completed' end, ${firstMs} + cast(n as bigint) * 1000
-    from (select n, ${tenant} as tenant from ${numbers}) as copies;
-    insert into session_state (session, namespace, version, next_entry, body, expired_at)
-    select "row", 'default', 1, 1, (select body from session_state), case when section = 2 then active_at end from session where key <> 'first'`
 }
 
 let batches = 0

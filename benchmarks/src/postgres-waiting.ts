@@ -6,12 +6,13 @@ import type { BenchServer } from './postgres-server.ts'
 
 const agent = contenderAgent(functionModel([{ text: 1 }]), 1)
 const agentNames = ['contender']
+const notBefore = 4e15
 
 /** Creates the tables and one run that stays queued for ever. No process claims it, but it can be copied. */
 export async function makeTemplate({ url }: BenchServer): Promise<void> {
   const runtime = createRuntime({ agents: [agent], store: postgresStore({ connectionString: url }), timers: false })
   try {
-    await runtime.session('template').send('go', { notBefore: 4e15 })
+    await runtime.session('template').send('go', { notBefore })
   } finally {
     await runtime.stop()
   }
@@ -19,17 +20,25 @@ export async function makeTemplate({ url }: BenchServer): Promise<void> {
 
 type Columns = Readonly<Record<string, string>>
 
-/** Differences between the template and its copy, by table. The first column is the row number, which is 1 in the template. */
+const createdAt = "(select created_at from bowline.run where session = 'template')"
+const key = "'waiting:' || copy"
+/** Body of a copy, which can be claimed at once. The ids in it get the number of the copy. */
+const body = [
+  `replace(body, '"template"', '"waiting:' || copy || '"')`,
+  `',"notBefore":${notBefore}', '')`,
+  `'"createdAt":' || ${createdAt}, '"createdAt":' || ${createdAt} + copy)`,
+].reduce((text, more) => `replace(${text}, ${more}`)
+const bodyWithIds = `regexp_replace(${body}, '"((run|session)_[^"]+)"', '"\\1-' || copy || '"', 'g')`
+
+/** Differences between the template and its copy, by table. The first column is the key of the session. */
 const differences: Readonly<Record<string, Columns>> = {
-  session: { row: 'copy', key: "'waiting:' || copy", id: "id || '-' || copy" },
-  session_state: { session: 'copy' },
-  run: { row: 'copy', session: 'copy', id: "id || '-' || copy", created_at: 'created_at + copy', not_before: 'null' },
-  run_state: { run: 'copy' },
-  run_input: { run: 'copy' },
-  event: { session: 'copy', run: 'copy' },
+  session: { key, start_at: `${createdAt} + copy`, not_before: 'null', body: bodyWithIds },
+  run: { session: key, id: "id || '-' || copy", created_at: 'created_at + copy', body: bodyWithIds },
+  input: { session: key, run: "run || '-' || copy" },
+  event: { session: key, body: bodyWithIds },
 }
 
-/** Copies the template directly in the tables, because a `send` for each would take minutes. The copies get these row numbers. */
+/** Copies the template directly in the tables, because a `send` for each would take minutes. The copies get these numbers. */
 export async function addWaiting(server: BenchServer, from: number, count: number): Promise<void> {
   for (const [table, changed] of Object.entries(differences)) {
     const found = await server.query<{ readonly name: string }>(
@@ -41,7 +50,7 @@ export async function addWaiting(server: BenchServer, from: number, count: numbe
     const values = names.map((name) => changed[name] ?? `"${name}"`).join()
     const copies = `generate_series(${from}, ${from + count - 1}) as copy`
     await server.query(
-      `insert into bowline.${table} (${columns}) select ${values} from bowline.${table}, ${copies} where "${Object.keys(changed)[0]}" = 1`,
+      `insert into bowline.${table} (${columns}) select ${values} from bowline.${table}, ${copies} where "${Object.keys(changed)[0]}" = 'template'`,
     )
   }
   await server.query('vacuum analyze')

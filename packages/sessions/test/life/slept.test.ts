@@ -30,7 +30,7 @@ async function storeOf(
   const admin = new pg.Client({ connectionString: database.url })
   await admin.connect()
   onTestFinished(() => admin.end())
-  const endLeases = () => admin.query('update bowline.run_state set lease_until = 0 where lease_until is not null')
+  const endLeases = () => admin.query('update bowline.lease set until = 0')
   return { store: postgresStore({ connectionString: database.url }), endLeases }
 }
 
