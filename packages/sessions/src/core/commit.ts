@@ -277,8 +277,9 @@ const writes: Writes = {
     const { facts, session } = work
     const usedAt = facts.definitions.get(hash)
     if (session && usedAt === undefined) return void work.writes.push({ put: 'definition', row: { hash, usedAt: work.now, body } })
-    // It is not deleted by a process that has found it without use, and is stored again if one has just deleted it.
-    work.writes.push({ update: 'definition', id: [hash], set: { usedAt: Math.max(work.now, (usedAt ?? 0) + 1) }, if: {} })
+    // It is not deleted by a process that has marked it as unused, and is stored again if one has just deleted it.
+    const set = usedAt !== undefined && usedAt < 0 ? { usedAt: Math.max(work.now, 1 - usedAt) } : {}
+    work.writes.push({ update: 'definition', id: [hash], set, if: usedAt === undefined ? {} : { usedAt } })
   },
   'timer.put'(work, { timers }) {
     for (const { id, kind, dueAt, body } of timers)

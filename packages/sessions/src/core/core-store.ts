@@ -75,7 +75,11 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
       for (let tries = 0; tries < mostTries; tries++) {
         const { claims: decided, bounds } = await answer(
           rows,
-          decideClaims({ ...request, max: request.max - claims.length }, loss, refused),
+          decideClaims(
+            { ...request, max: request.max - claims.length, holds: [...request.holds, ...claims.map(idOfClaim)] },
+            loss,
+            refused,
+          ),
         )
         const changes = [...decided.map(({ change }) => change), ...bounds]
         const stored = changes.length > 0 ? await rows.write(changes) : []
@@ -125,7 +129,8 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
         report.runs += pruned.runs
         report.events += pruned.events
       }
-      await rows.write(await answer(rows, pruneDefinitions()))
+      // The first time it marks definitions, the second time it deletes those that are still marked.
+      for (let time = 0; time < 2; time++) await rows.write(await answer(rows, pruneDefinitions()))
       return { ...report, more: keys.length > limit }
     },
     async claimNotices(request) {
@@ -146,4 +151,8 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
     },
     state,
   })
+}
+
+function idOfClaim({ run }: Claim): string {
+  return run.id
 }

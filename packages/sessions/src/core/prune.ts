@@ -111,7 +111,10 @@ function withoutRuns(
 /** Definitions that are looked at in one step. */
 const definitionsPerRead = 200
 
-/** Deletes definitions to which no run refers, unless a run may have taken one since. */
+/**
+ * Marks definitions to which no run refers by a negative time, and deletes those that were marked before. A run that takes a marked
+ * definition removes the mark; one that took it earlier is found now. So runs do not change the definition that they share.
+ */
 export function* pruneDefinitions(): Steps<readonly Change[]> {
   const changes: Change[] = []
   for (let after: { readonly after?: readonly (string | number)[] } = {}; ;) {
@@ -120,7 +123,9 @@ export function* pruneDefinitions(): Steps<readonly Change[]> {
     const uses = yield definitions.map((row) => ({ scan: 'run', index: 'definition', equal: [row['hash'] as string], limit: 1 }))
     for (const [place, row] of definitions.entries()) {
       const [hash, usedAt] = [row['hash'] as string, row['usedAt'] as number]
-      if (!uses.rows[place]?.length) changes.push({ isBrief: true, writes: [{ drop: 'definition', id: [hash], if: { usedAt } }] })
+      const isUsed = (uses.rows[place]?.length ?? 0) > 0
+      const marked = { update: 'definition', id: [hash], set: { usedAt: -usedAt - 1 }, if: { usedAt } } as const
+      if (!isUsed) changes.push({ isBrief: true, writes: [usedAt < 0 ? { drop: 'definition', id: [hash], if: { usedAt } } : marked] })
       after = { after: [usedAt, hash] }
     }
     if (definitions.length < definitionsPerRead) return changes

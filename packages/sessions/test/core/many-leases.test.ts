@@ -74,3 +74,27 @@ it('S164: a definition without a run is deleted, however many older ones are in 
   expect(await store.readDefinition('unused')).toBeUndefined()
   expect(await store.readDefinition(`used ${many - 1}`)).toEqual({})
 })
+
+it('S55: a claim of which a part is refused claims no run twice', async () => {
+  const clock = manualClock(at)
+  const rows = memoryRows()
+  const { write } = rows
+  let times = 0
+  // Another process keeps one of two sessions locked.
+  const locking: typeof write = (changes) =>
+    times++ === 0 && changes.length === 2 ? write(changes.slice(1)).then((stored) => [false, ...stored]) : write(changes)
+  const store = coreStore(rows, { loss: 'lease', state: memoryStateStore({ clock }) })
+  await store.open({ namespace: 'default', owner: 'owner-a', clock })
+  for (const key of ['a', 'b']) {
+    const session = { id: `session of ${key}`, agent: 'kept', metadata: {}, at }
+    const run = { id: `run of ${key}`, kind: 'user', inputHash: 'hash', input: 'hello', at } as const
+    const writes = [
+      { op: 'session.ensure', session },
+      { op: 'run.insert', run },
+    ] as const
+    await store.commit({ id: `batch of ${key}`, key, expect: [], writes })
+  }
+  Object.assign(rows, { write: locking })
+  const claims = await store.claim({ owner: 'owner-a', holds: [], agents: ['kept'], leaseMs, max: 2 })
+  expect(claims.map(({ run }) => [run.id, run.epoch])).toEqual([['run of b', 1]])
+})
