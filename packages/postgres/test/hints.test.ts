@@ -8,7 +8,7 @@ import type { Hint } from '../src/store/hint-format.ts'
 import { HintListener } from '../src/store/hint-listener.ts'
 import { HintSender } from '../src/store/hint-sender.ts'
 import type { Queries } from '../src/store/pg-session.ts'
-import { channelOf } from '../src/store/scope.ts'
+import { channelOf } from '../src/store/process-table.ts'
 import { SessionConnection } from '../src/store/session-connection.ts'
 import { ask, clientsFor, placeOf, queriesOf } from './clients.ts'
 

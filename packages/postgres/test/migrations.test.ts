@@ -5,8 +5,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { ownPool } from '../src/store/pool.ts'
-import { lockClass } from '../src/store/postgres-dialect.ts'
-import { migrateSchema, type Migration } from '../src/store/postgres-migrations.ts'
+import { lockClass, migrateSchema, type Migration } from '../src/store/postgres-migrations.ts'
 import { placeOf } from './clients.ts'
 
 const database = testDatabase()
@@ -53,7 +52,7 @@ describe('the tables of a Postgres store', () => {
     expect(await Promise.all(stores.map((store) => store.readSession('room:1')))).toEqual(
       Array.from({ length: 4 }, () => ({ status: 'missing' })),
     )
-    expect([await meta('schema'), await meta('major')]).toEqual(['4', '1'])
+    expect([await meta('schema'), await meta('major')]).toEqual(['4', '2'])
   })
 
   it('S191: are requested by the name of the command if the store may not create them', async () => {
@@ -75,7 +74,7 @@ describe('the tables of a Postgres store', () => {
     await migratePostgres({ connectionString: database.url })
     await admin.query("update bowline.meta set value = '9' where name = 'schema'")
     for (const migrate of [true, false]) await open({ migrate })
-    await admin.query("update bowline.meta set value = '2' where name = 'major'")
+    await admin.query("update bowline.meta set value = '3' where name = 'major'")
     for (const migrate of [true, false]) await expect(open({ migrate })).rejects.toMatchObject({ code: 'schema-too-new' })
     expect(await meta('schema')).toBe('9')
   })
@@ -90,7 +89,7 @@ describe('the tables of a Postgres store', () => {
       { timeout: 10_000 },
     )
     await admin.query(
-      "create schema bowline; create table bowline.meta (name text primary key, value text); insert into bowline.meta values ('schema', '1'), ('major', '2'); commit",
+      "create schema bowline; create table bowline.meta (name text primary key, value text); insert into bowline.meta values ('schema', '1'), ('major', '3'); commit",
     )
     await refused
     expect([await meta('schema'), await tables()]).toEqual(['1', 1])

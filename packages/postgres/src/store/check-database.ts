@@ -1,7 +1,7 @@
 import { storeError } from './postgres-errors.ts'
 import type { Pool } from './pool.ts'
 import type { LiveMetrics } from './live-connection.ts'
-import type { ProcessScope } from './scope.ts'
+import type { ProcessScope } from './process-table.ts'
 
 /** Result of one check of the database. Times are in ms, by the database clock. */
 export interface PostgresReport {

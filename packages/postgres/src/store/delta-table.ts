@@ -1,9 +1,8 @@
 import type { DeltaBatch, DeltaPlace, DeltaStore } from '@bowline/sessions/store-parts'
 import { parseStored } from '@bowline/sessions/store-parts'
-import { DeltaWriter } from './delta-writer.ts'
 import type { Pipeline } from './pipeline.ts'
 import { storeError } from './postgres-errors.ts'
-import type { ProcessScope } from './scope.ts'
+import type { ProcessScope } from './process-table.ts'
 
 /** Returns the statements that create the table of live deltas. It is unlogged: a crash of the server loses them. */
 export function createDeltaTable(schema: string, settings: string): readonly string[] {
@@ -97,5 +96,43 @@ export class DeltaTable implements DeltaStore {
   async #write(queries: readonly ReturnType<Pipeline['query']>[]): Promise<void> {
     for (const { error } of await this.#pipeline.write(queries.map((query) => [query])))
       if (error !== undefined) throw storeError(error, 'write')
+  }
+}
+
+interface Waiting {
+  readonly batch: DeltaBatch
+  readonly stored: PromiseWithResolvers<void>
+}
+
+/** Writes the deltas of all runs of a process in one batch at a time: they never take more than one connection. */
+export class DeltaWriter {
+  readonly #write: (batches: readonly DeltaBatch[]) => Promise<void>
+  #waiting: Waiting[] = []
+  #isWriting = false
+
+  constructor(write: (batches: readonly DeltaBatch[]) => Promise<void>) {
+    this.#write = write
+  }
+
+  push(batch: DeltaBatch): Promise<void> {
+    const stored = Promise.withResolvers<void>()
+    this.#waiting.push({ batch, stored })
+    if (!this.#isWriting) void this.#writeAll()
+    return stored.promise
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true
+    while (this.#waiting.length > 0) {
+      const taken = this.#waiting
+      this.#waiting = []
+      try {
+        await this.#write(taken.map(({ batch }) => batch))
+        for (const { stored } of taken) stored.resolve()
+      } catch (error) {
+        for (const { stored } of taken) stored.reject(error)
+      }
+    }
+    this.#isWriting = false
   }
 }

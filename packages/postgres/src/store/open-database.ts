@@ -16,11 +16,10 @@ import { OwnWakes } from './own-wakes.ts'
 import { Pipeline } from './pipeline.ts'
 import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
 import type { Pool, PoolMetrics } from './pool.ts'
-import { postgresWordIndex } from './postgres-dialect.ts'
+import { postgresWordIndex, stateDriver } from './postgres-states.ts'
 import { migrateSchema } from './postgres-migrations.ts'
 import { maxRecordBytes, schemaOf } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './postgres-options.ts'
-import { stateDriver } from './state-driver.ts'
 
 /** An open store. */
 export interface OpenDatabase {

@@ -46,10 +46,10 @@ export class OpenRows {
     const queries = calls.flat().map((call) => this.#query(call))
     const sent = queries.length > 1 ? [command(beginRead), ...queries, command('commit')] : [command(now), ...queries]
     const results = await this.#options.pipeline.read(sent)
-    const [time, ...answers] = results.filter(({ command }) => command === 'SELECT').map(({ rows }) => rows)
+    const [[time] = [], ...answers] = results.filter(({ command }) => command === 'SELECT').map(({ rows }) => rows)
     let place = 0
     return {
-      now: this.#options.now() ?? (time?.[0] as { readonly now: number }).now,
+      now: this.#options.now() ?? (time as { readonly now: number }).now,
       rows: calls.map(({ length }) => {
         const own = answers.slice(place, place + length)
         place += length
@@ -99,5 +99,5 @@ function isStored({ error }: Sent, change: Change | undefined): boolean {
 
 function parsed(found: unknown): Row {
   const row = found as Record<string, unknown>
-  return { ...row, body: parseStored(row['body'] as string, 'A row of the database') } as Row
+  return { ...row, body: parseStored(row['body'] as string, 'A row of the database') }
 }

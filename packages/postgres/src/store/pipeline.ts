@@ -1,9 +1,9 @@
+import { createHash } from 'node:crypto'
 import { columnTypes } from '@bowline/sessions/sql'
 import { isLost, isPassing, storeError } from './postgres-errors.ts'
 import type { Pool, PooledClient } from './pool.ts'
 import { longestAnswerMs } from './pool.ts'
 import type { PostgresQuery, PostgresResult } from './pool-types.ts'
-import { statementNames } from './statement-names.ts'
 
 /** Attempts of statements that meet deadlocks, and of reads whose connection is lost. */
 const mostTries = { passing: 10, lost: 3 }
@@ -112,4 +112,18 @@ export function command(text: string): PostgresQuery {
 /** Waits for a random time, so that transactions that collided do not collide again. */
 function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(longestPauseMs, 2 ** tries)))
+}
+
+/**
+ * Returns the names of prepared statements. A name is undefined if statements cannot be prepared: each transaction may get another
+ * connection of the server.
+ */
+function statementNames(pool: Pool): (text: string) => string | undefined {
+  const names = new Map<string, string>()
+  return (text) => {
+    if (!pool.canPrepare) return undefined
+    const name = names.get(text) ?? createHash('sha256').update(text).digest('base64url').slice(0, 20)
+    names.set(text, name)
+    return name
+  }
 }

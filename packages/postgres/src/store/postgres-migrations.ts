@@ -4,11 +4,13 @@ import type { PostgresClient } from './pool-types.ts'
 import { createDeltaTable } from './delta-table.ts'
 import { createProcessTable } from './process-table.ts'
 import { changing, createTables } from './row-tables.ts'
-import { lockClass } from './postgres-dialect.ts'
 import { codeOf, isLost, storeError } from './postgres-errors.ts'
 
+/** Class of the advisory locks ("bowl"): keeps them apart from other locks of the database. */
+export const lockClass = 0x626f776c
+
 /** Processes with the same major version can work together. Raised by a change that older processes cannot handle. */
-const major = 1
+const major = 2
 
 const lockTimeoutMs = 5000
 
@@ -124,10 +126,11 @@ from pg_namespace where nspname = $1`
 }
 
 function checkMajor(version: Version, schema: string): void {
-  if (version.major <= major) return
+  if (version.major === major) return
+  const remedy = version.major > major ? 'Update it.' : 'Start with a new schema.'
   throw new SessionError(
     'schema-too-new',
-    `The tables of the schema ${schema} are of version ${version.major}; this version of @bowline/postgres knows ${major}. Update it.`,
+    `The tables of the schema ${schema} are of version ${version.major}; this version of @bowline/postgres knows ${major}. ${remedy}`,
   )
 }
 

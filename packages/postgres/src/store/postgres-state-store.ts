@@ -1,7 +1,7 @@
 import type { OpenableStateStore } from '@bowline/sessions'
 import { openableStateStore } from '@bowline/sessions/store-parts'
 import { openStates } from './open-database.ts'
-import { postgresWordIndex } from './postgres-dialect.ts'
+import { postgresWordIndex } from './postgres-states.ts'
 import { checkedStateOptions, maxRecordBytes } from './postgres-options.ts'
 import type { PostgresStateStoreOptions } from './postgres-options.ts'
 

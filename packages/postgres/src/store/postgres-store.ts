@@ -5,7 +5,7 @@ import { checkedSessionStore, forwardedState } from '@bowline/sessions/store-par
 import type { PostgresReport } from './check-database.ts'
 import { migrateDatabase } from './open-database.ts'
 import type { DatabaseMetrics } from './open-database.ts'
-import { postgresWordIndex } from './postgres-dialect.ts'
+import { postgresWordIndex } from './postgres-states.ts'
 import { mayRepeat } from './postgres-errors.ts'
 import { checkMigrateOptions, checkStoreOptions } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'

@@ -1,7 +1,7 @@
 import { SessionError } from '@bowline/sessions/store-parts'
 import type { Queries, Session } from './pg-session.ts'
 import { lockKeyOf, namesIn } from './process-table.ts'
-import type { ProcessScope } from './scope.ts'
+import type { ProcessScope } from './process-table.ts'
 import type { SessionUser } from './session-connection.ts'
 
 /** A place in the ring of processes, which is ordered by `lockKey`. */

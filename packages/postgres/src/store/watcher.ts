@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import type { Session } from './pg-session.ts'
 import { lockWaitMs, namesIn, takeOver } from './process-table.ts'
-import type { ProcessScope } from './scope.ts'
+import type { ProcessScope } from './process-table.ts'
 import type { RingPlace } from './registration.ts'
 import type { SessionUser } from './session-connection.ts'
 
