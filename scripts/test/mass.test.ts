@@ -78,4 +78,10 @@ describe('processor time of the tests', () => {
     ])
     expect(tellCosts(new Map(), {})).toEqual([])
   })
+
+  it('converts the time of a slower machine, by the reference work of most of its files, and leaves that of a faster one', () => {
+    const timed = (referenceMs: number) => ({ project: { name: 'llm' }, meta: () => ({ cpuMs: 4_000, referenceMs }) })
+    expect(costsOf([timed(2.4), timed(2.4), timed(50)]).get('llm')).toBe(3)
+    expect(costsOf([timed(0.1), timed(0.1), timed(50)]).get('llm')).toBe(12)
+  })
 })
