@@ -147,7 +147,7 @@ describe('watchers of one process', () => {
 
   it('S184: a takeover that one watcher cannot complete is done by another', async () => {
     const first = await watch()
-    const [{ pid = 0 } = {}] = await untilWaiting(1)
+    const [{ pid: pidOfFirst } = {}] = await untilWaiting(1)
     // A claim of the victim in progress, for which the takeover must wait.
     const claim = new pg.Client(placeOf(database.url))
     await claim.connect()
@@ -155,12 +155,20 @@ describe('watchers of one process', () => {
     const second = await watch()
     await untilWaiting(2)
     await freeLocks()
-    await expect.poll(async () => (await waiting()).map((each) => each.pid)).toContain(pid)
+    const takingOver = `select pid from pg_stat_activity where wait_event_type = 'Lock' and query like 'delete from%' and datname = current_database()`
+    const [{ pid } = {}] = await vi.waitUntil(
+      async () => {
+        const found = await ask<Pick<Waiting, 'pid'>>(placeOf(database.url), takingOver)
+        return found.length === 1 && found
+      },
+      { timeout: 10_000, interval: 10 },
+    )
     expect(await ask(placeOf(database.url), 'select name from watched.process')).toHaveLength(1)
     await ask(placeOf(database.url), 'select pg_terminate_backend($1)', [pid])
     await claim.end()
     await untilNoRows()
-    await expect.poll(() => [first.watcher.takeovers, second.watcher.takeovers]).toEqual([0, 1])
+    const [killed, other] = pid === pidOfFirst ? [first, second] : [second, first]
+    await expect.poll(() => [killed.watcher.takeovers, other.watcher.takeovers]).toEqual([0, 1])
   })
 
   it('S184: a takeover that fails is reported and repeated', async () => {
