@@ -21,8 +21,11 @@ export function* commitBatch(batch: Batch): Steps<Decision<CommitResult>> {
   const works = new Map<string, Work>()
   try {
     const work = new Work(batch.key, answer.now, facts(batch.key), batch.notify)
-    const before = repeatOf(work, batch) ?? existingInput(work, batch)
-    if (before) return { result: before }
+    const repeated = repeatOf(work, batch)
+    // Its caller did not get an answer, so its hints may not have been told either.
+    if (repeated) return { result: repeated, change: { writes: [], hints: hintsOf(batch) } }
+    const existing = existingInput(work, batch)
+    if (existing) return { result: existing }
     checkExpectations(work, batch.expect)
     const events = apply(work, batch.writes)
     works.set(batch.key, work)

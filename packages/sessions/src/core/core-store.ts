@@ -76,7 +76,7 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
         const { claims: decided, bounds } = await answer(
           rows,
           decideClaims(
-            { ...request, max: request.max - claims.length, holds: [...request.holds, ...claims.map(idOfClaim)] },
+            { ...request, max: request.max - claims.length, holds: [...request.holds, ...claims.map(({ run }) => run.id)] },
             loss,
             refused,
           ),
@@ -151,8 +151,4 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
     },
     state,
   })
-}
-
-function idOfClaim({ run }: Claim): string {
-  return run.id
 }

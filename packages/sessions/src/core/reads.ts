@@ -248,7 +248,7 @@ export function* listTimers({ kind, key, limit, page }: TimerQuery): Steps<Page<
   const most = pageLimit(limit)
   const after = page === undefined ? undefined : parseTimerPosition(page)
   const equal = key === undefined ? [kind] : [kind, key]
-  // A page may go on behind the one session that is wanted.
+  // Only this session is wanted, and a page before may have ended at its timers or after them.
   if (after && key !== undefined && after.session !== key && compareIds(after.session, key) > 0) return { items: [] }
   const isInside = after !== undefined && (key === undefined || after.session === key)
   const position = isInside ? { after: key === undefined ? [after.session, after.id] : [after.id] } : {}

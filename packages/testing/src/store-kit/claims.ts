@@ -64,16 +64,11 @@ export const claims: Topic = ({ it, options }) => {
     await bench.commit([ensure('tenant:busy:0'), insertRun('tenant:busy:0')], { key: 'tenant:busy:0' })
     await bench.claim({ maxRunsPerTenant: 1 })
     await bench.commit([ensure(key), insertRun('child', { parent, at: startMs + 1 })], { key })
-    assert.deepEqual(
-      (await bench.claim({ holds: ['tenant:busy:0', 'child'], maxRunsPerTenant: 1 })).map(({ run }) => run.id),
-      ['child'],
-    )
+    const started = (await bench.claim({ holds: ['tenant:busy:0', 'child'], maxRunsPerTenant: 1 })).map(({ run }) => run.id)
+    assert.deepEqual(started, ['child'])
     await bench.clock.advance(20_000)
-    const taken = await bench.claim({ owner: 'owner-b', maxRunsPerTenant: 1 })
-    assert.deepEqual(
-      taken.map(({ run }) => run.id),
-      ['tenant:busy:0', 'child'],
-    )
+    const taken = (await bench.claim({ owner: 'owner-b', maxRunsPerTenant: 1 })).map(({ run }) => run.id)
+    assert.deepEqual(taken, ['tenant:busy:0', 'child'])
   })
 
   it('S55: a claim of named sessions takes their first runs and no others', async (bench) => {

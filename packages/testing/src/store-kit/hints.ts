@@ -17,10 +17,14 @@ function hintOf({ store }: Bench, key: string): Promise<StoreHint> {
 
 /** Tests of hints about commits. */
 export const hints: Topic = ({ it, options }) => {
-  it('S48: a commit is told, and that there may be something to claim', async (bench) => {
+  it('S48: a commit is told, and that there may be something to claim, also if it is repeated because its answer was lost', async (bench) => {
     const told = hintOf(bench, room)
-    await bench.commit([ensure(), insertRun('run-1'), appendEvents(mark('a'))])
+    const begin = () => bench.commit([ensure(), insertRun('run-1'), appendEvents(mark('a'))], { id: 'repeated' })
+    await begin()
     assert.deepEqual(await told, { key: room, wake: true })
+    const toldAgain = hintOf(bench, room)
+    await begin()
+    assert.deepEqual(await toldAgain, { key: room, wake: true })
   })
 
   it('S48: what is delivered is told of its session', async (bench) => {

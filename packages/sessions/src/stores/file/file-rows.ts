@@ -97,7 +97,7 @@ function isOfLeases(read: Read): boolean {
 }
 
 function isRenewal({ writes }: Change): boolean {
-  return writes.every((write) => 'update' in write && write.update === 'lease')
+  return writes.length > 0 && writes.every((write) => 'update' in write && write.update === 'lease')
 }
 
 interface OpenDirectory {
