@@ -39,7 +39,7 @@ export interface SessionStore {
    * clock (on an exclusive store: if it has another owner) and `takeoverDelayMs` have passed since its last claim (0, then 1 s,
    * 2, 4 … 30 s, as its `attempts` rise). Its session must not have expired, and its agent must be in `agents`. Taking over a
    * running run must raise `attempts` and `totalAttempts` by one. The session's `version` rises; its expiry stays. If two
-   * owners claim at once, one must get the run.
+   * owners claim at once, one must get the run. Must return the claims that it knows to be stored, even if it then fails.
    */
   claim(request: ClaimRequest): Promise<readonly Claim[]>
   /** Must renew the leases that are still held under their epoch. Returns for each whether it is held, and its stop request. */

@@ -1,6 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
 import { coreStore } from '../../src/core/core-store.ts'
+import { SessionError } from '../../src/errors.ts'
 import { memoryRows } from '../../src/rows/memory-rows.ts'
 import { memoryStateStore } from '../../src/state/memory-state-store.ts'
 
@@ -75,14 +76,10 @@ it('S164: a definition without a run is deleted, however many older ones are in 
   expect(await store.readDefinition(`used ${many - 1}`)).toEqual({})
 })
 
-it('S55: a claim of which a part is refused claims no run twice', async () => {
+/** Returns a store over memory rows, with one run to claim in each of the sessions `a` and `b`. */
+async function twoRuns() {
   const clock = manualClock(at)
   const rows = memoryRows()
-  const { write } = rows
-  let times = 0
-  // Another process keeps one of two sessions locked.
-  const locking: typeof write = (changes) =>
-    times++ === 0 && changes.length === 2 ? write(changes.slice(1)).then((stored) => [false, ...stored]) : write(changes)
   const store = coreStore(rows, { loss: 'lease', state: memoryStateStore({ clock }) })
   await store.open({ namespace: 'default', owner: 'owner-a', clock })
   for (const key of ['a', 'b']) {
@@ -94,7 +91,39 @@ it('S55: a claim of which a part is refused claims no run twice', async () => {
     ] as const
     await store.commit({ id: `batch of ${key}`, key, expect: [], writes })
   }
+  const claim = async (holds: readonly string[] = []): Promise<readonly unknown[]> => {
+    const claims = await store.claim({ owner: 'owner-a', holds, agents: ['kept'], leaseMs, max: 2 })
+    return claims.map(({ run }) => [run.id, run.epoch])
+  }
+  return { rows, write: rows.write, store, claim }
+}
+
+it('S55: a claim of which a part is refused claims no run twice', async () => {
+  const { rows, write, claim } = await twoRuns()
+  let times = 0
+  // Another process keeps one of two sessions locked.
+  const locking: typeof write = (changes) =>
+    times++ === 0 && changes.length === 2 ? write(changes.slice(1)).then((stored) => [false, ...stored]) : write(changes)
   Object.assign(rows, { write: locking })
-  const claims = await store.claim({ owner: 'owner-a', holds: [], agents: ['kept'], leaseMs, max: 2 })
-  expect(claims.map(({ run }) => [run.id, run.epoch])).toEqual([['run of b', 1]])
+  expect(await claim()).toEqual([['run of b', 1]])
+})
+
+it.each(['read', 'write'] as const)('S55: a claim returns the runs that it has stored, although its next %s fails', async (call) => {
+  const { rows, write, claim } = await twoRuns()
+  const { read } = rows
+  const other = coreStore(rows.second(), { loss: 'lease', state: memoryStateStore({ clock: manualClock(at) }) })
+  await other.open({ namespace: 'default', owner: 'owner-b', clock: manualClock(at) })
+  const fail = (): Promise<never> => Promise.reject(new SessionError('store-unavailable', 'The database does not answer'))
+  // Another process changes one of the two sessions, so that the claim looks again.
+  const crossing: typeof write = async (changes) => {
+    await other.commit({ id: 'crossing', key: 'a', expect: [], writes: [{ op: 'session.patch', patch: { metadata: { crossed: true } } }] })
+    const stored = await write(changes)
+    Object.assign(rows, { write, [call]: fail })
+    return stored
+  }
+  Object.assign(rows, { write: crossing })
+  expect(await claim()).toEqual([['run of b', 1]])
+  await expect(claim()).rejects.toMatchObject({ code: 'store-unavailable' })
+  Object.assign(rows, { read, write })
+  expect(await claim(['run of b'])).toEqual([['run of a', 1]])
 })
