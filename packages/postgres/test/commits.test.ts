@@ -166,6 +166,26 @@ describe('commits to Postgres', () => {
     expect(faults).toEqual([])
   })
 
+  it('S182: a plain turn adds at most 9,500 bytes to the log of the server', async () => {
+    await (await place.empty()).close()
+    const steps = Array.from({ length: 30 }, () => ({ text: 'An answer of forty characters, like this.' }))
+    const { runtime } = setup({ steps, store: place.store({ migrate: false }), clock: manualClock() })
+    await runtime.start()
+    closing.push(() => runtime.stop())
+    const logged = async (): Promise<number> => {
+      const [row] = await place.query("select pg_current_wal_insert_lsn() - '0/0' as bytes")
+      return Number(row?.['bytes'])
+    }
+    const bytes: number[] = []
+    for (const _ of steps) {
+      const before = await logged()
+      await (await runtime.session('room:1').send('go')).result()
+      bytes.push((await logged()) - before)
+    }
+    // Others write to the same log.
+    expect(Math.min(...bytes.slice(1))).toBeLessThanOrEqual(9_500)
+  })
+
   it('S182, S189: statements are prepared if the connection reports its server process, else not', async () => {
     await (await place.empty()).close()
     for (const tellsPid of [true, false]) {

@@ -129,7 +129,7 @@ describe('several processes on one Postgres', () => {
     const table = await keep('lock table bowline.process in access exclusive mode')
     await place.query('select pg_terminate_backend($1)', [direct])
     await untilWaiting('select from "bowline".process%')
-    await place.query("update bowline.run set body = (body::jsonb #- '{state,notBefore}')::text")
+    await place.query("update bowline.run set body = (body::jsonb #- '{notBefore}')::text")
     await place.query('update bowline.session set not_before = null')
     await table.letGo()
     expect((await run.result()).text).toBe('done')
@@ -353,9 +353,7 @@ describe('several processes on one Postgres', () => {
     await leaving.stop()
     await vi.waitFor(async () => expect(await going.session('room:1').info()).toMatchObject({ status: 'completed' }), { timeout: 10_000 })
     expect(
-      await place.query(
-        "select (body::json -> 'state' ->> 'epoch')::int as epoch, (body::json -> 'state' ->> 'attempts')::int as attempts from bowline.run",
-      ),
+      await place.query("select (body::json ->> 'epoch')::int as epoch, (body::json ->> 'attempts')::int as attempts from bowline.run"),
     ).toEqual([{ epoch: 2, attempts: 0 }])
   })
 

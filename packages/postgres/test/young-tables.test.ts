@@ -91,7 +91,7 @@ const fillOthers = `
     select 'default', key, 'id', case when active_at % 100 = 1 then 'schedule' else 'deadline' end, '{}' from lists.session;
   insert into lists.run (namespace, id, session, n, status, rare_status, place, parent_session, created_at, body)
     select 'default', 'run-' || n, '${busyKey}', n, status, nullif(status, 'completed'), case when status = 'queued' then n end,
-      case when n % 100 = 2 then 'parent' else 'other' end, n, '{"state":{}}'
+      case when n % 100 = 2 then 'parent' else 'other' end, n, '{}'
     from (select n, case when n > 3000 then 'queued' when n % 100 = 1 then 'error' else 'completed' end as status
       from generate_series(1, 3012) as n) as numbered;
   insert into lists.input (namespace, run, session, body) select namespace, id, session, '"go"' from lists.run;

@@ -21,7 +21,7 @@ export function postgresRowDialect(schema: string): RowDialect {
     slot: (n) => `$${n}`,
     address: 'ctid',
     negated: (column) => `(-${column})`,
-    joinFound: (table) => `cross join lateral (select * from ${table} where ctid = found.address limit 1) as own`,
+    joinOne: (table, where) => `cross join lateral (select ctid, * from ${table} as own where ${where} limit 1) as own`,
     using: () => '',
     // Plans stay the same however the tables grow. No namespace contains this character.
     onlyIn: (index) => [`"namespace" <> '#${index.slice(1, -1)}'`],

@@ -3,8 +3,9 @@ import { statusOfRun } from '../contract/run-status.ts'
 import type { Claim, ClaimRequest, DueReport, Lease, LeaseState } from '../contract/session-store.ts'
 import { valueIn, type Change, type Filter, type Read, type Row, type Scan } from '../rows/contract.ts'
 import { claimableAt, claimRun, hasExpired, TenantCounts, tenantOfRun, type RunState } from './rules.ts'
-import { firstRun, headOf, inboxRecord, leaseRow, runRecord, runRow, sessionRow, storedRun, timerRecord, type Head } from './records.ts'
+import { firstRun, headOf, inboxRecord, runRecord, storedRun, timerRecord, type Head, type StoredRun } from './records.ts'
 import type { Steps } from './transact.ts'
+import { savedHead, savedRun } from './work.ts'
 
 /** Way of detecting the loss of a run: by its lease or, in a store of one process, by its owner. */
 export type Loss = 'lease' | 'owner'
@@ -42,10 +43,9 @@ export function* decideClaims(request: ClaimRequest, loss: Loss, refused: Readon
     bounds.push(...next.bounds)
     const keys = next.keys.filter((key) => !seen.has(key))
     for (const key of keys) seen.add(key)
-    const found = (yield* firstRuns([...new Set(keys)], next.sessions)).flatMap((each) =>
-      isClaimable(each, request, loss, refused) ? [each] : [],
-    )
-    const inOrder = found.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
+    const found = yield* firstRuns([...new Set(keys)], next.sessions)
+    const claimable = found.filter((each) => isClaimable(each, request, loss, refused))
+    const inOrder = claimable.sort((a, b) => a.run.createdAt - b.run.createdAt || a.run.n - b.run.n)
     const open = inOrder.filter(({ run }) => tenants?.take({ tenant: tenantOfRun(run.session, run), status: run.status }) ?? true)
     for (const each of open.slice(0, max - decided.length)) decided.push(claimOne(each, request))
     if (decided.length === max || next.rest.length === 0) return { claims: decided, bounds }
@@ -142,7 +142,7 @@ function canStart(row: Row, now: number): boolean {
 
 interface FirstRun {
   readonly head: Head
-  readonly row: Row
+  readonly stored: StoredRun
   readonly run: RunState
   readonly record: RunRecord
   readonly inbox: readonly Row[]
@@ -170,7 +170,8 @@ function* firstRuns(keys: readonly string[], known: readonly Row[]): Steps<reado
     if (!row) return []
     const ofRun = (list: readonly Row[]): Row | undefined => list.find((each) => each['run'] === row['id'])
     const inbox = inboxes[waiting.indexOf(head)] ?? []
-    return [{ head, row, run: storedRun(row).state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now }]
+    const stored = storedRun(row)
+    return [{ head, stored, run: stored.state, record: runRecord(row, ofRun(inputs), ofRun(leases)), inbox, now }]
   })
 }
 
@@ -189,7 +190,7 @@ function isClaimable(
   return (run.status === 'queued' || (run.status === 'running' && isLost)) && claimableAt(run, now) <= now
 }
 
-function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: ClaimRequest): DecidedClaim {
+function claimOne({ head, stored, run, record, inbox, now }: FirstRun, request: ClaimRequest): DecidedClaim {
   const state = claimRun(run, request, now)
   const session = { ...head.record, status: statusOfRun(state), version: head.record.version + 1 }
   const next: Head = {
@@ -199,9 +200,6 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
     queuedRuns: head.queuedRuns - (run.status === 'queued' ? 1 : 0),
     first: firstRun(state),
   }
-  const { key } = head.record
-  const { id: _id, ...set } = runRow({ ...storedRun(row), state })
-  const { key: _key, ...ofSession } = sessionRow(next)
   return {
     claim: {
       run: { ...record, ...state, input: record.input },
@@ -213,11 +211,7 @@ function claimOne({ head, row, run, record, inbox, now }: FirstRun, request: Cla
     change: {
       provisional: true,
       isClaim: true,
-      writes: [
-        { update: 'session', id: [key], set: ofSession, if: { revision: head.revision } },
-        { update: 'run', id: [run.id], set },
-        { put: 'lease', row: leaseRow(state) },
-      ],
+      writes: [savedHead(head, next), ...savedRun(stored, { ...stored, state })],
     },
   }
 }

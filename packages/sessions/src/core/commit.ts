@@ -2,7 +2,7 @@ import type { Batch, CommitResult, Delivery, Expect, NewEvent, Write as BatchWri
 import { noticeOfExpiry, noticesOfEvents, noticesOfRun } from '../contract/draft-notices.ts'
 import type { InboxKind, InboxSteering, InboxTaken, RunKind, ToolCallRecord } from '../contract/records.ts'
 import { isHolding, isOpen } from '../contract/run-status.ts'
-import type { Answer, Change, Id, Read, Write } from '../rows/contract.ts'
+import type { Answer, Change, Id, Read, Row, Write } from '../rows/contract.ts'
 import { namedInputs } from './named-inputs.ts'
 import { Refused, refuseUnless } from './refused.ts'
 import { expireSession, firstNumbers, hasExpired, hintsOf, newRun, newSession, patchRun, patchSession } from './rules.ts'
@@ -12,12 +12,16 @@ import { callName, Work, type Facts } from './work.ts'
 
 type Part = Pick<Batch, 'key' | 'expect' | 'writes' | 'notify'>
 
-/** Decides a batch with its deliveries. */
-export function* commitBatch(batch: Batch): Steps<Decision<CommitResult>> {
+/**
+ * Decides a batch with its deliveries. `tries`: earlier attempts. The first one takes for granted that the ids of new entries are new:
+ * the store refuses them if not.
+ */
+export function* commitBatch(batch: Batch, tries = 0): Steps<Decision<CommitResult>> {
   const deliveries = (batch.deliver ?? []).map(partOf)
   const needs = new Needs([batch, ...deliveries])
   const answer = yield needs.reads
-  const facts = needs.factsIn(answer)
+  const entries = needs.entriesToRead(answer, tries > 0)
+  const facts = needs.factsIn(answer, entries.length > 0 ? (yield [{ get: 'entry', ids: entries }]).rows.flat() : [])
   const works = new Map<string, Work>()
   try {
     const work = new Work(batch.key, answer.now, facts(batch.key), batch.notify)
@@ -29,22 +33,18 @@ export function* commitBatch(batch: Batch): Steps<Decision<CommitResult>> {
     checkExpectations(work, batch.expect)
     const events = apply(work, batch.writes)
     works.set(batch.key, work)
-    let noticesPut = work.noticesPut
     for (const part of deliveries) {
       const delivered = deliver(works.get(part.key), part, () => new Work(part.key, answer.now, facts(part.key), part.notify))
-      if (!delivered) continue
-      noticesPut += delivered.noticesPut - (works.get(part.key)?.noticesPut ?? 0)
-      works.set(part.key, delivered)
+      if (delivered) works.set(part.key, delivered)
     }
     const { id: sessionId, version, nextSeq } = work.after
     const result = { ok: true, sessionId, version, firstSeq: nextSeq - events, lastSeq: nextSeq - 1 } as const
     const named = runsNamedBy(batch)
     const last = { id: batch.id, version, firstSeq: result.firstSeq, lastSeq: result.lastSeq }
-    const writes = [...works].flatMap(([key, each]) =>
-      key === batch.key ? each.finish(last, named) : each.finish(each.facts.head?.last, noRuns),
-    )
+    const writes = [...works].flatMap(([key, each]) => (key === batch.key ? each.finish(last, named) : each.finish()))
+    const hasNotices = [...works.values()].some(({ noticesPut }) => noticesPut > 0)
     return {
-      result: noticesPut > 0 ? { ...result, notices: true } : result,
+      result: hasNotices ? { ...result, notices: true } : result,
       change: { writes: conditionsFirst(writes), hints: hintsOf(batch), ...replacedDeltas(batch, works) },
     }
   } catch (error) {
@@ -59,8 +59,6 @@ function replacedDeltas({ key, expect }: Batch, works: ReadonlyMap<string, Work>
   const keys = [...works].flatMap(([each, { isGone }]) => (isGone || (isFenced && each === key) ? [each] : []))
   return keys.length > 0 ? { replacesDeltas: keys } : {}
 }
-
-const noRuns: ReadonlySet<string> = new Set()
 
 function partOf({ to, when = [], writes, notify }: Delivery): Part {
   return { key: to, expect: when, writes, ...(notify && { notify }) }
@@ -128,7 +126,7 @@ function apply(work: Work, list: readonly BatchWrite[]): number {
 }
 
 function isThere(work: Work, refers: NonNullable<NewEvent['refers']>): boolean {
-  if ('entryId' in refers) return work.hasEntry(refers.entryId)
+  if ('entryId' in refers) return work.entries.has(refers.entryId)
   if ('runInput' in refers) return work.run(refers.runInput) !== undefined
   return work.run(refers.call.runId) !== undefined && work.call(refers.call)?.state === 'settled'
 }
@@ -203,7 +201,7 @@ const writes: Writes = {
   },
   'session.patch'(work, { patch }) {
     const { record } = work
-    if (typeof patch.leaf === 'string') refuseUnless(work.hasEntry(patch.leaf), 'conflict')
+    if (typeof patch.leaf === 'string') refuseUnless(work.entries.has(patch.leaf), 'conflict')
     work.setRecord(patchSession(record, patch))
   },
   'session.expire'(work) {
@@ -214,20 +212,22 @@ const writes: Writes = {
   'session.delete'(work, { at, leavesNothing }) {
     const { version, nextSeq, nextRun } = work.record
     const { key } = work
+    const { first } = work.session
     const all = (scan: string, index: string): Write => ({ dropAll: { scan, index, equal: [key], limit: Infinity } })
     // One number is consumed by the event that ends readers.
     const body = { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at }
     work.delete()
     work.writes.push(
-      ...[all('run', 'n'), all('input', 'session'), all('lease', 'session'), all('call', 'id'), all('entry', 'id'), all('event', 'seq')],
+      ...(first ? [{ drop: 'lease', id: [first.id] } as const] : []),
+      ...[all('run', 'n'), all('input', 'session'), all('call', 'id'), all('entry', 'id'), all('event', 'seq')],
       ...[all('inbox', 'n'), all('timer', 'session'), all('notice', 'session')],
       ...(leavesNothing ? [] : [{ put: 'tombstone', row: { key, body } } as const]),
     )
   },
   'entry.append'(work, { entries }) {
     for (const entry of entries) {
-      refuseUnless(entry.parentId === null || work.hasEntry(entry.parentId), 'conflict')
-      refuseUnless(!work.entries.has(entry.id) && entry.id !== work.record.leaf, 'conflict')
+      refuseUnless(entry.parentId === null || work.entries.has(entry.parentId), 'conflict')
+      refuseUnless(!work.entries.has(entry.id), 'conflict')
       if ('call' in entry) {
         work.requireRun(entry.call.runId)
         work.references.push({ call: entry.call })
@@ -293,16 +293,16 @@ const writes: Writes = {
   },
 }
 
+/** Tables of the rows that are read by their ids with the session, in the order of the answers. */
+const readTables = ['session', 'tombstone', 'run', 'inbox', 'timer', 'call', 'definition'] as const
+
 /** Rows that must be read before a batch can be decided. */
 class Needs {
-  readonly #keys = new Set<string>()
-  readonly #runs = new Set<string>()
-  readonly #inputs = new Map<string, readonly [key: string, inputId: string]>()
-  readonly #inbox = new Map<string, Id>()
-  readonly #entries = new Map<string, Id>()
-  readonly #timers = new Map<string, Id>()
-  readonly #calls = new Map<string, Id>()
-  readonly #definitions = new Set<string>()
+  /** By the text of table and id. */
+  readonly #ids = new Map<string, readonly [table: string, id: Id]>()
+  readonly #inputs = new Map<string, Id>()
+  /** Texts of the ids of entries that are appended. */
+  readonly #appended = new Set<string>()
   /** By key: how many runs at the head of the queue may change. */
   readonly #heads = new Map<string, number>()
 
@@ -310,16 +310,25 @@ class Needs {
     for (const part of parts) this.#add(part)
   }
 
+  #need(table: (typeof readTables)[number] | 'entry', ...id: Id): void {
+    this.#ids.set(JSON.stringify([table, id]), [table, id])
+  }
+
+  #idsIn(wanted: string): readonly Id[] {
+    return [...this.#ids.values()].flatMap(([table, id]) => (table === wanted ? [id] : []))
+  }
+
   #add({ key, expect, writes }: Part): void {
-    this.#keys.add(key)
+    this.#need('session', key)
+    this.#need('tombstone', key)
     for (const each of expect) {
-      if (each.that === 'fence' || each.that === 'run') this.#runs.add(each.runId)
-      else if (each.that === 'none-queued' || each.that === 'some-queued') this.#runs.add(each.except)
-      else if (each.that === 'timer') this.#timers.set(`${key} ${each.id}`, [key, each.id])
+      if (each.that === 'fence' || each.that === 'run') this.#need('run', each.runId)
+      else if (each.that === 'none-queued' || each.that === 'some-queued') this.#need('run', each.except)
+      else if (each.that === 'timer') this.#need('timer', key, each.id)
     }
     for (const { inputId, rowId } of namedInputs({ writes })) {
-      this.#inputs.set(`${key} ${inputId}`, [key, inputId])
-      if (rowId !== undefined) this.#inbox.set(`${key} ${rowId}`, [key, rowId])
+      this.#inputs.set(JSON.stringify([key, inputId]), [key, inputId])
+      if (rowId !== undefined) this.#need('inbox', key, rowId)
     }
     const fenced = new Set(expect.flatMap((each) => (each.that === 'fence' ? [each.runId] : [])))
     for (const write of writes) this.#addWrite(key, write, fenced)
@@ -328,13 +337,13 @@ class Needs {
   /** `fenced`: runs that are running, or else the batch is refused. */
   #addWrite(key: string, write: BatchWrite, fenced: ReadonlySet<string>): void {
     const entry = (id: string | null | undefined): void => {
-      if (typeof id === 'string') this.#entries.set(`${key} ${id}`, [key, id])
+      if (typeof id === 'string') this.#need('entry', key, id)
     }
     const call = (each: Pick<ToolCallRecord, 'runId' | 'step' | 'toolCallId'>): void => {
-      this.#runs.add(each.runId)
-      this.#calls.set(callName(each), [each.runId, each.step, each.toolCallId])
+      this.#need('run', each.runId)
+      this.#need('call', each.runId, each.step, each.toolCallId)
     }
-    const inbox = (id: string): void => void this.#inbox.set(`${key} ${id}`, [key, id])
+    const inbox = (id: string): void => this.#need('inbox', key, id)
     const head = (): void => void this.#heads.set(key, (this.#heads.get(key) ?? 0) + 1)
     switch (write.op) {
       case 'session.patch':
@@ -342,6 +351,7 @@ class Needs {
       case 'entry.append':
         for (const each of write.entries) {
           entry(each.id)
+          this.#appended.add(JSON.stringify([key, each.id]))
           entry(each.parentId)
           if ('call' in each) call(each.call)
         }
@@ -351,15 +361,14 @@ class Needs {
           if (!refers) continue
           if ('entryId' in refers) entry(refers.entryId)
           else if ('call' in refers) call(refers.call)
-          else this.#runs.add(refers.runInput)
+          else this.#need('run', refers.runInput)
         }
         return
       case 'run.insert':
-        this.#runs.add(write.run.id)
-        if (write.run.inputId !== undefined) this.#inputs.set(`${key} ${write.run.inputId}`, [key, write.run.inputId])
+        this.#need('run', write.run.id)
         return head()
       case 'run.patch':
-        this.#runs.add(write.runId)
+        this.#need('run', write.runId)
         // A run that is running and stays so is the first one.
         return fenced.has(write.runId) && write.patch.status === undefined ? undefined : head()
       case 'call.put':
@@ -370,30 +379,29 @@ class Needs {
       case 'inbox.take':
         return write.ids.forEach(inbox)
       case 'definition.put':
-        return void this.#definitions.add(write.hash)
+        return this.#need('definition', write.hash)
       default:
         return
     }
   }
 
   get reads(): readonly Read[] {
-    const keys = [...this.#keys].map((key) => [key])
     return [
-      { get: 'session', ids: keys },
-      { get: 'tombstone', ids: keys },
-      { get: 'run', ids: [...this.#runs].map((id) => [id]) },
-      { get: 'inbox', ids: [...this.#inbox.values()] },
-      { get: 'entry', ids: [...this.#entries.values()] },
-      { get: 'timer', ids: [...this.#timers.values()] },
-      { get: 'call', ids: [...this.#calls.values()] },
-      { get: 'definition', ids: [...this.#definitions].map((hash) => [hash]) },
+      ...readTables.map((table) => ({ get: table, ids: this.#idsIn(table) })),
       ...[...this.#inputs.values()].map((equal) => ({ scan: 'run', index: 'input', equal, limit: 1 })),
       ...[...this.#heads].map(([key, count]) => ({ scan: 'run', index: 'place', equal: [key], limit: count + 1 })),
     ]
   }
 
-  factsIn({ rows }: Answer): (key: string) => Facts {
-    const [sessions = [], tombstones = [], runs = [], inbox = [], entries = [], timers = [], calls = [], definitions = [], ...others] = rows
+  /** Returns the ids of entries that may exist, beside the leaf of each session. `alsoNew`: also of those that are appended. */
+  entriesToRead({ rows: [sessions = []] }: Answer, alsoNew: boolean): readonly Id[] {
+    const leaves = sessions.map((row) => JSON.stringify([row['key'], headOf(row).record.leaf]))
+    const known = new Set([...leaves, ...(alsoNew ? [] : this.#appended)])
+    return this.#idsIn('entry').filter((id) => !known.has(JSON.stringify(id)))
+  }
+
+  factsIn({ rows }: Answer, entries: readonly Row[]): (key: string) => Facts {
+    const [sessions = [], tombstones = [], runs = [], inbox = [], timers = [], calls = [], definitions = [], ...others] = rows
     const inputs = others.slice(0, this.#inputs.size).flat()
     const ofQueue = others.slice(this.#inputs.size).flat()
     const state = new Map<string, StoredRun>([...runs, ...ofQueue].map((row) => [row['id'] as string, storedRun(row)]))
@@ -401,15 +409,17 @@ class Needs {
       const session = sessions.find((row) => row['key'] === key)
       const ours = <T extends { readonly [column: string]: unknown }>(list: readonly T[]): readonly T[] =>
         list.filter((row) => row['session'] === key)
+      const head = session && headOf(session)
+      const leaf = head?.record.leaf ?? null
       return {
-        head: session && headOf(session),
+        head,
         tombstone: tombstones.find((row) => row['key'] === key)?.body as unknown as Tombstone | undefined,
         runs: state,
         inputs: new Map(
           ours(inputs).map((row) => [row['inputId'] as string, { runId: row['id'] as string, hash: storedRun(row).state.inputHash }]),
         ),
         inbox: new Map(ours(inbox).map((row) => [row['id'] as string, { n: row['n'] as number, record: inboxRecord(row) }])),
-        entries: new Set(ours(entries).map((row) => row['id'] as string)),
+        entries: new Set([...ours(entries).map((row) => row['id'] as string), ...(leaf === null ? [] : [leaf])]),
         timers: new Map(ours(timers).map((row) => [row['id'] as string, row['dueAt'] as number | null])),
         calls: new Map(ours(calls).map((row) => [callName(callRecord(row)), callRecord(row)])),
         definitions: new Map(definitions.map((row) => [row['hash'] as string, row['usedAt'] as number])),

@@ -43,7 +43,7 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
   let timesOpened = 0
   let unsubscribe: (() => void) | undefined
   const read = async <T>(steps: Steps<T>): Promise<T> => copyJson(await answer(rows, steps))
-  const decide = async <T>(keys: readonly string[], steps: () => Steps<Decision<T>>): Promise<T> =>
+  const decide = async <T>(keys: readonly string[], steps: (tries: number) => Steps<Decision<T>>): Promise<T> =>
     copyJson(await queue.run(keys, () => transact(rows, steps)))
 
   return checkedSessionStore({
@@ -67,7 +67,7 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
     },
     async commit(given) {
       const batch: Batch = checkedCopy(given, 'batch')
-      return decide([batch.key, ...(batch.deliver ?? []).map(({ to }) => to)], () => commitBatch(batch))
+      return decide([batch.key, ...(batch.deliver ?? []).map(({ to }) => to)], (tries) => commitBatch(batch, tries))
     },
     async claim(request) {
       const claims: Claim[] = []

@@ -55,11 +55,14 @@ export function newHead(record: SessionRecord): Head {
   return { record, revision: 0, nextEntry: 1, nextInbox: 1, openRuns: {}, queuedRuns: 0, inbox: {}, pending: {} }
 }
 
+/** Fields that a claim does not change, the rarest last. A database that logs the changed part of a row then logs little. */
+const stable = ['last', 'place', 'kind', 'inputHash', 'options', 'parent', 'origin', 'firstSeq', 'id', 'createdAt', 'settings', 'metadata']
+
 export function sessionRow(head: Head): Row {
-  const { record, revision, first, oldestEnd, inbox } = head
+  const { record, revision, ...counts } = head
+  const { first, oldestEnd, inbox } = counts
   const { key, agent, parent = null, status, activeAt, expiresAt = null, ...rest } = record
-  const { expiredAt } = rest
-  const isOver = expiredAt !== undefined
+  const isOver = record.expiredAt !== undefined
   const isUnread = !first && !isOver && inputKindsThatStart.some((kind) => (inbox[kind] ?? 0) > 0)
   const next = first?.status === 'queued' && !isOver ? first : undefined
   return {
@@ -79,7 +82,7 @@ export function sessionRow(head: Head): Row {
     startTenant: next?.tenant ?? null,
     unread: isUnread ? 1 : null,
     oldestEnd: oldestEnd ?? null,
-    body: bodyOf({ ...head, revision: undefined, record: rest }),
+    body: bodyOf({ ...counts, record: bodyOf(rest, stable) }),
   }
 }
 
@@ -114,7 +117,8 @@ export interface StoredRun {
 const holdingPlace = -1
 
 export function runRow(run: StoredRun): Row {
-  const { id, session, n, status, inputId = null, createdAt, definition = null, leaseUntil: _until, ...rest } = run.state
+  const { state, ...counts } = run
+  const { id, session, n, status, inputId = null, createdAt, definition = null, leaseUntil: _until, ...rest } = state
   const { parent, place } = rest
   return {
     id,
@@ -128,14 +132,15 @@ export function runRow(run: StoredRun): Row {
     inputId,
     createdAt,
     definition,
-    body: bodyOf({ ...run, state: rest }),
+    body: bodyOf({ ...counts, ...rest }, stable),
   }
 }
 
 export function storedRun(row: Row): StoredRun {
   const { id, session, n, status, inputId, createdAt, definition } = row
-  const { state, ...rest } = row.body as unknown as StoredRun
-  return { ...rest, state: { ...withoutNull({ id, session, n, status, inputId, createdAt, definition }), ...state } }
+  const { last, openCalls, ...rest } = row.body as unknown as Omit<StoredRun, 'state'> & RunState
+  const state = { ...withoutNull({ id, session, n, status, inputId, createdAt, definition }), ...rest }
+  return { openCalls, state, ...(last && { last }) }
 }
 
 /** Returns the lease of a running run. Only runs that were lost before have to wait until they can be claimed again. */
@@ -268,9 +273,11 @@ export function noticeRecord(row: Row): NoticeRecord {
   }
 }
 
-/** Returns the record without absent fields, as JSON keeps it. */
-function bodyOf(record: object): JSONValue {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as JSONValue
+/** Returns the record without absent fields, as JSON keeps it, with these fields at the end. */
+function bodyOf(record: object, atEnd: readonly string[] = []): JSONValue {
+  const fields = Object.entries(record).filter(([, value]) => value !== undefined)
+  if (atEnd.length > 0) fields.sort(([a], [b]) => atEnd.indexOf(a) - atEnd.indexOf(b))
+  return Object.fromEntries(fields) as JSONValue
 }
 
 /** Returns the columns and body that differ between two rows. */

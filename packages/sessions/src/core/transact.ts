@@ -22,11 +22,12 @@ export const mostTries = 200
 
 /**
  * Decides, and stores the decision if what it read is still true. Else decides again. The first read must hold the rows that the
- * conditions of the change name. Throws `store-unavailable` after `mostTries`.
+ * conditions of the change name. Throws `store-unavailable` after `mostTries`. `decide` gets the number
+ * of earlier attempts.
  */
-export async function transact<T>(rows: RowStore, decide: () => Steps<Decision<T>>): Promise<T> {
+export async function transact<T>(rows: RowStore, decide: (tries: number) => Steps<Decision<T>>): Promise<T> {
   for (let tries = 0; tries < mostTries; tries++) {
-    const { result, change } = await answer(rows, decide())
+    const { result, change } = await answer(rows, decide(tries))
     if (!change) return result
     const [isStored] = await rows.write([change])
     if (isStored) return result

@@ -36,6 +36,7 @@ export interface Facts {
   /** Run and hash of each named input that was accepted before. */
   readonly inputs: ReadonlyMap<string, { readonly runId: string; readonly hash: string }>
   readonly inbox: ReadonlyMap<string, { readonly n: number; readonly record: InboxRecord }>
+  /** The leaf, and those that are named. */
   readonly entries: ReadonlySet<string>
   /** Due times. */
   readonly timers: ReadonlyMap<string, number | null>
@@ -124,10 +125,6 @@ export class Work {
   create(record: SessionRecord): void {
     this.head = newHead(record)
     if (this.facts.tombstone) this.writes.push({ drop: 'tombstone', id: [this.key] })
-  }
-
-  hasEntry(id: string): boolean {
-    return id === this.record.leaf || this.entries.has(id)
   }
 
   appendEntry(entry: Omit<StoredEntry, 'n'>): void {
@@ -264,7 +261,7 @@ export class Work {
     return firstInLine([...this.runs.values()].flatMap(({ state }) => (isOpen(state.status) && state.session === this.key ? [state] : [])))
   }
 
-  /** Completes the change of the session as a commit. `last` is kept with the session and these runs. */
+  /** Completes the change of the session as a commit. */
   commit(): void {
     const { head } = this
     if (this.isGone && head) return void (this.head = { ...head, record: touchSession(head.record, this.facts.head?.record, this.now) })
@@ -280,23 +277,28 @@ export class Work {
     this.head = run ? { ...head, first: firstRun(run) } : head
   }
 
-  /** Returns the writes of the session, of its runs and of their leases. The session must not have changed since it was read. */
-  finish(last: LastBatch | undefined, named: ReadonlySet<string>): readonly Write[] {
+  /**
+   * Returns the writes of the session, of its runs and of their leases. The session must not have changed since it was read. `last` is
+   * kept with the named runs, or with the session if there is none.
+   */
+  finish(last?: LastBatch, named: ReadonlySet<string> = new Set()): readonly Write[] {
     const { key, facts, writes } = this
     const { head: before } = facts
     if (this.isGone) return [...(before ? [{ drop: 'session', id: [key], if: { revision: before.revision } } as const] : []), ...writes]
-    const head = { ...this.session, revision: (before?.revision ?? 0) + 1, ...(last && { last }) }
-    const row = sessionRow(head)
-    const saved: Write = before
-      ? { update: 'session', id: [key], set: changedValues(sessionRow(before), row), if: { revision: before.revision } }
-      : { insert: 'session', row }
+    const head = { ...this.session, revision: (before?.revision ?? 0) + 1, ...(last && named.size === 0 && { last }) }
     const runs = [...this.runs].flatMap(([id, run]) => {
       const is = last && named.has(id) ? { ...run, last } : run
       const was = facts.runs.get(id)
       return is === was ? [] : [...savedRun(was, is)]
     })
-    return [saved, ...runs, ...writes]
+    return [before ? savedHead(before, head) : { insert: 'session', row: sessionRow(head) }, ...runs, ...writes]
   }
+}
+
+/** Changes the row of a session, if it has not changed since it was read. */
+export function savedHead(before: Head, after: Head): Write {
+  const set = changedValues(sessionRow(before), sessionRow(after))
+  return { update: 'session', id: [before.record.key], set, if: { revision: before.revision } }
 }
 
 function counted<K extends InboxKind>(
@@ -310,7 +312,8 @@ function counted<K extends InboxKind>(
   return next
 }
 
-function savedRun(before: StoredRun | undefined, after: StoredRun): readonly Write[] {
+/** Returns the writes of a run and of its lease. */
+export function savedRun(before: StoredRun | undefined, after: StoredRun): readonly Write[] {
   const row = runRow(after)
   const saved: Write = before ? { update: 'run', id: [after.state.id], set: changedValues(runRow(before), row) } : { insert: 'run', row }
   return [saved, ...savedLease(before?.state, after.state)]

@@ -3,13 +3,16 @@ import type { Table } from './contract.ts'
 /** Order of the lists of sessions: by section, then newest activity first, then by key. */
 const listed = ['section', '-activeAt', 'key'] as const
 
-/** Most indexes hold few rows however long the history is, since a row is in none of which a column is null. */
+/**
+ * Most indexes hold few rows however long the history is, since a row is in none of which a column is null. Columns that change often
+ * are the last ones, next to the body.
+ */
 export const tables = {
   session: {
     id: ['key'],
     columns: [
-      ...['revision', 'section', 'activeAt', 'agent', 'tenant', 'parent', 'status', 'rareStatus', 'unused'],
-      ...['expiresAt', 'startAt', 'notBefore', 'startTenant', 'unread', 'oldestEnd'],
+      ...['agent', 'tenant', 'parent', 'section', 'activeAt', 'status', 'rareStatus', 'unused', 'expiresAt'],
+      ...['startAt', 'notBefore', 'startTenant', 'unread', 'oldestEnd', 'revision'],
     ],
     indexes: {
       key: ['key'],
@@ -31,7 +34,7 @@ export const tables = {
   tombstone: { id: ['key'], columns: [], indexes: {} },
   run: {
     id: ['id'],
-    columns: ['session', 'n', 'status', 'rareStatus', 'place', 'parentRun', 'parentSession', 'inputId', 'createdAt', 'definition'],
+    columns: ['session', 'n', 'parentRun', 'parentSession', 'inputId', 'createdAt', 'definition', 'status', 'rareStatus', 'place'],
     indexes: {
       n: ['session', 'n'],
       place: ['session', 'place'],
@@ -51,7 +54,6 @@ export const tables = {
       retry: ['retryAt', 'run'],
       owner: ['owner', 'run'],
       tenant: ['tenant', 'run'],
-      session: ['session', 'run'],
     },
   },
   call: {

@@ -3,6 +3,10 @@ import type { AssistantMessage } from '@bowline/llm'
 import type { RunRecord } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 
+/** Most runs have few messages. */
+const firstPage = 4
+const furtherPages = 50
+
 /** Returns the messages of a started run, oldest first. They are adjacent on the active path. */
 export async function messagesOf(
   store: SessionStore,
@@ -12,7 +16,7 @@ export async function messagesOf(
   const messages: StoredMessage[] = []
   let [before, seen]: [string | undefined, boolean] = [undefined, false]
   for (;;) {
-    const page = await store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
+    const page = await store.readPath(run.session, before === undefined ? { limit: firstPage } : { limit: furtherPages, before })
     for (const entry of page.items) {
       if (seen && entry.runId !== run.id) return messages.reverse()
       seen ||= entry.runId === run.id

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { systemClock } from '@bowline/llm'
+import type { ToolCallRecord, Write } from '@bowline/sessions'
 import { describe, expect, it, vi } from 'vitest'
 import { sqliteStore } from '../../src/sqlite.ts'
 import { RowCache } from '../../src/stores/sqlite/row-cache.ts'
@@ -25,6 +26,33 @@ describe('the rows that the process of a SQLite store remembers', () => {
     reads.mockRestore()
     expect(await store.readRun('run-1')).toMatchObject({ value: { status: 'running', step: 1, input: 'go' } })
     await store.close()
+  })
+
+  it('S54: the commit of a tool call executes eight statements, one of them to see that the call is new', async () => {
+    const store = sqliteStore({ file: join(newFolder(), 'sessions.db') })
+    await store.open({ namespace: 'default', owner: 'owner-a', clock: systemClock })
+    const entry = (id: string, parentId: string | null): Write => ({
+      op: 'entry.append',
+      entries: [{ id, parentId, type: 'message', message: { role: 'user', content: 'go', id, at: 1 }, at: 1 }],
+    })
+    await store.commit({ id: 'batch-1', key: 'room:1', expect: [], writes: [ensure, run, entry('first', null)] })
+    const [claim] = await store.claim({ owner: 'a', max: 1, leaseMs: 1000, agents: ['assistant'], holds: [] })
+    const key = { runId: 'run-1', step: 1, toolCallId: 'call-1' }
+    const call = { ...key, session: 'room:1', index: 0, name: 'x', input: {}, effect: 'once', state: 'started', at: 1 } as const
+    const calls = [{ ...call, idempotencyKey: 'run-1/1/call-1' }] as unknown as readonly ToolCallRecord[]
+    const writes: readonly Write[] = [
+      entry('second', 'first'),
+      { op: 'call.put', calls },
+      { op: 'run.patch', runId: 'run-1', patch: { step: 1 } },
+      { op: 'event.append', events: [{ event: { type: 'step-start', at: 1 } }] },
+    ]
+    const statements = [vi.spyOn(StatementSync.prototype, 'all'), vi.spyOn(StatementSync.prototype, 'run')]
+    const fence = { that: 'fence', runId: 'run-1', epoch: claim?.run.epoch ?? 0 } as const
+    expect(await store.commit({ id: 'batch-2', key: 'room:1', expect: [fence], writes })).toMatchObject({ ok: true })
+    const executed = statements.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
+    for (const spy of statements) spy.mockRestore()
+    await store.close()
+    expect(executed).toBe(8)
   })
 
   it('S54: the oldest of a thousand rows is forgotten, and a long row at once', () => {

@@ -16,8 +16,8 @@ export interface RowDialect {
   readonly slot: (n: number) => string
   /** Column with the address of a row, which is valid within one statement. */
   readonly address: string
-  /** Joins the rows of a table whose addresses are in the column `found.address`. */
-  readonly joinFound: (table: string) => string
+  /** Joins to each row of `found` the one row of a table, as `own`, that meets the conditions. */
+  readonly joinOne: (table: string, where: string) => string
   /** Negated value of this column. Indexes hold it for descending order, so that all of them are ascending. */
   readonly negated: (column: string) => string
   /** Definition of the column with the negated value, if an index needs one. */
@@ -49,7 +49,7 @@ export const sqliteRowDialect: RowDialect = {
   settingsOf: () => '',
   slot: (n) => `?${n}`,
   address: 'rowid',
-  joinFound: (table) => `join ${table} as own on own.rowid = found.address`,
+  joinOne: (table, where) => `join ${table} as own on ${where}`,
   // SQLite compares several columns with an index only if none of them is an expression.
   negated: (column) => `${column.slice(0, -1)}_negated"`,
   negatedColumn: (column) => `${sqliteRowDialect.negated(column)} integer generated always as (-${column}) virtual`,

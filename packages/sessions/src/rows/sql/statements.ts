@@ -115,16 +115,15 @@ export class RowStatements {
   #walk(given: Walk): RowCall {
     const { walk: table, by } = given
     return this.#call(`walk ${table} ${by}`, given, (slot) => {
-      const { id } = tableOf(table)
-      const names = ['namespace', ...id, ...tableOf(table).columns, 'body'].map(quoted)
-      const own = names.map((name) => `own.${name}`).join(', ')
-      const parts = [namespaceColumn, ...id.slice(0, -1).map(quoted)].map((name) => `own.${name} = path.${name}`)
-      const next = [...parts, `own.${quoted(id.at(-1) ?? '')} = path.${columnOf(table, by)}`].join(' and ')
-      return `with recursive path as (
-  select ${names.join(', ')}, cast(1 as bigint) as depth from ${this.#table(table)} where ${this.#hasId(table, slot, ({ from }) => from)}
+      const { address } = this.#dialect
+      const begin = tableOf(table).id.slice(0, -1)
+      const parts = begin.map((column, at) => `own.${quoted(column)} = ${slot(({ from }) => from[at])}`)
+      const next = [`own.${this.#inNamespace(slot)}`, ...parts, `own.${quoted(tableOf(table).id.at(-1) ?? '')} = found.next`]
+      return `with recursive found (address, next, nth) as (
+  select ${address}, ${columnOf(table, by)}, cast(1 as bigint) from ${this.#table(table)} where ${this.#hasId(table, slot, ({ from }) => from)}
   union all
-  select ${own}, path.depth + 1 from path join ${this.#table(table)} as own on ${next} where path.depth < ${slot(limitOf)}
-) select ${columnsOf(table)} from path order by depth limit ${slot(limitOf)}`
+  select own.${address}, own.${columnOf(table, by)}, nth + 1 from found ${this.#dialect.joinOne(this.#table(table), next.join(' and '))} where nth < ${slot(limitOf)}
+) ${this.#foundIn(table)} limit ${slot(limitOf)}`
     })
   }
 
@@ -149,8 +148,13 @@ export class RowStatements {
   select ${first(all)}, cast(1 as bigint)
   union all
   select ${first(behind)}, nth + 1 from found where found.address is not null and nth < ${limit}
-) select ${columnsOf(table)} from found ${this.#dialect.joinFound(this.#table(table))} order by nth limit ${limit}`
+) ${this.#foundIn(table)} limit ${limit}`
     })
+  }
+
+  #foundIn(table: string): string {
+    const { address, joinOne } = this.#dialect
+    return `select ${columnsOf(table)} from found ${joinOne(this.#table(table), `own.${address} = found.address`)} order by nth`
   }
 
   #using(table: string, index: string): string {

@@ -3,7 +3,7 @@ import type { Id, Row, Write } from '../../rows/contract.ts'
 import { tableOf } from '../../rows/sql/names.ts'
 
 /** Tables whose rows most commits read by their ids. */
-const tables: ReadonlySet<string> = new Set(['session', 'tombstone', 'run', 'call', 'lease'])
+const tables: ReadonlySet<string> = new Set(['session', 'tombstone', 'run', 'input', 'call', 'lease', 'definition'])
 const mostRows = 1000
 const longestRow = 16 * 1024
 
