@@ -3,7 +3,7 @@ import type { StateStore } from '../../contract/state-store.ts'
 import type { StoreHint, StoreOpenOptions } from '../../contract/session-store.ts'
 import { SessionError } from '../../errors.ts'
 import { parseStored } from '../../json.ts'
-import type { Change, Id, Read, Row, RowStore } from '../../rows/contract.ts'
+import type { Change, Id, Read, Row, RowStore, Write } from '../../rows/contract.ts'
 import { sqliteRowDialect } from '../../rows/sql/dialect.ts'
 import { RowStatements } from '../../rows/sql/statements.ts'
 import type { RowCall, RowStatement, StoredValue } from '../../rows/sql/statements.ts'
@@ -70,7 +70,9 @@ export function sqliteRows({ file: name, synchronous = 'full', busyTimeoutMs = 5
     },
     async write(changes) {
       const { file, rows } = open()
-      const stored = await Promise.all(changes.map((change) => rows.write(change))).catch((error: unknown) => {
+      // Refuses a row that is too long before anything is stored.
+      const calls = naming(file, () => changes.map(({ writes }) => rows.callsOf(writes)))
+      const stored = await Promise.all(changes.map((change, at) => rows.write(change, calls[at] ?? []))).catch((error: unknown) => {
         throw storeError(error, file)
       })
       for (const [at, { hints = [] }] of changes.entries())
@@ -177,9 +179,12 @@ class OpenRows {
     )
   }
 
+  callsOf(writes: readonly Write[]): readonly RowCall[] {
+    return writes.map((write) => this.#statements.write(write))
+  }
+
   /** Resolves with false if a condition does not hold. */
-  async write({ writes, provisional = false }: Change): Promise<boolean> {
-    const calls = writes.map((write) => this.#statements.write(write))
+  async write({ writes, provisional = false }: Change, calls: readonly RowCall[]): Promise<boolean> {
     const execute = (): void => {
       this.#execute(calls)
       for (const write of writes) this.#cache.apply(write)
