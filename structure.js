@@ -56,7 +56,7 @@ export const structure = {
     'node',
   ],
   sessions: [
-    { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts', 'missing-peer.ts'] },
+    { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts'] },
     'contract',
     'rows',
     'core',
@@ -69,7 +69,18 @@ export const structure = {
     'runtime',
     {
       room: 'entries',
-      holds: ['index.ts', 'internal.ts', 'memory.ts', 'env.ts', 'file.ts', 'requests.ts', 'sql.ts', 'sqlite.ts', 'store-parts.ts'],
+      holds: [
+        'index.ts',
+        'internal.ts',
+        'memory.ts',
+        'env.ts',
+        'file.ts',
+        'requests.ts',
+        'rows.ts',
+        'sql.ts',
+        'sqlite.ts',
+        'store-parts.ts',
+      ],
     },
   ],
   postgres: ['store', 'index.ts'],
@@ -157,7 +168,7 @@ export const structure = {
         holds: [
           ...['around-runtime.ts', 'around-store.ts', 'check-options.ts', 'fault-plan.ts', 'faulty-store.ts', 'program-time.ts'],
           ...['runner.ts', 'until-quiet.ts', 'warm-up.ts', 'crash-kit', 'crash-kit.ts', 'explore-store-faults.ts'],
-          ...['store-kit', 'store-kit.ts', 'state-kit', 'state-kit.ts', 'placement-kit', 'placement-kit.ts'],
+          ...['row-kit', 'row-kit.ts', 'store-kit', 'store-kit.ts', 'state-kit', 'state-kit.ts', 'placement-kit', 'placement-kit.ts'],
         ],
       },
     ],

@@ -1,4 +1,4 @@
-import { isMarked } from '@bowline/llm/arguments'
+import { isMarked, missingPackage } from '@bowline/llm/arguments'
 
 const marker = Symbol.for('bowline.sessions.error')
 
@@ -83,4 +83,9 @@ export class SessionError extends Error {
 /** Emits a warning of the process. Default for hosts without a handler of warnings. */
 export function warnProcess(message: string): void {
   process.emitWarning(message, 'BowlineWarning')
+}
+
+/** Returns a handler of a failed import of an optional peer, which names the peer and its user if it is not installed. */
+export function missingPeer(user: string, name: string): (error: unknown) => never {
+  return missingPackage(name, (message, cause) => new SessionError('invalid-config', `${user} ${message}`, { cause }))
 }

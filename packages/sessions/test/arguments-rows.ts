@@ -13,6 +13,7 @@ import type {
 } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
+import * as rowStores from '@bowline/sessions/rows'
 import { sqliteStateStore, sqliteStore } from '@bowline/sessions/sqlite'
 import { manualClock } from '@bowline/llm/testing'
 import {
@@ -280,6 +281,14 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
       ],
       call: sessions.simulateOrchestration,
     },
+    createSessionStore: {
+      args: [
+        ['rows', made(rowStores.memoryRows())],
+        ['', options({ loss: needed(oneOf('lease', 'owner')), state: needed(made(sessions.memoryStateStore())) }, false)],
+      ],
+      call: rowStores.createSessionStore,
+    },
+    memoryRows: { args: [], call: () => rowStores.memoryRows() },
     memoryStateStore: {
       args: [
         [

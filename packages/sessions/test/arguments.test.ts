@@ -9,6 +9,7 @@ import * as env from '@bowline/sessions/env'
 import * as file from '@bowline/sessions/file'
 import * as memory from '@bowline/sessions/memory'
 import * as requests from '@bowline/sessions/requests'
+import * as rowStores from '@bowline/sessions/rows'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as crashes from '@bowline/testing/crashes'
 import * as testedPlacement from '@bowline/testing/placement'
@@ -112,7 +113,7 @@ const rows = rowsOf(world)
 
 describe('arguments', () => {
   it('S206: every exported function and every method has a row', () => {
-    const modules = [sessions, env, file, memory, requests, sqlite, crashes, testedPlacement, testedStores]
+    const modules = [sessions, env, file, memory, requests, rowStores, sqlite, crashes, testedPlacement, testedStores]
     const exported = modules.flatMap((module) => methodsOf(module))
     const methods = (type: string, names: readonly string[]) => names.map((name) => `${type}.${name}`)
     const prototype = Object.getPrototypeOf(world.orchestration) as object

@@ -3,6 +3,7 @@ import * as file from '@bowline/sessions/file'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
 import * as requests from '@bowline/sessions/requests'
+import * as rowStores from '@bowline/sessions/rows'
 import * as sqlite from '@bowline/sessions/sqlite'
 import { expect, it } from 'vitest'
 
@@ -25,6 +26,7 @@ it('the exported names change only on purpose', () => {
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(requests)).toEqual(['recordRequests'])
+  expect(Object.keys(rowStores).sort()).toEqual(['createSessionStore', 'memoryRows', 'numberColumns', 'tables'])
   expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
 })
 

@@ -1,6 +1,6 @@
 import { configChecks } from '../arguments.ts'
 import type { StateStore } from '../contract/state-store.ts'
-import { missingPeer } from '../missing-peer.ts'
+import { missingPeer } from '../errors.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
 import { databaseVariable, kvVariables, prefixCheck } from './state-environment.ts'
 
