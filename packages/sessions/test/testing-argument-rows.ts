@@ -2,7 +2,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { exploreCrashes, exploreStoreFaults, faultyStore } from '@bowline/testing/crashes'
 import { testPlacement } from '@bowline/testing/placement'
-import { testSessionStore, testStateStore } from '@bowline/testing/stores'
+import { testRowStore, testSessionStore, testStateStore } from '@bowline/testing/stores'
 import { boolean, func, list, made, needed, oneOf, options, someText, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
@@ -17,6 +17,28 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
         ['faults', list(rule, () => false)],
       ],
       call: faultyStore,
+    },
+    testRowStore: {
+      args: [
+        [
+          '',
+          options(
+            {
+              name: needed(someText()),
+              create: needed(func()),
+              reopen: func(),
+              second: func(),
+              cut: func(),
+              destroy: func(),
+              programs: whole(1, 1),
+              seed: whole(0, 1),
+              runner,
+            },
+            false,
+          ),
+        ],
+      ],
+      call: (given) => testRowStore(withRunner(given)),
     },
     testSessionStore: {
       args: [

@@ -4,8 +4,10 @@ import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions, ExploreStoreFaultsOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './fault-plan.ts'
 import type { PlacementKitOptions } from './placement-kit/types.ts'
+import type { RowKitOptions } from './row-kit/kit.ts'
+import type { TestRunner } from './runner.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
-import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
+import type { StoreKitOptions } from './store-kit/kit.ts'
 
 const {
   checkBoolean,
@@ -34,6 +36,18 @@ export const checkStoreKit = record<StoreKitOptions>({
   limitsRecords: required(checkBoolean),
   sharesDeltas: checkBoolean,
   loss: required(oneOf('lease', 'owner')),
+  runner,
+})
+
+export const checkRowKit = record<RowKitOptions>({
+  name: checkName,
+  create: requiredFunction,
+  reopen: checkFunction,
+  second: checkFunction,
+  cut: checkFunction,
+  destroy: checkFunction,
+  programs: whole(1),
+  seed: whole(0),
   runner,
 })
 

@@ -1,5 +1,10 @@
 import { SessionError } from '@bowline/sessions'
-import type { TestRunner } from './store-kit/kit.ts'
+
+/** The functions `describe` and `it` of a test runner. */
+export interface TestRunner {
+  readonly describe: (name: string, body: () => void) => void
+  readonly it: (name: string, body: () => Promise<void>, timeoutMs?: number) => void
+}
 
 export function globalRunner(): TestRunner {
   const { describe, it } = globalThis as Partial<TestRunner>

@@ -1,7 +1,8 @@
+import { testRowStore } from '@bowline/testing/stores'
 import pg from 'pg'
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, describe, it } from 'vitest'
 import { testDatabase } from '../../../../scripts/postgres.ts'
-import { comparedRows, rowsKit } from '../../../sessions/test/rows/rows-kit.ts'
+import { randomRuns } from '../../../../scripts/test-length.ts'
 import { postgresRows } from '../../src/store/postgres-rows.ts'
 
 const database = testDatabase()
@@ -11,7 +12,7 @@ beforeAll(() => {
 })
 afterAll(() => pool?.end())
 
-describe('rows in Postgres', () => {
-  rowsKit(() => postgresRows({ connectionString: database.url }))
-  comparedRows(() => postgresRows({ ...(pool && { pool }), listen: false }))
-})
+const rows = async () => postgresRows({ ...(pool && { pool }), directConnectionString: database.url })
+const { numRuns: programs, seed } = randomRuns(40)
+
+testRowStore({ name: 'postgres', create: rows, reopen: rows, second: rows, programs, seed, runner: { describe, it } })

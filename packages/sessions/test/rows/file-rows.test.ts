@@ -1,12 +1,25 @@
-import { describe } from 'vitest'
+import { testRowStore } from '@bowline/testing/stores'
+import { describe, it } from 'vitest'
+import { randomRuns } from '../../../../scripts/test-length.ts'
+import type { RowStore } from '../../src/rows/contract.ts'
 import { fileRows } from '../../src/stores/file/file-rows.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
-import { comparedRows, rowsKit } from './rows-kit.ts'
 
 const newFolder = temporaryFolders()
+const folders = new WeakMap<RowStore, string>()
+const { numRuns: programs, seed } = randomRuns(40)
 
-describe('rows in files', () => {
-  const newRows = () => fileRows({ dir: newFolder(), fsync: false })
-  rowsKit(newRows)
-  comparedRows(newRows)
+async function rowsIn(dir: string): Promise<RowStore> {
+  const rows = fileRows({ dir, fsync: false })
+  folders.set(rows, dir)
+  return rows
+}
+
+testRowStore({
+  name: 'file',
+  create: () => rowsIn(newFolder()),
+  reopen: (rows) => rowsIn(folders.get(rows) ?? ''),
+  programs,
+  seed,
+  runner: { describe, it },
 })

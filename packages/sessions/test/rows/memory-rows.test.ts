@@ -1,7 +1,11 @@
-import { describe } from 'vitest'
-import { memoryRows } from '../../src/rows/memory-rows.ts'
-import { rowsKit } from './rows-kit.ts'
+import { testRowStore } from '@bowline/testing/stores'
+import { describe, it } from 'vitest'
+import { memoryRows, type MemoryRows } from '../../src/rows/memory-rows.ts'
 
-describe('rows in memory', () => {
-  rowsKit(memoryRows)
+testRowStore({
+  name: 'memory',
+  create: async () => memoryRows(),
+  second: async (rows) => (rows as MemoryRows).second(),
+  programs: 1, // The rows in memory are what others are compared with.
+  runner: { describe, it },
 })

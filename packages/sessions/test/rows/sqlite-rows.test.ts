@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createInterface } from 'node:readline'
 import { systemClock } from '@bowline/llm'
+import { testRowStore } from '@bowline/testing/stores'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
-import { rounds, testSeed } from '../../../../scripts/test-length.ts'
-import type { Change, Read, Row, RowStore } from '../../src/rows/contract.ts'
+import { randomRuns, rounds, testSeed } from '../../../../scripts/test-length.ts'
+import type { Change, Read, Row, RowStore, Scan } from '../../src/rows/contract.ts'
 import { sqliteRowDialect } from '../../src/rows/sql/dialect.ts'
 import { RowStatements } from '../../src/rows/sql/statements.ts'
+import { numberColumns, tables } from '../../src/rows/tables.ts'
 import { sqliteRows } from '../../src/stores/sqlite/sqlite-rows.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
-import { scansOfAll } from './programs.ts'
-import { comparedRows, rowsKit } from './rows-kit.ts'
 
 const newFolder = temporaryFolders()
 const newFile = (): string => join(newFolder(), 'rows.db')
@@ -36,11 +36,39 @@ function put(key: string, body: Row['body'] = ''): Change {
   return { writes: [{ put: 'session', row: { key, body } }] }
 }
 
-describe('rows in SQLite', () => {
-  const newRows = (): RowStore => sqliteRows({ file: newFile() })
-  rowsKit(newRows)
-  comparedRows(newRows)
+/** Scans of every index: all of it, and from a position, with each number of values before it. */
+function scansOfAll(): readonly Scan[] {
+  return Object.entries(tables).flatMap(([scan, { indexes }]) =>
+    Object.entries(indexes as Readonly<Record<string, readonly string[]>>).flatMap(([index, marked]) => {
+      const values = marked.map((column) => (numberColumns.has(column.replace('-', '')) ? 1 : 'a'))
+      return values.flatMap((_, at) => {
+        const begin = { scan, index, equal: values.slice(0, at), limit: 10 }
+        return [begin, { ...begin, after: values.slice(at) }, { ...begin, after: values.slice(at), reverse: true }]
+      })
+    }),
+  )
+}
 
+const files = new WeakMap<RowStore, string>()
+
+async function rowsIn(file: string): Promise<RowStore> {
+  const rows = sqliteRows({ file })
+  files.set(rows, file)
+  return rows
+}
+
+const { numRuns: programs, seed } = randomRuns(40)
+
+testRowStore({
+  name: 'sqlite',
+  create: () => rowsIn(newFile()),
+  reopen: (rows) => rowsIn(files.get(rows) ?? ''),
+  programs,
+  seed,
+  runner: { describe, it },
+})
+
+describe('rows in SQLite', () => {
   it('changes are stored completely or not at all if the process is killed in the middle of them', async () => {
     const file = newFile()
     const moments = fc.sample(fc.integer({ min: 1, max: 60 }), { numRuns: rounds({ short: 4, long: 200 }), seed: testSeed })

@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import type { Runtime, SessionStore } from '@bowline/sessions'
-import type { TestRunner } from '../store-kit/kit.ts'
+import type { TestRunner } from '../runner.ts'
 
 /** A host and the programs that `testPlacement` plays over it. */
 export interface PlacementKitOptions {

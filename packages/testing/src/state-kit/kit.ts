@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Clock, JSONValue } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
 import type { CasResult, LifeOptions, StateRead, StateStore, Versioned } from '@bowline/sessions'
-import type { TestRunner } from '../store-kit/kit.ts'
+import type { TestRunner } from '../runner.ts'
 
 /** Factories and abilities of the state store under test. */
 export interface StateKitOptions {

@@ -1,6 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import type { SessionStore } from '@bowline/sessions'
+import type { TestRunner } from '../runner.ts'
 import { benchOf, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 
@@ -26,12 +27,6 @@ export interface StoreKitOptions {
   readonly loss: 'lease' | 'owner'
   /** Default: the globals `describe` and `it`. */
   readonly runner?: TestRunner
-}
-
-/** The functions `describe` and `it` of a test runner. */
-export interface TestRunner {
-  readonly describe: (name: string, body: () => void) => void
-  readonly it: (name: string, body: () => Promise<void>, timeoutMs?: number) => void
 }
 
 /** Input of a topic of the kit: functions to register tests and to open stores. */
