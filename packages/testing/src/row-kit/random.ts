@@ -7,29 +7,31 @@ import { known, newNamespace, rowsOf, scan, shapes } from './kit.ts'
 import type { RowTopic } from './kit.ts'
 import type { Conditional, Step } from './programs.ts'
 
-/** Random programs: a store must give the answers of the rows in memory. */
-export const random: RowTopic = ({ it, options: { create, programs = 40, seed = 1 } }) => {
+/** Random programs: stores on the same rows, in turns, must give the answers of the rows in memory. */
+export const random: RowTopic = ({ it, options: { create, second, programs = 40, seed = 1 } }) => {
   it('S34: random programs get the answers of the rows in memory', async () => {
     const [{ default: fc }, { steps }] = await Promise.all([import('fast-check'), import('./programs.ts')]).catch(
       missingPeer('testRowStore', 'fast-check'),
     )
     const property = fc.asyncProperty(steps, async (program) => {
       const [model, rows] = [memoryRows(), await create()]
+      const stores = [rows, ...(second ? [await second(rows)] : [])]
       const opening = { namespace: newNamespace(), clock: systemClock, owner: 'owner-a' }
-      for (const each of [model, rows]) await each.open(opening)
+      for (const each of [model, ...stores]) await each.open(opening)
       try {
-        await runOnBoth(program, model, rows)
+        await compareProgram(program, model, (turn) => stores[turn % stores.length] ?? rows)
       } finally {
-        await rows.close()
+        for (const each of stores) await each.close()
       }
     })
     await fc.assert(property, { numRuns: programs, seed })
   })
 }
 
-/** Executes the steps on both stores. All answers must be the same. */
-async function runOnBoth(steps: readonly Step[], model: RowStore, rows: RowStore): Promise<void> {
-  for (const step of steps) {
+/** Executes the steps on the model and on the store whose turn it is. All answers must be the same. */
+async function compareProgram(program: readonly Step[], model: RowStore, storeOf: (turn: number) => RowStore): Promise<void> {
+  for (const [turn, step] of program.entries()) {
+    const rows = storeOf(turn)
     if ('reads' in step) {
       await compareReads(step.reads, model, rows)
     } else {
@@ -42,7 +44,7 @@ async function runOnBoth(steps: readonly Step[], model: RowStore, rows: RowStore
   }
   for (const [table, { indexes }] of Object.entries(tables)) {
     const reads = Object.keys(indexes).map((index) => scan(table, index, { limit: 1000 }))
-    await compareReads(reads, model, rows)
+    await compareReads(reads, model, storeOf(0))
   }
 }
 
