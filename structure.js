@@ -168,7 +168,7 @@ export const structure = {
         holds: [
           ...['around-runtime.ts', 'around-store.ts', 'check-options.ts', 'fault-plan.ts', 'faulty-store.ts', 'program-time.ts'],
           ...['runner.ts', 'until-quiet.ts', 'warm-up.ts', 'crash-kit', 'crash-kit.ts', 'explore-store-faults.ts'],
-          ...['row-kit', 'row-kit.ts', 'store-kit', 'store-kit.ts', 'state-kit', 'state-kit.ts', 'placement-kit', 'placement-kit.ts'],
+          ...['row-kit', 'row-kit.ts', 'state-kit', 'state-kit.ts', 'placement-kit', 'placement-kit.ts'],
         ],
       },
     ],

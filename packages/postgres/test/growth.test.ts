@@ -1,8 +1,10 @@
 import { postgresStore } from '@bowline/postgres'
-import { testSessionStore } from '@bowline/testing/stores'
+import type { SessionStore } from '@bowline/sessions'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { afterAll, beforeAll, describe } from 'vitest'
 import { startPostgres, type PostgresServer } from '../../../scripts/postgres.ts'
+import { testTopics } from '../../sessions/test/core/rules/kit.ts'
+import { growth } from '../../sessions/test/stores/whole-growth.ts'
 
 let server: PostgresServer | undefined
 let client: pg.Client | undefined
@@ -24,19 +26,16 @@ async function endOfLog(): Promise<number> {
 }
 
 describe('the write volume of the postgres store', () => {
-  const growth = /^S54: the bytes of a commit/
   const create = async () => postgresStore({ connectionString: server?.url ?? '' })
-  testSessionStore({
-    name: 'postgres',
+  const place = {
     create,
     reopen: create,
-    limitsRecords: true,
     loss: 'lease',
-    async bytesWritten(_store, work) {
+    async bytesWritten(_store: SessionStore, work: () => Promise<void>) {
       const before = await endOfLog()
       await work()
       return (await endOfLog()) - before
     },
-    runner: { describe: (_title, body) => body(), it: (name, body, timeoutMs) => void (growth.test(name) && it(name, body, timeoutMs)) },
-  })
+  } as const
+  testTopics(place, { growth })
 })

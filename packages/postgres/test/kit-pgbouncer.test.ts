@@ -4,9 +4,9 @@ import { postgresPlace } from './place.ts'
 import { testPostgresKit } from './postgres-kit.ts'
 
 describe.skipIf(isPgBouncerMissing)(
-  titleWithPgBouncer('S177, S189: the kit over the postgres store through PgBouncer in transaction mode'),
+  titleWithPgBouncer('S177, S189: the kits over the postgres store through PgBouncer in transaction mode'),
   () => {
     const database = testDatabase()
-    testPostgresKit(postgresPlace(database, pooledDatabase(database, 'transaction')))
+    testPostgresKit(postgresPlace(database, pooledDatabase(database, 'transaction')), 5)
   },
 )

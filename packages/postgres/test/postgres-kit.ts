@@ -1,9 +1,17 @@
 import type { SessionStore } from '@bowline/sessions'
-import { testWholeKit } from '../../sessions/test/stores/whole-kit.ts'
+import { testRowStore } from '@bowline/testing/stores'
+import { describe, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
+import { testWholeStore } from '../../sessions/test/stores/whole-store.ts'
+import { postgresRows } from '../src/store/postgres-rows.ts'
 import { ServerClock, type PostgresPlace } from './place.ts'
 
-/** Runs the kit on stores of this place. */
-export function testPostgresKit(place: PostgresPlace): void {
+/** Runs the kits on the rows and the stores of this place. */
+export function testPostgresKit(place: PostgresPlace, mostPrograms: number): void {
+  const rows = async () => postgresRows(place.shared())
+  const { numRuns: programs, seed } = randomRuns(mostPrograms)
+  testRowStore({ name: 'postgres', create: rows, reopen: rows, second: rows, programs, seed, runner: { describe, it } })
+
   const clocks = new WeakMap<SessionStore, ServerClock>()
   const under = (clock: ServerClock, store: SessionStore): SessionStore => {
     const clocked = clock.under(store)
@@ -13,7 +21,7 @@ export function testPostgresKit(place: PostgresPlace): void {
   const clockOf = (store: SessionStore): ServerClock => clocks.get(store) ?? new ServerClock()
   const another = async (store: SessionStore): Promise<SessionStore> =>
     under(clockOf(store), place.store({ ...place.shared(), clock: clockOf(store) }))
-  testWholeKit({
+  testWholeStore({
     name: 'postgres',
     async create() {
       const clock = new ServerClock()
@@ -21,12 +29,7 @@ export function testPostgresKit(place: PostgresPlace): void {
     },
     reopen: another,
     second: another,
-    limitsRecords: true,
     loss: 'lease',
     sharesDeltas: true,
-    exceptions: [
-      // Tested on its own server in growth.test.ts.
-      'S54: the bytes of a commit after 1,000 others are those after 20',
-    ],
   })
 }

@@ -2,7 +2,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { exploreCrashes, exploreStoreFaults, faultyStore } from '@bowline/testing/crashes'
 import { testPlacement } from '@bowline/testing/placement'
-import { testRowStore, testSessionStore, testStateStore } from '@bowline/testing/stores'
+import { testRowStore, testStateStore } from '@bowline/testing/stores'
 import { boolean, func, list, made, needed, oneOf, options, someText, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
@@ -39,29 +39,6 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
         ],
       ],
       call: (given) => testRowStore(withRunner(given)),
-    },
-    testSessionStore: {
-      args: [
-        [
-          '',
-          options(
-            {
-              name: needed(someText()),
-              create: needed(func()),
-              reopen: needed(func()),
-              destroy: func(),
-              second: func(),
-              bytesWritten: func(),
-              limitsRecords: needed(boolean),
-              sharesDeltas: boolean,
-              loss: needed(oneOf('lease', 'owner')),
-              runner,
-            },
-            false,
-          ),
-        ],
-      ],
-      call: (given) => testSessionStore(withRunner(given)),
     },
     testStateStore: {
       args: [

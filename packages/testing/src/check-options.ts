@@ -7,7 +7,6 @@ import type { PlacementKitOptions } from './placement-kit/types.ts'
 import type { RowKitOptions } from './row-kit/kit.ts'
 import type { TestRunner } from './runner.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
-import type { StoreKitOptions } from './store-kit/kit.ts'
 
 const {
   checkBoolean,
@@ -25,19 +24,6 @@ const {
 const { record, required, requiredFunction, whole } = configChecks
 
 const runner = optionalRecord<TestRunner>({ describe: requiredFunction, it: requiredFunction })
-
-export const checkStoreKit = record<StoreKitOptions>({
-  name: checkName,
-  create: requiredFunction,
-  reopen: requiredFunction,
-  destroy: checkFunction,
-  second: checkFunction,
-  bytesWritten: checkFunction,
-  limitsRecords: required(checkBoolean),
-  sharesDeltas: checkBoolean,
-  loss: required(oneOf('lease', 'owner')),
-  runner,
-})
 
 export const checkRowKit = record<RowKitOptions>({
   name: checkName,

@@ -10,7 +10,7 @@ import { reopening, several, stores } from './row-kit/stores.ts'
 
 /** Fails if the store says that it can do what the options leave out. */
 const capabilities: RowTopic = ({ it, options }) => {
-  it('S181: the kit tests all that the store says of itself', async ({ capabilities: { durable, processes, maxRowBytes } }) => {
+  it('S177, S181: the kit tests all that the store says of itself', async ({ capabilities: { durable, processes, maxRowBytes } }) => {
     assert.equal(durable !== 'none', options.reopen !== undefined, `a store whose rows outlive it needs the option reopen: ${durable}`)
     if (processes === 'many') assert.ok(options.second, 'a store for many processes needs the option second')
     assert.ok(maxRowBytes > 0)

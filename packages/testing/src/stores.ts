@@ -1,7 +1,5 @@
 export { testRowStore } from './row-kit.ts'
 export type { RowKitOptions } from './row-kit/kit.ts'
 export type { TestRunner } from './runner.ts'
-export { testSessionStore } from './store-kit.ts'
-export type { StoreKitOptions } from './store-kit/kit.ts'
 export { testStateStore } from './state-kit.ts'
 export type { StateKitOptions } from './state-kit/kit.ts'

@@ -19,5 +19,5 @@ it('the exported names change only on purpose', () => {
   ])
   expect(Object.keys(executors).sort()).toEqual(['kitAgent', 'kitApproval', 'kitResult', 'testBridgeExecutor'])
   expect(Object.keys(placement)).toEqual(['testPlacement'])
-  expect(Object.keys(stores).sort()).toEqual(['testRowStore', 'testSessionStore', 'testStateStore'])
+  expect(Object.keys(stores).sort()).toEqual(['testRowStore', 'testStateStore'])
 })

@@ -21,7 +21,7 @@ import {
   putCalls,
   room,
   startMs,
-} from '../../../testing/src/store-kit/bench.ts'
+} from '../core/rules/bench.ts'
 
 const crashed = { status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message: 'lost again and again' } } as const
 const diff = { instructions: true, tools: { added: ['look'], removed: [], changed: [] } } as unknown as DefinitionDiff

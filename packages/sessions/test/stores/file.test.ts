@@ -1,10 +1,9 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe } from 'vitest'
 import { fileStore } from '../../src/file.ts'
 import type { SessionStore } from '../../src/contract/session-store.ts'
 import { temporaryFolders } from './temporary-folder.ts'
-import { aloneWithItsData, testWholeKit } from './whole-kit.ts'
+import { testWholeStore } from './whole-store.ts'
 
 const newFolder = temporaryFolders()
 const folders = new WeakMap<SessionStore, string>()
@@ -24,18 +23,14 @@ function sizeOf(folder: string): number {
   return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0)
 }
 
-describe('S177: the kit over the file store', () => {
-  testWholeKit({
-    name: 'file',
-    create: async () => storeAt(join(newFolder(), 'deep', 'sessions')),
-    reopen: async (store) => storeAt(folderOf(store)),
-    async bytesWritten(store, work) {
-      const before = sizeOf(folderOf(store))
-      await work()
-      return sizeOf(folderOf(store)) - before
-    },
-    limitsRecords: true,
-    loss: 'owner',
-    exceptions: aloneWithItsData,
-  })
+testWholeStore({
+  name: 'file',
+  create: async () => storeAt(join(newFolder(), 'deep', 'sessions')),
+  reopen: async (store) => storeAt(folderOf(store)),
+  async bytesWritten(store, work) {
+    const before = sizeOf(folderOf(store))
+    await work()
+    return sizeOf(folderOf(store)) - before
+  },
+  loss: 'owner',
 })

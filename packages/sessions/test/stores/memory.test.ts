@@ -1,22 +1,16 @@
 import { manualClock } from '@bowline/llm/testing'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { memoryStore } from '../../src/memory.ts'
 import type { MemoryStore } from '../../src/memory.ts'
-import { testWholeKit } from './whole-kit.ts'
+import { testWholeStore } from './whole-store.ts'
 
-describe('S177: the kit over the memory store', () => {
-  testWholeKit({
-    name: 'memory',
-    create: async () => memoryStore(),
-    reopen: async (store) => store,
-    second: async (store) => (store as MemoryStore).second(),
-    limitsRecords: false,
-    loss: 'lease',
-    exceptions: [
-      'S49: a record beyond the limit is refused before anything is written',
-      'S54: the bytes of a commit after 1,000 others are those after 20',
-    ],
-  })
+testWholeStore({
+  name: 'memory',
+  create: async () => memoryStore(),
+  reopen: async (store) => store,
+  second: async (store) => (store as MemoryStore).second(),
+  limitsRecords: false,
+  loss: 'lease',
 })
 
 it('S181: its content ends with it, as its capabilities say; no record is too long for it', async () => {

@@ -493,7 +493,7 @@ export const brokenRows: readonly BrokenRows[] = [
   },
   {
     name: 'says that it keeps nothing',
-    found: 'S181: the kit tests all',
+    found: 'S177, S181: the kit tests all',
     fault: (rows) => ({ capabilities: { ...rows.capabilities, durable: 'none' } }),
   },
 ]

@@ -5,7 +5,7 @@ import type { Topic } from './kit.ts'
 const oddKeys = ['a', 'A', 'a:b', 'a.b', 'a_b', 'a-b', 'a@b', 'a/b', 'a+b', 'a=b', 'a%b', 'default:a', 'a~b~c', 'k'.repeat(256)]
 
 /** Tests that keys and namespaces separate sessions. */
-export const keys: Topic = ({ it, options }) => {
+export const keys: Topic = ({ it, place }) => {
   it('S7: keys that differ in case, odd characters or the last of 256 bytes never collide', async (bench) => {
     const all = [...oddKeys, `${'k'.repeat(255)}l`, `${'k'.repeat(255)}K`]
     for (const key of all) await bench.commit([ensure(key), appendEvents(mark(key)), insertRun(`run of ${key}`)], { key })
@@ -34,7 +34,7 @@ export const keys: Topic = ({ it, options }) => {
     assert.equal((await back.run('run-1')).inputHash, 'hash of run-1')
   })
 
-  const { second } = options
+  const { second } = place
   if (!second) return
   it('S6: two namespaces on one store at a time never see, claim or renew each other’s runs', async (bench, stores) => {
     const other = await stores.open(await second(bench.store), { namespace: 'other', clock: bench.clock })

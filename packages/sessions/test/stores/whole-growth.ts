@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { appendEntries, appendEvents, mark, openCall, patchRun, putCalls, settledCall, startMs, userEntry } from './bench.ts'
-import type { Bench } from './bench.ts'
-import type { Topic } from './kit.ts'
+import { appendEntries, appendEvents, mark, openCall, patchRun, putCalls, settledCall, startMs, userEntry } from '../core/rules/bench.ts'
+import type { Bench } from '../core/rules/bench.ts'
+import type { Topic } from '../core/rules/kit.ts'
 
 const sampleSteps = 20
 
@@ -32,13 +32,13 @@ async function writeSteps(bench: Bench, from: number, count: number): Promise<vo
 }
 
 /** Tests that the cost of a commit does not grow with the session. Only for stores that can report the bytes they write. */
-export const growth: Topic = ({ it, options }) => {
+export const growth: Topic = ({ it, place }) => {
   it('S54: the bytes of a commit after 1,000 others are those after 20', async (bench) => {
     await bench.running('run-1')
     await writeSteps(bench, 1, 10)
-    const early = await options.bytesWritten?.(bench.store, () => writeSteps(bench, 11, sampleSteps))
+    const early = await place.bytesWritten?.(bench.store, () => writeSteps(bench, 11, sampleSteps))
     await writeSteps(bench, 11 + sampleSteps, 500 - sampleSteps - 10)
-    const late = await options.bytesWritten?.(bench.store, () => writeSteps(bench, 501, sampleSteps))
+    const late = await place.bytesWritten?.(bench.store, () => writeSteps(bench, 501, sampleSteps))
     assert.ok(early && late && late <= early * 1.1, `${late} bytes against ${early}`)
-  }, 60_000)
+  })
 }

@@ -6,8 +6,8 @@ import type { Topic } from './kit.ts'
 const writers = 16
 
 /** Tests of several stores on the same data, as in several processes. */
-export const several: Topic = ({ it, options }) => {
-  const { second } = options
+export const several: Topic = ({ it, place }) => {
+  const { second } = place
   if (!second) return
   const pair = (name: string, test: (one: Bench, two: Bench) => Promise<void>): void =>
     it(name, async (bench, stores) => test(bench, await stores.open(await second(bench.store), { owner: 'owner-b', clock: bench.clock })))
@@ -51,31 +51,6 @@ export const several: Topic = ({ it, options }) => {
     assert.deepEqual(new Set(made.flatMap(({ existing }) => existing?.runId ?? [])), new Set([items[0]?.id]))
   })
 
-  pair('S55: of two stores that claim at once one gets each run', async (one, two) => {
-    for (let index = 0; index < writers; index++)
-      await one.commit([ensure(`room:${index}`), insertRun(`run-${index}`)], { key: `room:${index}` })
-    const ids: string[] = []
-    // A claim skips runs that another owner holds.
-    while (ids.length < writers) {
-      const claimed = await Promise.all([one.claim({ max: 3 }), two.claim({ owner: 'owner-b', max: 3 })])
-      ids.push(...claimed.flat().map(({ run }) => run.id))
-    }
-    assert.deepEqual([ids.length, new Set(ids).size], [writers, writers])
-    assert.deepEqual([await one.claim(), await two.claim({ owner: 'owner-b' })], [[], []])
-  })
-
-  pair('S36, S56: the lease of another store is respected until it ends; then its owner is fenced', async (one, two) => {
-    const held = await one.running('run-1')
-    await one.clock.advance(9_999)
-    assert.deepEqual(await two.claim({ owner: 'owner-b' }), [])
-    await one.clock.advance(1)
-    const [taken] = await two.claim({ owner: 'owner-b' })
-    assert.deepEqual([taken?.run.epoch, taken?.run.owner, taken?.previous], [2, 'owner-b', 'running'])
-    await one.refused('fenced', [appendEvents(mark('late'))], { expect: [fence(held)] })
-    assert.deepEqual(await one.store.renew([{ runId: 'run-1', epoch: 1 }], 10_000), [{ runId: 'run-1', held: false }])
-    assert.deepEqual(await two.store.renew([{ runId: 'run-1', epoch: 2 }], 10_000), [{ runId: 'run-1', held: true }])
-  })
-
   pair('S58: a lease that is renewed while its run commits is renewed', async (one, two) => {
     const held = await one.running('run-1')
     for (let round = 1; round <= writers; round++) {
@@ -86,17 +61,6 @@ export const several: Topic = ({ it, options }) => {
     }
   })
 
-  pair('S45: deliveries that cross each other all arrive once', async (one, two) => {
-    for (const key of [room, other]) await one.commit([ensure(key)], { key })
-    const patch = [{ op: 'session.patch', patch: { childUsage: { inputTokens: 1 } } }] as const
-    await both(one, two, (bench, index) => {
-      const [from, to] = index % 2 === 0 ? [room, other] : [other, room]
-      return bench.commit([appendEvents(mark(String(index)))], { key: from, deliver: [deliver(to, patch)] })
-    })
-    const sums = await Promise.all([room, other].map(async (key) => (await two.session(key)).childUsage.inputTokens))
-    assert.deepEqual(sums, [writers / 2, writers / 2])
-  })
-
   pair('S105: commits that meet a deletion bring nothing back', async (one, two) => {
     await one.commit([ensure(room, { id: 'first' })])
     const expect = [{ that: 'session', id: 'first' }] as const
@@ -105,18 +69,5 @@ export const several: Topic = ({ it, options }) => {
     assert.equal(deleted.ok, true)
     assert.ok(others.every((result) => result.ok || result.reason === 'deleted'))
     assert.equal((await two.store.readSession(room)).status, 'deleted')
-  })
-
-  pair('S164: a definition that a run takes while others are pruned stays', async (one, two) => {
-    const put = (hash: string) => ({ op: 'definition.put', hash, body: { model: hash } }) as const
-    for (let round = 0; round < 4; round++) {
-      const hashes = Array.from({ length: writers }, (_, index) => `hash-${round}-${index}`)
-      await one.commit([ensure(), ...hashes.map(put)])
-      const uses = hashes.map((hash) =>
-        two.commit([ensure(hash), insertRun(hash), put(hash), patchRun(hash, { definition: hash })], { key: hash }),
-      )
-      await Promise.all([...uses, one.store.prune({ runsEndedBefore: 0 }, 10), two.store.prune({ runsEndedBefore: 0 }, 10)])
-      for (const hash of hashes) assert.deepEqual(await one.store.readDefinition(hash), { model: hash })
-    }
   })
 }

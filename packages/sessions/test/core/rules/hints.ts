@@ -16,7 +16,7 @@ function hintOf({ store }: Bench, key: string): Promise<StoreHint> {
 }
 
 /** Tests of hints about commits. */
-export const hints: Topic = ({ it, options }) => {
+export const hints: Topic = ({ it, place }) => {
   it('S48: a commit is told, and that there may be something to claim, also if it is repeated because its answer was lost', async (bench) => {
     const told = hintOf(bench, room)
     const begin = () => bench.commit([ensure(), insertRun('run-1'), appendEvents(mark('a'))], { id: 'repeated' })
@@ -56,7 +56,7 @@ export const hints: Topic = ({ it, options }) => {
     )
   })
 
-  const { second } = options
+  const { second } = place
   if (!second) return
   it('S48: commits of another owner are told, those of another namespace are not', async (bench, stores) => {
     const same = await stores.open(await second(bench.store), { owner: 'owner-b', clock: bench.clock })

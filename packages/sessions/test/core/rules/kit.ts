@@ -1,38 +1,28 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import type { SessionStore } from '@bowline/sessions'
-import type { TestRunner } from '../runner.ts'
+import { describe, it } from 'vitest'
 import { benchOf, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 
-/** Factories and abilities of the session store under test. */
-export interface StoreKitOptions {
-  /** Name of the store in the titles of the tests. */
-  readonly name: string
+/** Stores on which rules are tested. */
+export interface StorePlace {
   /** Returns an empty store that is not open. */
   readonly create: () => Promise<SessionStore>
   /** Returns a store with the data of this one, which is closed. It is not open yet. */
   readonly reopen: (store: SessionStore) => Promise<SessionStore>
-  /** Called after each test, when its stores are closed. */
-  readonly destroy?: () => Promise<void>
-  /** Returns another store on the same data, at the same time. Omit it for a store that locks its data. */
+  /** Returns another store on the same data, at the same time. Absent: the store locks its data. */
   readonly second?: (store: SessionStore) => Promise<SessionStore>
-  /** Returns the number of bytes that the store writes for this work. Omit it for a store that writes none. */
+  /** Returns the number of bytes that the store writes for this work. Absent: it writes none. */
   readonly bytesWritten?: (store: SessionStore, work: () => Promise<void>) => Promise<number>
-  /** True if the store refuses records above its `maxRecordBytes`. */
-  readonly limitsRecords: boolean
-  /** True if the store carries live deltas between processes. Default false. */
-  readonly sharesDeltas?: boolean
   /** Detection of a lost run: by its lease or, in a store for one process, by its owner. */
   readonly loss: 'lease' | 'owner'
-  /** Default: the globals `describe` and `it`. */
-  readonly runner?: TestRunner
 }
 
-/** Input of a topic of the kit: functions to register tests and to open stores. */
+/** Input of a topic: functions to register tests and to open stores. */
 export interface Kit {
-  readonly options: StoreKitOptions
-  readonly it: (name: string, test: StoreTest, timeoutMs?: number) => void
+  readonly place: StorePlace
+  readonly it: (name: string, test: StoreTest) => void
 }
 
 type StoreTest = (bench: Bench, stores: OpenStores) => Promise<void>
@@ -45,12 +35,14 @@ interface OpenStores {
 
 export type Topic = (kit: Kit) => void
 
-export function kitOf(options: StoreKitOptions, runner: TestRunner): Kit {
-  return { options, it: (name, test, timeoutMs = 30_000) => runner.it(name, () => runTest(options, test), timeoutMs) }
+/** Registers the tests of these topics. */
+export function testTopics(place: StorePlace, topics: Readonly<Record<string, Topic>>): void {
+  const kit: Kit = { place, it: (name, test) => it(name, () => runTest(place, test)) }
+  for (const [title, topic] of Object.entries(topics)) describe(title, () => topic(kit))
 }
 
 /** Runs a test with its store, and closes every store that it opened. */
-async function runTest(options: StoreKitOptions, test: StoreTest): Promise<void> {
+async function runTest(place: StorePlace, test: StoreTest): Promise<void> {
   const opened: SessionStore[] = []
   const stores: OpenStores = {
     async open(store, { namespace = 'default', owner = 'owner-a', clock = manualClock(startMs) } = {}) {
@@ -60,13 +52,12 @@ async function runTest(options: StoreKitOptions, test: StoreTest): Promise<void>
     },
     async reopen(bench, as) {
       await bench.store.close()
-      return stores.open(await options.reopen(bench.store), { ...as, clock: bench.clock })
+      return stores.open(await place.reopen(bench.store), { ...as, clock: bench.clock })
     },
   }
   try {
-    await test(await stores.open(await options.create()), stores)
+    await test(await stores.open(await place.create()), stores)
   } finally {
     for (const store of opened) await store.close()
-    await options.destroy?.()
   }
 }

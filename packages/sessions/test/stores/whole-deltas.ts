@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { DeltaEvent } from '@bowline/agent-loop'
 import type { Claim, StoreHint } from '@bowline/sessions'
 import type { DeltaBatch, DeltaPlace, DeltaStore } from '@bowline/sessions/internal'
-import { appendEvents, deleteSession, ensure, fence, insertRun, mark, other, patchRun, room } from './bench.ts'
-import type { Bench } from './bench.ts'
-import type { Topic } from './kit.ts'
+import { appendEvents, deleteSession, ensure, fence, insertRun, mark, other, patchRun, room } from '../core/rules/bench.ts'
+import type { Bench } from '../core/rules/bench.ts'
+import type { Topic } from '../core/rules/kit.ts'
 
 function deltasOf({ store }: Bench): DeltaStore {
   assert.ok(store.deltas, 'The store has no deltas.')
@@ -32,7 +32,7 @@ async function textsAfter(bench: Bench, base: number, n: number, key = room): Pr
 }
 
 /** Tests of live deltas for readers in other processes. */
-export const deltas: Topic = ({ it, options }) => {
+export const deltas: Topic = ({ it, place }) => {
   it('S188: deltas are read in order, from a place on', async (bench) => {
     const claim = await bench.running('run-1')
     const [first, second, later] = [
@@ -91,7 +91,7 @@ export const deltas: Topic = ({ it, options }) => {
     assert.deepEqual(await told, { key: room, wake: false, deltas: true })
   })
 
-  const { second } = options
+  const { second } = place
   if (!second) return
   it('S188: another process reads them, one of another namespace does not', async (bench, stores) => {
     const same = await stores.open(await second(bench.store), { owner: 'owner-b', clock: bench.clock })

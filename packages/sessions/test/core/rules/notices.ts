@@ -63,7 +63,7 @@ async function typesOf(bench: Bench, key = room): Promise<readonly string[]> {
 }
 
 /** Tests of notices for webhooks, from the commit that causes them to their delivery. */
-export const notices: Topic = ({ it, options }) => {
+export const notices: Topic = ({ it, place }) => {
   it('S212: the commit that ends a run puts a notice, and its repeat no other one', async (bench, stores) => {
     await queued(bench, 'run-1')
     const cost = { currency: 'USD', total: '0.25' }
@@ -363,11 +363,11 @@ export const notices: Topic = ({ it, options }) => {
     assert.deepEqual(await listed(again), [])
   })
 
-  if (options.second) {
+  if (place.second) {
     it('S212: of two processes that claim at once each gets others, and none is left', async (bench, stores) => {
       const keys = Array.from({ length: 40 }, (_, place) => `room:${place + 10}`)
       for (const [place, key] of keys.entries()) await ended(bench, `run-${place}`, key)
-      const second = await stores.open((await options.second?.(bench.store)) as never, { owner: 'owner-b', clock: bench.clock })
+      const second = await stores.open((await place.second?.(bench.store)) as never, { owner: 'owner-b', clock: bench.clock })
       const parts = await Promise.all([bench, second, bench, second].map((each) => claimed(each, ['default'], 15)))
       const rest = await claimed(bench)
       const ids = [...parts.flat(), ...rest]

@@ -19,7 +19,7 @@ import type { Topic } from './kit.ts'
 import { readAll } from './read-all.ts'
 
 /** Tests that reads return copies, in order, in pages that stay consistent while others write. */
-export const reading: Topic = ({ it, options }) => {
+export const reading: Topic = ({ it, place }) => {
   it('S40: what is not there is missing', async (bench) => {
     assert.deepEqual(await bench.store.readSession(room), { status: 'missing' })
     assert.deepEqual(await bench.store.readRun('run-1'), { status: 'missing' })
@@ -127,19 +127,6 @@ export const reading: Topic = ({ it, options }) => {
     for (const id of ids) await bench.commit([insertRun(id, { inputId: id })])
     assert.deepEqual(await Promise.all(ids.map(async (id) => (await bench.run(id)).inputId)), ids)
   })
-
-  if (options.limitsRecords) {
-    it('S49: a record beyond the limit is refused before anything is written', async (bench) => {
-      await bench.commit([ensure(), insertRun('run-1')])
-      const before = await bench.everything()
-      const text = 'secret '.repeat(bench.store.capabilities.maxRecordBytes / 7 + 1)
-      const tooLarge = (error: unknown): boolean =>
-        SessionError.isInstance(error) && error.code === 'entry-too-large' && !error.message.includes('secret')
-      await assert.rejects(bench.try([appendEvents(mark('x')), appendEntries(userEntry('a', null, text))]), tooLarge)
-      await assert.rejects(bench.try([insertRun('run-2', { input: text })]), tooLarge)
-      assert.deepEqual(await bench.everything(), before)
-    })
-  }
 
   it('S47: a path in pages has no entry twice and none left out while the tree grows', async (bench) => {
     await bench.commit([ensure(), appendEntries(...chain(0, 25, null))])
