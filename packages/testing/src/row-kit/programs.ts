@@ -33,10 +33,27 @@ const shapes: readonly Shape[] = (['session', 'run', 'call', 'entry', 'event', '
   table: tables[name],
 }))
 
-function rowOf({ table }: Shape): fc.Arbitrary<Row> {
-  const columns = fc.record(Object.fromEntries(table.columns.map((column) => [column, nullableOf(column)])))
-  return fc.tuple(valuesOf(table.id), columns, body).map(([id, values, body]) => ({
-    ...Object.fromEntries(table.id.map((column, at) => [column, id[at] ?? null])),
+/** Each row of a session is in the first index that begins with `session`: stores may keep these rows together. */
+function valueIn(shape: Shape, column: string): fc.Arbitrary<Value> {
+  const ofSession = Object.values(shape.table.indexes).find(([first]) => first === 'session') ?? []
+  return ofSession.includes(column) || ofSession.includes(`-${column}`) ? valueOf(column) : nullableOf(column)
+}
+
+/** A row stays in its session. */
+function sessionOf(id: readonly (string | number)[]): string {
+  return texts[String(id[0]).length % 3] ?? ''
+}
+
+function columnsOf(shape: Shape): Readonly<Record<string, fc.Arbitrary<Value>>> {
+  const columns = shape.table.columns.filter((column) => column !== 'session')
+  return Object.fromEntries(columns.map((column) => [column, valueIn(shape, column)]))
+}
+
+function rowOf(shape: Shape): fc.Arbitrary<Row> {
+  const { id: names, columns } = shape.table
+  return fc.tuple(valuesOf(names), fc.record(columnsOf(shape)), body).map(([id, values, body]) => ({
+    ...Object.fromEntries(names.map((column, at) => [column, id[at] ?? null])),
+    ...(columns.includes('session') && { session: sessionOf(id) }),
     ...values,
     body,
   })) as fc.Arbitrary<Row>
@@ -96,9 +113,7 @@ function writeOf(shape: Shape): fc.Arbitrary<Write | Conditional> {
   const { name, table } = shape
   const row = rowOf(shape)
   const id = valuesOf(table.id)
-  const set = fc.record(Object.fromEntries([...table.columns.map((column) => [column, nullableOf(column)] as const), ['body', body]]), {
-    requiredKeys: [],
-  }) as fc.Arbitrary<Partial<Row>>
+  const set = fc.record({ ...columnsOf(shape), body }, { requiredKeys: [] }) as fc.Arbitrary<Partial<Row>>
   const conditional = (write: fc.Arbitrary<Conditional['write']>): fc.Arbitrary<Conditional> =>
     fc.record({
       write,
@@ -128,4 +143,10 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc.subarray([...shapes], { m
     ),
     { minLength: 10, maxLength: 40, size: 'max' },
   )
+})
+
+/** Reads of all rows that a program may have written. */
+export const everything: readonly Read[] = shapes.flatMap(({ name, table }): readonly Read[] => {
+  const scans = Object.keys(table.indexes).map((index): Read => ({ scan: name, index, equal: [], limit: 1000 }))
+  return scans.length > 0 ? scans : [{ get: name, ids: texts.map((text) => [text]) }]
 })

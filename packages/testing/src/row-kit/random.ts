@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { systemClock } from '@bowline/llm'
-import { memoryRows, tables } from '@bowline/sessions/rows'
+import { memoryRows } from '@bowline/sessions/rows'
 import type { Change, Read, Row, RowStore, Value, Write } from '@bowline/sessions/rows'
 import { missingPeer } from '@bowline/sessions/store-parts'
-import { known, newNamespace, rowsOf, scan, shapes } from './kit.ts'
+import { known, newNamespace, rowsOf, shapes } from './kit.ts'
 import type { RowTopic } from './kit.ts'
 import type { Conditional, Step } from './programs.ts'
 
 /** Random programs: stores on the same rows, in turns, must give the answers of the rows in memory. */
-export const random: RowTopic = ({ it, options: { create, second, programs = 40, seed = 1 } }) => {
-  it('S34: random programs get the answers of the rows in memory', async () => {
-    const [{ default: fc }, { steps }] = await Promise.all([import('fast-check'), import('./programs.ts')]).catch(
+export const random: RowTopic = ({ it, options: { create, second, reopen, programs = 40, seed = 1 } }) => {
+  it('S34: random programs get the answers of the rows in memory, also after reopening', async () => {
+    const [{ default: fc }, { everything, steps }] = await Promise.all([import('fast-check'), import('./programs.ts')]).catch(
       missingPeer('testRowStore', 'fast-check'),
     )
     const property = fc.asyncProperty(steps, async (program) => {
@@ -19,7 +19,14 @@ export const random: RowTopic = ({ it, options: { create, second, programs = 40,
       const opening = { namespace: newNamespace(), clock: systemClock, owner: 'owner-a' }
       for (const each of [model, ...stores]) await each.open(opening)
       try {
-        await compareProgram(program, model, (turn) => stores[turn % stores.length] ?? rows)
+        await compareProgram(program, model, stores)
+        await compareReads(everything, model, rows)
+        if (!reopen) return
+        for (const each of stores.splice(0)) await each.close()
+        const again = await reopen(rows)
+        await again.open(opening)
+        stores.push(again)
+        await compareReads(everything, model, again)
       } finally {
         for (const each of stores) await each.close()
       }
@@ -28,10 +35,10 @@ export const random: RowTopic = ({ it, options: { create, second, programs = 40,
   })
 }
 
-/** Executes the steps on the model and on the store whose turn it is. All answers must be the same. */
-async function compareProgram(program: readonly Step[], model: RowStore, storeOf: (turn: number) => RowStore): Promise<void> {
+/** Executes the steps on the model and on the stores in turns. All answers must be the same. */
+async function compareProgram(program: readonly Step[], model: RowStore, stores: readonly RowStore[]): Promise<void> {
   for (const [turn, step] of program.entries()) {
-    const rows = storeOf(turn)
+    const rows = stores[turn % stores.length] ?? model
     if ('reads' in step) {
       await compareReads(step.reads, model, rows)
     } else {
@@ -41,10 +48,6 @@ async function compareProgram(program: readonly Step[], model: RowStore, storeOf
       }
       assert.deepEqual(await rows.write(changes), await model.write(changes))
     }
-  }
-  for (const [table, { indexes }] of Object.entries(tables)) {
-    const reads = Object.keys(indexes).map((index) => scan(table, index, { limit: 1000 }))
-    await compareReads(reads, model, storeOf(0))
   }
 }
 
