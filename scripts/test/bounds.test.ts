@@ -137,10 +137,10 @@ const refused: Readonly<Record<string, readonly [file: string, test: string]>> =
     'S210: a session has at most 100',
   ],
   'sessions/commands/steer.ts maxInboxRows': ['sessions/test/commands/steer.test.ts', 'S32: an inbox with 1,000'],
-  'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
-  'sessions/stores/sqlite/sqlite-rows.ts maxRowBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'sessions/stores/file/file-rows.ts maxRowBytes': ['testing/src/row-kit/changes.ts', 'S49: a body beyond the limit'],
+  'sessions/stores/sqlite/sqlite-rows.ts maxRowBytes': ['testing/src/row-kit/changes.ts', 'S49: a body beyond the limit'],
   'postgres/store/postgres-options.ts mostConnections': ['postgres/test/arguments.test.ts', 'S208: a pool has at most'],
-  'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/store-kit/reading.ts', 'S49: a record beyond the limit'],
+  'postgres/store/postgres-options.ts maxRecordBytes': ['testing/src/row-kit/changes.ts', 'S49: a body beyond the limit'],
 }
 
 /** Those with a row in the table of `sessions/test/limits.test.ts`, which tries the highest accepted size and one more. */

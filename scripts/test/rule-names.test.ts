@@ -63,7 +63,7 @@ it('looks for tests in packages, in helpers that define tests, and in the kits t
   const found = globSync([...testPatterns], { cwd: join(import.meta.dirname, '../..') })
   expect(found).toEqual(
     expect.arrayContaining([
-      'packages/testing/src/store-kit/log.ts',
+      'packages/testing/src/row-kit/changes.ts',
       'packages/sessions/test/stores/memory.test.ts',
       'packages/sessions/test/programs/explore.ts',
       'scripts/test/rule-names.test.ts',

@@ -3,7 +3,14 @@ import type { Change, Row, RowStore, Write } from '@bowline/sessions/rows'
 import { hasCode, insert, keysOf, known, newRow, put, rowsOf, scan, session, update } from './kit.ts'
 import type { RowTopic } from './kit.ts'
 
-const everything = (rows: RowStore): Promise<readonly Record<string, unknown>[]> => rowsOf(rows, scan('session', 'key'))
+/** Returns all rows. They must be the same by their index and by their ids. */
+async function everything(rows: RowStore): Promise<readonly Record<string, unknown>[]> {
+  const found = await rowsOf(rows, scan('session', 'key'))
+  const ids = ['a', 'b', 'c', 'd'].map((key) => [key])
+  const byIds = await Promise.all(ids.map((id) => rowsOf(rows, { get: 'session', ids: [id] })))
+  assert.deepEqual(byIds.flat(), found)
+  return found
+}
 
 /** A change of every kind of write. Only its last condition may fail. */
 const changeWith = (last: Write): Change => ({
@@ -81,6 +88,10 @@ export const changes: RowTopic = ({ it }) => {
       { key: 'a', revision: 3, agent: 'x', body: {} },
       { key: 'b', body: {} },
     ])
+    assert.deepEqual(await rows.write([{ writes: [{ drop: 'session', id: ['a'] }] }]), [true])
+    assert.deepEqual(await everything(rows), [{ key: 'b', body: {} }])
+    assert.deepEqual(await rows.write([{ writes: [{ dropAll: scan('session', 'key') }] }]), [true])
+    assert.deepEqual(await everything(rows), [])
   })
 
   it('S34: of many changes with the same condition one is stored', async (rows) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { numberColumns, tables } from '@bowline/sessions/rows'
-import type { Filter, Read, Row, Scan, Table, Value, Write } from '@bowline/sessions/rows'
+import type { Filter, Id, Read, Row, Scan, Table, Value, Write } from '@bowline/sessions/rows'
 
 /** A write before its condition is known: `holds` takes the values of the stored row. */
 export interface Conditional {
@@ -145,8 +145,12 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc.subarray([...shapes], { m
   )
 })
 
-/** Reads of all rows that a program may have written. */
+/** Reads of all rows that a program may have written: in each index, and by their ids. */
 export const everything: readonly Read[] = shapes.flatMap(({ name, table }): readonly Read[] => {
   const scans = Object.keys(table.indexes).map((index): Read => ({ scan: name, index, equal: [], limit: 1000 }))
-  return scans.length > 0 ? scans : [{ get: name, ids: texts.map((text) => [text]) }]
+  const ids = table.id.reduce<readonly Id[]>(
+    (begins, column) => begins.flatMap((begin) => (numberColumns.has(column) ? numbers : texts).map((value) => [...begin, value])),
+    [[]],
+  )
+  return [...scans, { get: name, ids }]
 })
