@@ -23,7 +23,11 @@ export function testRowStore(options: RowKitOptions): void {
   const runner = options.runner ?? globalRunner()
   const kit = rowKitOf(options, runner)
   const topics = {
-    ...{ capabilities, changes, gets, scans, stores },
+    capabilities,
+    changes,
+    gets,
+    scans,
+    stores,
     ...(options.second && { several }),
     ...(options.reopen && { reopening }),
     random,

@@ -110,7 +110,7 @@ function compare(left: string | number, right: string | number): number {
 }
 
 /** Returns true if the row meets the condition. */
-export function matches(row: Row, filter: Filter): boolean {
+function matches(row: Row, filter: Filter): boolean {
   const value = valueIn(row, filter.column)
   if ('not' in filter) return value === null || !filter.not.includes(value)
   if (value === null) return false

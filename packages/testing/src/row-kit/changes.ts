@@ -88,6 +88,7 @@ export const changes: RowTopic = ({ it }) => {
       { key: 'a', revision: 3, agent: 'x', body: {} },
       { key: 'b', body: {} },
     ])
+    assert.deepEqual(await rows.write([{ writes: [update(['a'], {}, { agent: null })] }]), [false])
     assert.deepEqual(await rows.write([{ writes: [{ drop: 'session', id: ['a'] }] }]), [true])
     assert.deepEqual(await everything(rows), [{ key: 'b', body: {} }])
     assert.deepEqual(await rows.write([{ writes: [{ dropAll: scan('session', 'key') }] }]), [true])
