@@ -1,7 +1,7 @@
 import type { SessionStore } from '@bowline/sessions'
 import { testRowStore } from '@bowline/testing/stores'
-import { describe, it } from 'vitest'
 import { randomRuns } from '../../../scripts/test-length.ts'
+import { kitRunner } from '../../sessions/test/rows/kit-runner.ts'
 import { testWholeStore } from '../../sessions/test/stores/whole-store.ts'
 import { postgresRows } from '../src/store/postgres-rows.ts'
 import { ServerClock, type PostgresPlace } from './place.ts'
@@ -10,7 +10,7 @@ import { ServerClock, type PostgresPlace } from './place.ts'
 export function testPostgresKit(place: PostgresPlace, mostPrograms: number): void {
   const rows = async () => postgresRows(place.shared())
   const { numRuns: programs, seed } = randomRuns(mostPrograms)
-  testRowStore({ name: 'postgres', create: rows, reopen: rows, second: rows, programs, seed, runner: { describe, it } })
+  testRowStore({ name: 'postgres', create: rows, reopen: rows, second: rows, programs, seed, runner: kitRunner })
 
   const clocks = new WeakMap<SessionStore, ServerClock>()
   const under = (clock: ServerClock, store: SessionStore): SessionStore => {

@@ -1,9 +1,9 @@
 import { testRowStore } from '@bowline/testing/stores'
-import { describe, it } from 'vitest'
 import { randomRuns } from '../../../../scripts/test-length.ts'
 import type { RowStore } from '../../src/rows/contract.ts'
 import { fileRows } from '../../src/stores/file/file-rows.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
+import { kitRunner } from './kit-runner.ts'
 
 const newFolder = temporaryFolders()
 const folders = new WeakMap<RowStore, string>()
@@ -21,5 +21,5 @@ testRowStore({
   reopen: (rows) => rowsIn(folders.get(rows) ?? ''),
   programs,
   seed,
-  runner: { describe, it },
+  runner: kitRunner,
 })

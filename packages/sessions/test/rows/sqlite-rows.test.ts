@@ -15,6 +15,7 @@ import { RowStatements } from '../../src/rows/sql/statements.ts'
 import { numberColumns, tables } from '../../src/rows/tables.ts'
 import { sqliteRows } from '../../src/stores/sqlite/sqlite-rows.ts'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
+import { kitRunner } from './kit-runner.ts'
 
 const newFolder = temporaryFolders()
 const newFile = (): string => join(newFolder(), 'rows.db')
@@ -65,7 +66,7 @@ testRowStore({
   reopen: (rows) => rowsIn(files.get(rows) ?? ''),
   programs,
   seed,
-  runner: { describe, it },
+  runner: kitRunner,
 })
 
 describe('rows in SQLite', () => {
