@@ -7,7 +7,7 @@ export type { Answer, Change, Filter, Id, Read, Row, RowStore, Scan, Table, Valu
 export { memoryRows } from './rows/memory-rows.ts'
 export { numberColumns, tables } from './rows/tables.ts'
 
-/** What a session store needs besides its rows. */
+/** Parts of a session store besides its rows. */
 export interface SessionStoreOptions {
   /**
    * Detection of a lost run. `lease`: its lease has ended. `owner`: another process has opened the rows, which only one process at a

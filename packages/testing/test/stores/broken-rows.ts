@@ -6,7 +6,7 @@ import type { Answer, Change, Read, Row, RowStore, Scan, Table, Write } from '@b
 type MemoryRows = ReturnType<typeof memoryRows>
 type OpenOptions = Parameters<RowStore['open']>[0]
 
-/** What stores on the same rows share. */
+/** Server of several stores: their rows, connection and listeners. */
 export interface Place {
   readonly memory: MemoryRows
   /** The connection breaks at this moment from now on. */
