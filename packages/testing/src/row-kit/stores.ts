@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
-import type { Change, Read, RowStore } from '@bowline/sessions/rows'
+import type { Change, Read, Row, RowStore, Write } from '@bowline/sessions/rows'
 import { hasCode, hears, insert, keysOf, newNamespace, newRow, put, rowsOf, scan, session, update } from './kit.ts'
 import type { RowTopic } from './kit.ts'
 
@@ -193,6 +193,18 @@ export const several: RowTopic = ({ it }) => {
   })
 }
 
+/** Bodies that differ in parts. A store that keeps their differences must not confuse the names. */
+const bodies: readonly Row['body'][] = [
+  { a: { b: 1, c: { d: 2 } }, e: [1, { f: 2 }] },
+  { a: { b: 1, c: {} }, e: [1, { f: 3 }], 'a/b': 4 },
+  { a: { b: 1, 'c/d': 5 }, 'a/b': { c: 6 } },
+  JSON.parse('{"a":{"__proto__":{"b":7}},"constructor":8,"":9,"a/b":{"c":6}}') as Row['body'],
+  { a: 1, '': { '': null } },
+  [{ a: 1 }],
+  null,
+  { a: { b: { c: 10 } } },
+]
+
 /** Tests of a store whose rows outlive it. */
 export const reopening: RowTopic = ({ it }) => {
   it('S34: everything that was acknowledged is there after reopening, in each index', async (rows, stores) => {
@@ -206,6 +218,20 @@ export const reopening: RowTopic = ({ it }) => {
     assert.deepEqual(await again.write([{ writes: [update(['b'], { revision: 2 }, { revision: 1 })] }]), [true])
     const third = await stores.reopen(again)
     assert.equal((await rowsOf(third, { get: 'session', ids: [['b']] }))[0]?.['revision'], 2)
+  })
+
+  it('S34: bodies whose parts were changed, added and removed are there after reopening', async (rows, stores) => {
+    await rows.write([put('session', session('a', {}, bodies[0] ?? null))])
+    for (const body of bodies) assert.deepEqual(await rows.write([{ writes: [{ update: 'session', id: ['a'], set: { body } }] }]), [true])
+    await rows.write([put('session', ...bodies.map((body, at) => session(`b-${at}`, {}, body)))])
+    const after = bodies.toReversed().map((body, at): Write => ({ update: 'session', id: [`b-${at}`], set: { body } }))
+    await rows.write([{ writes: after }])
+    const again = await stores.reopen(rows)
+    const found = (await everything(again)).map(({ body }) => JSON.stringify(body))
+    assert.deepEqual(
+      found,
+      [bodies.at(-1), ...bodies.toReversed()].map((body) => JSON.stringify(body)),
+    )
   })
 
   it('S6: a row is seen in its own namespace only, also after reopening', async (rows, stores) => {
