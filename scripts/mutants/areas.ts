@@ -13,6 +13,7 @@ export const areas: readonly Area[] = [
           'core/cost',
           'core/many-leases',
           'core/packed-events',
+          'core/reads-and-writes',
           'core/receivers',
           'core/refused-changes',
           'life/clock-set-back',
