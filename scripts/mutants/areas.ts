@@ -3,6 +3,25 @@ import type { Area, AreaPart } from './run-area.ts'
 /** Safety-critical sources by topic, and the tests that guard them. */
 export const areas: readonly Area[] = [
   {
+    name: 'core',
+    parts: [
+      part(
+        'sessions',
+        ['core/*'],
+        [
+          'stores/memory',
+          'core/cost',
+          'core/many-leases',
+          'core/packed-events',
+          'core/reads-and-writes',
+          'core/receivers',
+          'core/refused-changes',
+          'life/clock-set-back',
+        ],
+      ),
+    ],
+  },
+  {
     name: 'ledger',
     parts: [
       part(
@@ -52,7 +71,6 @@ export const areas: readonly Area[] = [
         ['runtime/{claim-loop,recover}'],
         ['runtime/recovering', 'runtime/claiming', 'runtime/stopping', 'life/wake', 'runtime/many-runtimes', 'life/drain'],
       ),
-      part('sessions', ['core/claim'], ['stores/memory', 'stores/file', 'core/cost']),
       part('sessions', ['stores/sqlite/row-cache'], ['stores/row-cache', 'stores/sqlite']),
       part('bridge', ['requests/claim', 'records/processes'], ['admission', 'records', 'calls-that-meet']),
     ],
@@ -65,7 +83,6 @@ export const areas: readonly Area[] = [
         ['runtime/leases', 'contract/steady-store'],
         ['life/lease-beats', 'contract/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back'],
       ),
-      part('sessions', ['core/{commit,rules,transact,work}'], ['stores/memory', 'core/refused-changes', 'life/clock-set-back']),
       part('sessions', ['stores/owner-lock'], ['stores/owner-lock', 'stores/private-files']),
       part('bridge', ['records/record-table'], ['records', 'calls-that-meet']),
     ],

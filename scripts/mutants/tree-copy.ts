@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -15,9 +15,12 @@ export function copyTree(root: string): string {
     mkdirSync(dirname(join(copy, file)), { recursive: true })
     cpSync(join(root, file), join(copy, file))
   }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  mkdirSync(join(copy, 'node_modules'))
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    if (name !== '@bowline') symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name))
+  }
   // Their links are relative, so links to other packages lead to the copies.
-  for (const folder of globSync('{packages,apps}/*/node_modules', { cwd: root })) {
+  for (const folder of globSync(['node_modules/@bowline', '{packages,apps}/*/node_modules'], { cwd: root })) {
     cpSync(join(root, folder), join(copy, folder), { recursive: true, verbatimSymlinks: true })
   }
   return copy

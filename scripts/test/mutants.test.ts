@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -7,6 +7,7 @@ import { equivalents } from '../mutants/equivalents.ts'
 import { mutantsOf, plant } from '../mutants/mutations.ts'
 import { isSame, mutantsOfArea, runArea, type Area, type Equivalent } from '../mutants/run-area.ts'
 import { shuffled } from '../mutants/shuffled.ts'
+import { copyTree, removeTree } from '../mutants/tree-copy.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -83,13 +84,27 @@ it('a mistake that changes nothing in one line is still planted in another', () 
   expect(left.length).toBeGreaterThan(0)
 })
 
+it('a copy of the tree has its own packages, whoever imports them', () => {
+  const copy = copyTree(root)
+  onTestFinished(() => removeTree(copy))
+  const links = globSync(['node_modules/@bowline/*', 'packages/*/node_modules/@bowline/*'], { cwd: copy })
+  expect(links.length).toBeGreaterThan(10)
+  for (const link of links) expect(realpathSync(join(copy, link))).toContain(realpathSync(copy))
+})
+
 const ages = {
   'ages.ts': 'export function isAdult(age: number): boolean {\n  const found: { of: number } = { of: age }\n  return found.of >= 18\n}\n',
   // Does not test the age of eighteen.
   'ages.test.ts':
     "import { expect, it } from 'vitest'\nimport { isAdult } from './ages.ts'\nit('tells adults', () => expect([isAdult(40), isAdult(5)]).toEqual([true, false]))\n",
   'tsconfig.json': '{ "compilerOptions": { "target": "ES2024", "types": [], "strict": true } }\n',
-  'vitest.config.mjs': "export default { test: { projects: [{ test: { name: 'ages' } }] } }\n",
+  'vitest.config.mjs': "export default { test: { projects: [{ test: { name: 'ages', globalSetup: './setup.mjs' } }] } }\n",
+  // Stands for the bundles of the programs that tests start.
+  'setup.mjs': `import { readFileSync } from 'node:fs'
+export default () => {
+  if (!readFileSync(new URL('ages.ts', import.meta.url), 'utf8').includes('found.of >= 18')) throw new Error('This source has a fault.')
+}
+`,
 }
 
 it('counts the mistakes that a test detects, names the other ones, and leaves the sources unchanged', { timeout: 60_000 }, async () => {
