@@ -322,15 +322,10 @@ const collections: Readonly<Record<string, string>> = {
   'the options maxRequestRecords and retentionMs of a bridge': `
     bridge/records/retention.ts #kept`,
   'the end of the call, turn or run that made them': `
-    sessions/core/commit.ts #calls
-    sessions/core/commit.ts #definitions
-    sessions/core/commit.ts #entries
+    sessions/core/commit.ts #appended
     sessions/core/commit.ts #heads
-    sessions/core/commit.ts #inbox
+    sessions/core/commit.ts #ids
     sessions/core/commit.ts #inputs
-    sessions/core/commit.ts #keys
-    sessions/core/commit.ts #runs
-    sessions/core/commit.ts #timers
     sessions/core/work.ts inputs
     sessions/core/transact.ts #last
     agent-loop/kernel/model-call.ts #given

@@ -16,7 +16,7 @@ type Part = Pick<Batch, 'key' | 'expect' | 'writes' | 'notify'>
  * Decides a batch with its deliveries. `tries`: earlier attempts. The first one takes for granted that the ids of new entries are new:
  * the store refuses them if not.
  */
-export function* commitBatch(batch: Batch, tries = 0): Steps<Decision<CommitResult>> {
+export function* commitBatch(batch: Batch, tries: number): Steps<Decision<CommitResult>> {
   const deliveries = (batch.deliver ?? []).map(partOf)
   const needs = new Needs([batch, ...deliveries])
   const answer = yield needs.reads

@@ -243,6 +243,7 @@ export interface MemoryRows extends RowStore {
   second(): MemoryRows
 }
 
+/** Creates rows in memory, which are lost with the process. They show how a store of rows must behave. */
 export function memoryRows(): MemoryRows {
   return rowsOver({ spaces: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })
 }
