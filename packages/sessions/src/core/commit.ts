@@ -212,14 +212,12 @@ const writes: Writes = {
   'session.delete'(work, { at, leavesNothing }) {
     const { version, nextSeq, nextRun } = work.record
     const { key } = work
-    const { first } = work.session
     const all = (scan: string, index: string): Write => ({ dropAll: { scan, index, equal: [key], limit: Infinity } })
     // One number is consumed by the event that ends readers.
     const body = { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at }
     work.delete()
     work.writes.push(
-      ...(first ? [{ drop: 'lease', id: [first.id] } as const] : []),
-      ...[all('run', 'n'), all('input', 'session'), all('call', 'id'), all('entry', 'id'), all('event', 'seq')],
+      ...[all('run', 'n'), all('input', 'session'), all('lease', 'session'), all('call', 'id'), all('entry', 'id'), all('event', 'seq')],
       ...[all('inbox', 'n'), all('timer', 'session'), all('notice', 'session')],
       ...(leavesNothing ? [] : [{ put: 'tombstone', row: { key, body } } as const]),
     )

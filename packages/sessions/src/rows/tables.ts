@@ -5,7 +5,7 @@ const listed = ['section', '-activeAt', 'key'] as const
 
 /**
  * Most indexes hold few rows however long the history is, since a row is in none of which a column is null. Columns that change often
- * are the last ones, next to the body.
+ * are the last ones, next to the body. A table whose rows belong to sessions has an index that begins with the session.
  */
 export const tables = {
   session: {
@@ -54,6 +54,7 @@ export const tables = {
       retry: ['retryAt', 'run'],
       owner: ['owner', 'run'],
       tenant: ['tenant', 'run'],
+      session: ['session', 'run'],
     },
   },
   call: {
