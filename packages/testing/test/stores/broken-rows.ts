@@ -53,6 +53,11 @@ export function newPlace(): Place {
   return { memory: memoryRows(), cutAt: 0, listeners: new Set() }
 }
 
+function textOf(row: Row, column: string): string {
+  const value = row[column]
+  return typeof value === 'string' ? value : ''
+}
+
 function isCut(place: Place): boolean {
   place.cutAt -= 1
   return place.cutAt === 0
@@ -92,7 +97,7 @@ function answering(change: (found: readonly Row[], read: Read, rows: RowStore) =
   return (rows) => ({
     async read(reads) {
       const { now, rows: found } = await rows.read(reads)
-      return { now, rows: await Promise.all(reads.map((read, at) => change(found[at] ?? [], read, rows))) }
+      return { now, rows: await Promise.all(reads.map(async (read, at) => change(found[at] ?? [], read, rows))) }
     },
   })
 }
@@ -251,7 +256,7 @@ export const brokenRows: readonly BrokenRows[] = [
     fault: changing((write) => {
       if (!('update' in write) || write.if) return write
       const id = Object.fromEntries((shapes[write.update]?.id ?? []).map((column, at) => [column, write.id[at] ?? null]))
-      return { put: write.update, row: { ...id, body: null, ...write.set } as Row }
+      return { put: write.update, row: { ...id, body: null, ...write.set } }
     }),
   },
   {
@@ -298,7 +303,7 @@ export const brokenRows: readonly BrokenRows[] = [
     found: 'S47: texts are in the order',
     fault: answering((found, read) => {
       if (!('scan' in read) || read.index !== 'key') return found
-      const sorted = found.toSorted((left, right) => (String(left['key']) < String(right['key']) ? -1 : 1))
+      const sorted = found.toSorted((left, right) => (textOf(left, 'key') < textOf(right, 'key') ? -1 : 1))
       return read.reverse ? sorted.toReversed() : sorted
     }),
   },
@@ -307,7 +312,7 @@ export const brokenRows: readonly BrokenRows[] = [
     found: 'S47: texts are in the order',
     fault: answering((found, read) => {
       if (!('scan' in read) || read.index !== 'key') return found
-      return found.toSorted((left, right) => String(left['key']).localeCompare(String(right['key'])))
+      return found.toSorted((left, right) => textOf(left, 'key').localeCompare(textOf(right, 'key')))
     }),
   },
   {

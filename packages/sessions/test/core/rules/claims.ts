@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { manualClock } from '@bowline/llm/testing'
 import { waitingKinds } from '@bowline/sessions/internal'
 import type { ClaimRequest, InboxKind, InboxRecord, RunRecord } from '@bowline/sessions'
 import { ensure, fence, insertRun, patchRun, putAnswers, room, startMs } from './bench.ts'

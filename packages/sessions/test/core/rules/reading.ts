@@ -19,7 +19,7 @@ import type { Topic } from './kit.ts'
 import { readAll } from './read-all.ts'
 
 /** Tests that reads return copies, in order, in pages that stay consistent while others write. */
-export const reading: Topic = ({ it, place }) => {
+export const reading: Topic = ({ it }) => {
   it('S40: what is not there is missing', async (bench) => {
     assert.deepEqual(await bench.store.readSession(room), { status: 'missing' })
     assert.deepEqual(await bench.store.readRun('run-1'), { status: 'missing' })

@@ -1,27 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  appendEntries,
-  appendEvents,
-  deliver,
-  ensure,
-  fence,
-  insertRun,
-  mark,
-  openCall,
-  other,
-  parentOf,
-  patchRun,
-  putAnswers,
-  putCalls,
-  putTimers,
-  room,
-  settledCall,
-  startMs,
-  timer,
-  userEntry,
-} from './bench.ts'
-import type { Bench } from './bench.ts'
-import { rowsOfEachKind } from './inbox.ts'
+import { appendEntries, appendEvents, ensure, insertRun, mark, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 /** Tests that committed records are there after the store is reopened. */

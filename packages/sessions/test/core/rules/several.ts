@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendEvents, deliver, ensure, fence, insertRun, mark, other, patchRun, room, startMs } from './bench.ts'
+import { appendEvents, ensure, fence, insertRun, mark, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
 
