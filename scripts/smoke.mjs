@@ -24,7 +24,7 @@ try {
   const entries = packages.flatMap((entry) => entry.entries)
   useInProject(new URL('smoke/without-protocols.mjs', import.meta.url), entries)
   await bundleWithoutProtocols()
-  run('npm', [...install, ...Object.entries(protocols()).map(([name, version]) => `${name}@${version}`)], { cwd: project, env })
+  run('npm', [...install, ...Object.entries(optionalPeers()).map(([name, version]) => `${name}@${version}`)], { cwd: project, env })
   useInProject(new URL('smoke/use-packages.mjs', import.meta.url), entries)
   runDocsPrograms()
   // D50: what runs without Node, and what needs its compatible modules.
@@ -95,10 +95,13 @@ function peers() {
   }
 }
 
-/** Returns the packages of protocols, which only programs with workers or MCP install. */
-function protocols() {
-  const names = ['@agentclientprotocol/sdk', '@modelcontextprotocol/node', '@modelcontextprotocol/server']
-  return Object.fromEntries(names.map((name) => [name, versionOf(name, 'packages/bridge')]))
+/** Returns the packages that only some programs install: with workers or MCP, or tests of a store. */
+function optionalPeers() {
+  const protocols = ['@agentclientprotocol/sdk', '@modelcontextprotocol/node', '@modelcontextprotocol/server']
+  return {
+    ...Object.fromEntries(protocols.map((name) => [name, versionOf(name, 'packages/bridge')])),
+    'fast-check': versionOf('fast-check', 'packages/testing'),
+  }
 }
 
 /**

@@ -143,8 +143,10 @@ const operations: readonly Operation[] = [
             expect(isLost ? [0, 1] : [0]).toContain(left)
           }
           let pruned = 0
-          while (pruned < left) pruned += (await calm.prune(rules, 10)).runs
-          expect(pruned).toBe(left)
+          const areLeft = async (): Promise<boolean> => (await calm.listRuns(key)).items.length > 0
+          while (await areLeft()) pruned += (await calm.prune(rules, 10)).runs
+          // The server may finish the deletion of a lost connection after `left` was read.
+          expect(isUnknown(answer) ? [0, left] : [left]).toContain(pruned)
           expect(await calm.prune(rules, 10)).toEqual({ runs: 0, events: 0, more: false })
           expect((await calm.listRuns(key)).items).toEqual([])
         },

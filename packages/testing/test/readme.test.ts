@@ -25,9 +25,9 @@ it('the example of the README runs', { timeout: 60_000 }, async () => {
 
 const said = [
   '15 points, 0 failures\n',
-  '15 calls, 31 runs, 0 failures\n',
+  '16 calls, 31 runs, 0 failures\n',
   'the store is slow\nStill here.\n',
-  'my store is a session store\n',
+  'my rows are those of a session store\n',
 ]
 
 it.each(said.map((stdout, index) => ({ stdout, index })))(
