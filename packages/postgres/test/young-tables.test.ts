@@ -102,14 +102,14 @@ type ReadOne = (store: SessionStore) => Promise<{ readonly items: readonly unkno
 
 const otherReads: readonly ReadOne[] = [
   (store) => store.listNotices({ limit: 10 }),
-  (store) => store.listNotices({ limit: 10, page: '2500:x.1' }),
+  (store) => store.listNotices({ limit: 10, page: '[2500,"x",1]' }),
   (store) => store.listNotices({ limit: 10, state: 'failed' }),
   (store) => store.listNotices({ limit: 10, hook: 'rare' }),
   (store) => store.listNotices({ limit: 10, key: busyKey }),
   (store) => store.listTimers({ limit: 10, kind: 'schedule' }),
-  (store) => store.listTimers({ limit: 10, kind: 'schedule', page: '6:tenantx' }),
+  (store) => store.listTimers({ limit: 10, kind: 'schedule', page: '["tenant","x"]' }),
   (store) => store.listRuns(busyKey, { limit: 10 }),
-  (store) => store.listRuns(busyKey, { limit: 10, newestFirst: true, page: '1500' }),
+  (store) => store.listRuns(busyKey, { limit: 10, newestFirst: true, page: '[1500]' }),
   (store) => store.listRuns(busyKey, { limit: 10, status: ['queued'] }),
   (store) => store.listRuns(busyKey, { limit: 10, status: ['error'], newestFirst: true }),
   (store) => store.listChildren({ limit: 10, parent: { session: 'parent' } }),
@@ -209,7 +209,7 @@ describe('tables without statistics on the server', () => {
 
   it('S47, S54: a page of a list reads its own rows only', async () => {
     const [early, late] = [await onOneConnection('lists'), await onOneConnection('lists')]
-    const pages = sessionLists.flatMap(([, , query]) => [query, { ...query, page: `${sessionCount / 2}:x` }])
+    const pages = sessionLists.flatMap(([, , query]) => [query, { ...query, page: `[${sessionCount / 2},"x"]` }])
     const lists = pages.map(
       (query): ReadOne =>
         (from) =>

@@ -138,6 +138,7 @@ function rowsOfStore(store: SessionStore): Readonly<Record<string, ShapedRow>> {
     },
     listBranches: { args: [anyKey, query({})], call: (key, given) => store.listBranches(key, given) },
     listTimers: { args: [query({ kind: needed(someText('deadline')), key: someText() }, false)], call: (given) => store.listTimers(given) },
+    listClaimable: { args: [query({})], call: (given) => store.listClaimable(given) },
     due: { args: [limit], call: (most) => store.due(most) },
     prune: {
       args: [

@@ -26,6 +26,7 @@ export const operations: Readonly<Record<StoreOperation, true>> = {
   listChildren: true,
   listBranches: true,
   listTimers: true,
+  listClaimable: true,
   readDefinition: true,
   due: true,
   prune: true,

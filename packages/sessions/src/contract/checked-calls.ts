@@ -131,6 +131,7 @@ const ofSessions: Checks<SessionStore> = {
   listBranches: [key, ['query', optionalRecord<PageRequest>(page)]],
   listTimers: [['query', record<TimerQuery>({ ...page, kind: checkName, key: optionalName })]],
   due: [limit],
+  listClaimable: [['query', optionalRecord<PageRequest>(page)]],
   prune: [['rules', record<PruneRules>({ runsEndedBefore: aTime, noticesQueuedBefore: inputChecks.optional(aTime) })], limit],
   claimNotices: [
     [

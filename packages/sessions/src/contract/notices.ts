@@ -1,5 +1,5 @@
 import type { JSONObject } from '@bowline/llm'
-import { invalidPage, type PageRequest } from './paging.ts'
+import type { PageRequest } from './paging.ts'
 
 /**
  * Types of notices: a run has ended; a run waits for an answer of a client or a person; a run waits for `recover` or
@@ -101,21 +101,4 @@ export function noticeId(sessionId: string, n: number): string {
 export function noticeNumber(id: string): number {
   const n = Number(id.slice(id.lastIndexOf('.') + 1))
   return Number.isSafeInteger(n) ? n : 0
-}
-
-/** A position in the list of notices: the newest first, then by id. */
-export interface NoticePosition {
-  readonly at: number
-  readonly sessionId: string
-  readonly n: number
-}
-
-export function printNoticePosition({ at, id }: Pick<NoticeRecord, 'at' | 'id'>): string {
-  return `${at}:${id}`
-}
-
-export function parseNoticePosition(page: string): NoticePosition {
-  const [, at, sessionId, n] = /^(\d{1,16}):(.+)\.(\d{1,16})$/.exec(page) ?? []
-  if (at === undefined || sessionId === undefined) throw invalidPage()
-  return { at: Number(at), sessionId, n: Number(n) }
 }

@@ -61,66 +61,27 @@ function rankOf(unit: number): number {
   return unit >= 0xd800 ? unit + 0x2000 : unit
 }
 
-/** A position in the list of sessions: newest activity first, then by key. */
-export interface SessionPosition {
-  readonly activeAt: number
-  readonly key: string
+const types = { number: Number.isSafeInteger, text: (value: unknown) => typeof value === 'string' }
+
+type Values<T extends readonly (keyof typeof types)[]> = { readonly [K in keyof T]: T[K] extends 'number' ? number : string }
+
+/** Returns the position after an item, from its values in the columns by which the list is ordered. */
+export function printPosition(...values: readonly (string | number)[]): string {
+  return JSON.stringify(values)
 }
 
-/** Compares by newest activity, then by key. */
-export function byActivity(a: SessionPosition, b: SessionPosition): number {
-  return b.activeAt - a.activeAt || compareIds(a.key, b.key)
+/** Returns the values of a position, whose types are given. Throws `invalid-cursor` for the position of another list. */
+export function parsePosition<const T extends readonly (keyof typeof types)[]>(page: string | undefined, ...of: T): Values<T> | undefined {
+  if (page === undefined) return undefined
+  const values = parsed(page)
+  if (Array.isArray(values) && values.length === of.length && of.every((type, at) => types[type](values[at]))) return values as never
+  throw new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
 }
 
-export function printSessionPosition(position: SessionPosition): string {
-  return `${position.activeAt}:${position.key}`
-}
-
-export function parseSessionPosition(page: string): SessionPosition {
-  const parts = /^(\d{1,16}):(.+)$/.exec(page)
-  if (!parts) throw invalidPage()
-  return { activeAt: Number(parts[1]), key: String(parts[2]) }
-}
-
-/** A position in a list in order of creation: time, then id. */
-export interface CreationPosition {
-  readonly createdAt: number
-  readonly id: string
-}
-
-export function printCreationPosition({ createdAt, id }: CreationPosition): string {
-  return `${createdAt}:${id}`
-}
-
-export function parseCreationPosition(page: string): CreationPosition {
-  const { activeAt, key } = parseSessionPosition(page)
-  return { createdAt: activeAt, id: key }
-}
-
-/** Parses a position in a list of runs or of branches: the number of the last run or entry. */
-export function parseNumberPosition(page: string): number {
-  if (!/^\d{1,16}$/.test(page)) throw invalidPage()
-  return Number(page)
-}
-
-/** A position in a list ordered by session key, then by id. */
-export interface TimerPosition {
-  readonly session: string
-  readonly id: string
-}
-
-export function printTimerPosition({ session, id }: TimerPosition): string {
-  return `${session.length}:${session}${id}`
-}
-
-export function parseTimerPosition(page: string): TimerPosition {
-  const parts = /^(\d{1,4}):(.+)$/s.exec(page)
-  const [length, text] = [Number(parts?.[1]), parts?.[2] ?? '']
-  if (!parts || text.length < length) throw invalidPage()
-  return { session: text.slice(0, length), id: text.slice(length) }
-}
-
-/** Returns the error for a position of another list. */
-export function invalidPage(): SessionError {
-  return new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
+function parsed(page: string): unknown {
+  try {
+    return JSON.parse(page)
+  } catch {
+    return undefined
+  }
 }

@@ -69,9 +69,11 @@ export interface SessionStore {
   listTimers(query: TimerQuery): Promise<Page<TimerRecord>>
   /**
    * Returns due work by the store's clock, the earliest first, at most `limit` of each kind, and the time of the next. With
-   * `limit` 0 it returns only that time. With `runs` it also returns sessions with a run to claim.
+   * `limit` 0 it returns only that time.
    */
-  due(limit: number, options?: { readonly runs?: boolean }): Promise<DueReport>
+  due(limit: number): Promise<DueReport>
+  /** Lists keys of sessions whose first run can be claimed now, agents and tenants apart: lost runs first, then the longest waiting. */
+  listClaimable(query?: PageRequest): Promise<Page<string>>
   /**
    * Must delete records by the rules in one small step: at most `limit` sessions are changed. This is no commit: `version` and
    * `activeAt` stay.
@@ -262,8 +264,6 @@ export interface DueReport {
   readonly expired: readonly string[]
   /** Keys of sessions without an open run, but with waiting steering or notifications of children in the inbox. */
   readonly unread: readonly string[]
-  /** Keys of sessions whose first run can be claimed now, leases and agents apart. Absent unless it was asked for. */
-  readonly runs?: readonly string[]
   /**
    * The present time if something is due. Else the earliest time at which a timer is due, a session expires, or the first run
    * of a session can be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases do not count.

@@ -1,7 +1,7 @@
 import type { BranchRecord } from '../contract/session-store.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
 import type { EntryNode } from '../contract/records.ts'
-import { pageLimit, pageOf, parseNumberPosition } from '../contract/paging.ts'
+import { pageLimit, pageOf, parsePosition, printPosition } from '../contract/paging.ts'
 
 type Branch = BranchRecord & { readonly n: number }
 
@@ -22,11 +22,11 @@ export function pageOfBranches(
   branches: readonly Branch[],
   { page, limit }: { readonly [K in keyof PageRequest]: PageRequest[K] | undefined },
 ): Page<BranchRecord> {
-  const after = page === undefined ? 0 : parseNumberPosition(page)
+  const [after = 0] = parsePosition(page, 'number') ?? []
   const found = pageOf(
     branches.filter(({ n }) => n > after),
     pageLimit(limit),
-    (last) => String(last.n),
+    (last) => printPosition(last.n),
   )
   return { ...found, items: found.items.map(({ leaf, entries, at }) => ({ leaf, entries, at })) }
 }

@@ -1,3 +1,4 @@
+import { pageLimit, pageOf, parsePosition, printPosition, type Page, type PageRequest } from '../contract/paging.ts'
 import { waitingKinds, type RunRecord } from '../contract/records.ts'
 import { statusOfRun } from '../contract/run-status.ts'
 import type { Claim, ClaimRequest, DueReport, Lease, LeaseState } from '../contract/session-store.ts'
@@ -247,20 +248,18 @@ function isFromLaterClock(row: Row, now: number): boolean {
 }
 
 /** Returns the work that is due by time alone, and when more becomes due. */
-export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & { readonly now: number }> {
+export function* decideDue(limit: number): Steps<DueReport & { readonly now: number }> {
   const limitOf = Math.max(0, limit) + 1
   const scan = (table: string, index: string, more: object = {}): Read => ({ scan: table, index, equal: [], limit: limitOf, ...more })
   const { now, rows } = yield [
     scan('timer', 'due'),
     scan('session', 'end'),
     scan('session', 'unread'),
-    scan('session', 'start'),
     scan('session', 'later'),
     scan('lease', 'retry'),
     scan('notice', 'next', { limit: 1 }),
-    ...(withRuns ? [scan('lease', 'until')] : []),
   ]
-  const [timers = [], ends = [], unread = [], starts = [], waiting = [], retrying = [], notices = [], leases = []] = rows
+  const [timers = [], ends = [], unread = [], waiting = [], retrying = [], notices = []] = rows
   const upTo = (list: readonly Row[], column: string): readonly Row[] =>
     list.filter((row) => (row[column] as number) <= now).slice(0, limit)
   const firstOf = (list: readonly Row[], column: string): readonly number[] => list.slice(0, 1).map((row) => row[column] as number)
@@ -281,17 +280,36 @@ export function* decideDue(limit: number, withRuns: boolean): Steps<DueReport & 
       'retryAt',
     ),
   ]
-  const lost = leases
-    .filter((row) => (row['until'] as number) <= now && (isFromLaterClock(row, now) || ((row['retryAt'] ?? 0) as number) <= now))
-    .map((row) => row['session'] as string)
   const [notice] = notices
   return {
     now,
     timers: upTo(timers, 'dueAt').map(timerRecord),
     expired: upTo(ends, 'expiresAt').map((row) => row['key'] as string),
     unread: unread.map((row) => row['key'] as string).slice(0, limit),
-    ...(withRuns && { runs: [...lost, ...starts.filter((row) => canStart(row, now)).map((row) => row['key'] as string)].slice(0, limit) }),
     nextAt: next.length > 0 ? Math.min(...next) : null,
     ...(notice && { noticesAt: notice['dueAt'] as number }),
   }
+}
+
+/** Lists sessions whose first run can be claimed. A page may have fewer items than its limit: runs that wait are left out. */
+export function* listClaimable({ limit, page }: PageRequest): Steps<Page<string>> {
+  const most = pageLimit(limit)
+  const [table, ...after] = parsePosition(page, 'text', 'number', 'text') ?? []
+  const scan = (of: string, index: string): Read => {
+    return { scan: of, index, equal: [], limit: most + 1, ...(table === of && { after }) }
+  }
+  const { now, rows } = yield [scan('session', 'start'), ...(table === 'session' ? [] : [scan('lease', 'until')])]
+  const [starts = [], leases = []] = rows
+  const found = [
+    ...leases
+      .filter((row) => (row['until'] as number) <= now)
+      .map((row) => ({ at: ['lease', row['until'], row['run']], key: row['session'], isDue: canRetry(row, now) })),
+    ...starts.map((row) => ({ at: ['session', row['startAt'], row['key']], key: row['key'], isDue: canStart(row, now) })),
+  ]
+  const { items, ...more } = pageOf(found, most, ({ at }) => printPosition(...(at as string[])))
+  return { items: items.flatMap(({ key, isDue }) => (isDue ? [key as string] : [])), ...more }
+}
+
+function canRetry(row: Row, now: number): boolean {
+  return isFromLaterClock(row, now) || ((row['retryAt'] ?? 0) as number) <= now
 }

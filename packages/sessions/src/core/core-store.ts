@@ -6,7 +6,7 @@ import type { StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
 import { checkedCopy, copyJson } from '../json.ts'
 import type { RowStore } from '../rows/contract.ts'
-import { decideClaims, decideDue, decideRenewals, type Loss } from './claim.ts'
+import { decideClaims, decideDue, decideRenewals, listClaimable, type Loss } from './claim.ts'
 import { commitBatch } from './commit.ts'
 import { listSessions } from './lists.ts'
 import { decideNotices, firstNotices, listNotices, resendNotice, settleNotice } from './notices.ts'
@@ -114,8 +114,9 @@ export function coreStore(rows: RowStore, { loss, state, localTime = (at) => at 
     listChildren: (query) => read(listChildren(query)),
     listBranches: (key, query = {}) => read(listBranches(key, query)),
     listTimers: (query) => read(listTimers(query)),
-    async due(limit, { runs = false } = {}) {
-      const { now, nextAt, noticesAt, ...due } = await read(decideDue(limit, runs))
+    listClaimable: (query = {}) => read(listClaimable(query)),
+    async due(limit) {
+      const { now, nextAt, noticesAt, ...due } = await read(decideDue(limit))
       return {
         ...due,
         nextAt: nextAt === null ? null : localTime(nextAt, now),

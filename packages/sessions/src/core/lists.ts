@@ -1,5 +1,5 @@
 import { behindPrefix } from '../contract/check-state.ts'
-import { byActivity, pageLimit, pageOf, parseSessionPosition, printSessionPosition, type Page } from '../contract/paging.ts'
+import { compareIds, pageLimit, pageOf, parsePosition, printPosition, type Page } from '../contract/paging.ts'
 import type { SessionRecord } from '../contract/records.ts'
 import type { SessionQuery } from '../contract/session-store.ts'
 import type { Filter, Row, Scan } from '../rows/contract.ts'
@@ -14,23 +14,30 @@ const mostUnmarked = 1000
 export function* listSessions(query: SessionQuery): Steps<Page<SessionRecord>> {
   const { keyPrefix = '', page, status } = query
   const limit = pageLimit(query.limit)
-  const position = page === undefined ? undefined : parseSessionPosition(page)
+  const after = parsePosition(page, 'number', 'text')
   const few = isByPrefix(query) ? yield* withPrefix(keyPrefix) : undefined
   const { now, rows } = few
     ? { now: few.now, rows: [few.rows] }
     : // Sessions with the usual status are in no index by status.
       yield [
         ...partsOf(status?.includes(usualStatus) ? { ...query, status: undefined as never } : query).map((part) =>
-          scanOf(part, query, limit + 1, position && [position.activeAt, position.key]),
+          scanOf(part, query, limit + 1, after),
         ),
         ...(query.expired ? [{ scan: 'session', index: 'end', equal: [], to: (yield []).now, limit: mostUnmarked }] : []),
       ]
   const found = new Map<string, SessionRecord>()
   for (const row of rows.flat()) {
     const record = readableRecord(headOf(row).record, now)
-    if (isListed(record, query) && (!position || byActivity(position, record) < 0)) found.set(record.key, record)
+    if (isListed(record, query) && (!after || byActivity({ activeAt: after[0], key: after[1] }, record) < 0)) found.set(record.key, record)
   }
-  return pageOf([...found.values()].sort(byActivity).slice(0, limit + 1), limit, printSessionPosition)
+  return pageOf([...found.values()].sort(byActivity).slice(0, limit + 1), limit, ({ activeAt, key }) => printPosition(activeAt, key))
+}
+
+type Listed = Pick<SessionRecord, 'activeAt' | 'key'>
+
+/** Compares by newest activity, then by key. */
+function byActivity(a: Listed, b: Listed): number {
+  return b.activeAt - a.activeAt || compareIds(a.key, b.key)
 }
 
 /** Returns all sessions with this prefix, unless they are too many to be sorted. */

@@ -1,6 +1,6 @@
-import { noticeNumber, parseNoticePosition, printNoticePosition } from '../contract/notices.ts'
+import { noticeNumber } from '../contract/notices.ts'
 import type { NoticeClaimRequest, NoticeOutcome, NoticeQuery, NoticeRecord } from '../contract/notices.ts'
-import { pageLimit, pageOf, type Page } from '../contract/paging.ts'
+import { pageLimit, pageOf, parsePosition, printPosition, type Page } from '../contract/paging.ts'
 import type { Found } from '../contract/session-store.ts'
 import type { Change, Filter, Read, Row, Write } from '../rows/contract.ts'
 import { settledNotice } from './rules.ts'
@@ -133,16 +133,15 @@ export function* resendNotice(key: string, id: string): Steps<Decision<Found<Not
 export function* listNotices(query: NoticeQuery): Steps<Page<NoticeRecord>> {
   const { limit, page, key, state, hook } = query
   const most = pageLimit(limit)
-  const position = page === undefined ? undefined : parseNoticePosition(page)
+  const after = parsePosition(page, 'number', 'text', 'number')
   const where: Filter[] = key !== undefined && hook !== undefined ? [{ column: 'hook', in: [hook] }] : []
   const equal = [
     ...(key === undefined ? [] : [key]),
     ...(hook === undefined || key !== undefined ? [] : [hook]),
     ...(state === undefined ? [] : [state]),
   ]
-  const after = position && { after: [position.at, position.sessionId, position.n] }
-  const { rows } = yield [{ scan: 'notice', index: listOf(query), equal, ...after, where, limit: most + 1 }]
-  return pageOf(rows.flat().map(noticeRecord), most, printNoticePosition)
+  const { rows } = yield [{ scan: 'notice', index: listOf(query), equal, ...(after && { after }), where, limit: most + 1 }]
+  return pageOf(rows.flat().map(noticeRecord), most, ({ at, id, n }) => printPosition(at, id.slice(0, id.lastIndexOf('.')), n))
 }
 
 function listOf({ key, state, hook }: NoticeQuery): string {

@@ -1,17 +1,6 @@
 import { branchesOf, pageOfBranches } from './branches.ts'
 import { readOfSession, wholeEvent, type FilledIn } from './rules.ts'
-import {
-  compareIds,
-  pageLimit,
-  pageOf,
-  parseCreationPosition,
-  parseNumberPosition,
-  parseTimerPosition,
-  printCreationPosition,
-  printTimerPosition,
-  type Page,
-  type PageRequest,
-} from '../contract/paging.ts'
+import { compareIds, pageLimit, pageOf, parsePosition, printPosition, type Page, type PageRequest } from '../contract/paging.ts'
 import type { CallKey, NewEvent } from '../contract/batch.ts'
 import type { EntryRecord, InboxKind, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../contract/records.ts'
 import type {
@@ -209,8 +198,8 @@ export function* readInbox(key: string, kinds: readonly InboxKind[]): Steps<read
 
 export function* listRuns(key: string, { status, newestFirst = false, limit, page }: RunQuery): Steps<Page<RunRecord>> {
   const most = pageLimit(limit)
-  const position = page === undefined ? {} : { after: [parseNumberPosition(page)] }
-  const order = { ...position, reverse: newestFirst, limit: most + 1 }
+  const after = parsePosition(page, 'number')
+  const order = { ...(after && { after }), reverse: newestFirst, limit: most + 1 }
   const scans: readonly Scan[] =
     status === undefined || status.includes(usualStatus)
       ? [{ scan: 'run', index: 'n', equal: [key], ...order, ...(status && { where: [{ column: 'status', in: status }] }) }]
@@ -218,12 +207,12 @@ export function* listRuns(key: string, { status, newestFirst = false, limit, pag
   const { rows } = yield scans
   const inOrder = rows.flat().sort((a, b) => (newestFirst ? -1 : 1) * ((a['n'] as number) - (b['n'] as number)))
   const runs = yield* wholeRuns(inOrder.slice(0, most + 1))
-  return pageOf(runs, most, (last) => String(last.n))
+  return pageOf(runs, most, ({ n }) => printPosition(n))
 }
 
 export function* listChildren({ parent, status, limit, page }: ChildQuery): Steps<Page<RunRecord>> {
   const most = pageLimit(limit)
-  const after = page === undefined ? undefined : parseCreationPosition(page)
+  const after = parsePosition(page, 'number', 'text')
   const [index, value] = 'runId' in parent ? ['parentRun', parent.runId] : ['parentSession', parent.session]
   const { rows } = yield [
     {
@@ -231,11 +220,11 @@ export function* listChildren({ parent, status, limit, page }: ChildQuery): Step
       index,
       equal: [value],
       limit: most + 1,
-      ...(after && { after: [after.createdAt, after.id] }),
+      ...(after && { after }),
       ...(status && { where: [{ column: 'status', in: status }] }),
     },
   ]
-  return pageOf(yield* wholeRuns(rows.flat()), most, printCreationPosition)
+  return pageOf(yield* wholeRuns(rows.flat()), most, ({ createdAt, id }) => printPosition(createdAt, id))
 }
 
 export function* listBranches(key: string, { page, limit }: PageRequest): Steps<Page<BranchRecord>> {
@@ -246,14 +235,14 @@ export function* listBranches(key: string, { page, limit }: PageRequest): Steps<
 
 export function* listTimers({ kind, key, limit, page }: TimerQuery): Steps<Page<TimerRecord>> {
   const most = pageLimit(limit)
-  const after = page === undefined ? undefined : parseTimerPosition(page)
+  const [session, ...id] = parsePosition(page, 'text', 'text') ?? []
   const equal = key === undefined ? [kind] : [kind, key]
   // Only this session is wanted, and a page before may have ended at its timers or after them.
-  if (after && key !== undefined && after.session !== key && compareIds(after.session, key) > 0) return { items: [] }
-  const isInside = after !== undefined && (key === undefined || after.session === key)
-  const position = isInside ? { after: key === undefined ? [after.session, after.id] : [after.id] } : {}
+  if (session !== undefined && key !== undefined && compareIds(session, key) > 0) return { items: [] }
+  const isInside = session !== undefined && (key === undefined || session === key)
+  const position = isInside ? { after: key === undefined ? [session, ...id] : id } : {}
   const { rows } = yield [{ scan: 'timer', index: 'list', equal, ...position, limit: most + 1 }]
-  return pageOf(rows.flat().map(timerRecord), most, printTimerPosition)
+  return pageOf(rows.flat().map(timerRecord), most, (last) => printPosition(last.session, last.id))
 }
 
 export function* readDefinition(hash: string): Steps<Row['body'] | undefined> {

@@ -235,7 +235,7 @@ export class RuntimeParts {
       onError: this.#onError,
       hasTimers: timers,
       onDue: hosts.decide ? undefined : (atMs) => void hosts.tell({ atMs }),
-      onLeft: hosts.decide ? (key) => void this.#tell([{ key }]) : undefined,
+      onLeft: hosts.decide ? (key) => this.#tell([{ key }]) : undefined,
       retention: { runsMs: retention?.runsMs ?? 30 * dayMs, expiredMs: retention?.expiredMs ?? 7 * dayMs },
       onNotices: (atMs) => this.courier.wake(atMs),
       noticesMs: Math.max(30 * dayMs, ...[...webhooksOf(options).values()].map(({ retentionMs = 0 }) => retentionMs)),

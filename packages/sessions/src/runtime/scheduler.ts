@@ -15,8 +15,8 @@ export interface SchedulerOptions {
   readonly hasTimers: boolean
   /** Called with the time at which the host must call `drain()`. Undefined: the host need not be told. */
   readonly onDue: ((atMs: number) => void) | undefined
-  /** Called with a session whose run can be claimed. Undefined: the loop finds it. */
-  readonly onLeft: ((key: string) => void) | undefined
+  /** Called with a session whose run can be claimed. Undefined: the loop finds it. Must not reject. */
+  readonly onLeft: ((key: string) => Promise<void>) | undefined
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
   /** Called with the time at which notices are due. */
@@ -50,6 +50,10 @@ const lanes = 16
 const sweepMs = 30_000
 const pruneMs = 3_600_000
 const batchSize = 100
+/** Pages of sessions with a run to claim that one sweep tells of: hosts are told again of what they could not begin. */
+const pagesPerSweep = 10
+/** Time in ms after which a sweep tells of no further page: its host is slow. */
+const tellingMs = 10_000
 
 /** Runs all actions that are due at a time, with one timer of the process for the earliest time in the store. */
 export class Scheduler {
@@ -65,6 +69,8 @@ export class Scheduler {
   #failedPrunes = 0
   /** Time at which to retry what the last sweep could not do. */
   #retryAt = -Infinity
+  /** Page of sessions with a run to claim of which the next sweep tells first. */
+  #leftPage: string | undefined
 
   constructor(options: SchedulerOptions) {
     this.#options = options
@@ -136,11 +142,11 @@ export class Scheduler {
   }
 
   async #sweep(): Promise<SweepReport> {
-    const { store, clock, onNotices, onLeft } = this.#options
+    const { store, clock, onNotices } = this.#options
     const done = { timers: 0, expired: 0, started: 0 }
     this.#toldFor = Infinity
     for (;;) {
-      const due = await store.due(batchSize, onLeft && { runs: true })
+      const due = await store.due(batchSize)
       if (due.noticesAt !== undefined) onNotices(due.noticesAt)
       const { fired, expired, started } = await this.#do(due)
       done.timers += fired.filter((what) => what === 'fired').length
@@ -148,13 +154,27 @@ export class Scheduler {
       done.started += started
       // Due timers hide later ones, so read again. A timer that was kept is left for the next sweep.
       if (fired.some((what) => what !== 'kept') || expired > 0) continue
-      if (onLeft) due.runs?.forEach(onLeft)
+      await this.#tellLeft()
       // Takes the absolute value, because the last time is in the future if the clock was set back.
       const pauseMs = this.#failedPrunes === 0 ? pruneMs : Math.min(pruneMs, sweepMs * 2 ** (this.#failedPrunes - 1))
       const pruned = Math.abs(clock.now() - this.#prunedAt) >= pauseMs ? await this.#prune() : nothingPruned
       const isLeft = due.timers.length + due.expired.length > 0
       this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
       return { ...done, pruned, nextDueAt: isLeft ? this.#retryAt : due.nextAt }
+    }
+  }
+
+  /** Tells of sessions with a run to claim, after those of which the last sweep told: some may never be claimed, and keep their place. */
+  async #tellLeft(): Promise<void> {
+    const { store, clock, onLeft } = this.#options
+    if (!onLeft) return
+    const beganAt = clock.now()
+    for (let pages = 0; pages < pagesPerSweep && clock.now() - beganAt < tellingMs; pages++) {
+      const page = this.#leftPage
+      const { items, next } = await store.listClaimable({ limit: batchSize, ...(page !== undefined && { page }) })
+      await Promise.all(items.map(onLeft))
+      this.#leftPage = next
+      if (next === undefined) return
     }
   }
 

@@ -1,5 +1,6 @@
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
+import type { Batch, Wake } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -307,4 +308,53 @@ describe('work', () => {
     expect(await second).toMatchObject({ ran: 1 })
     await runtime.stop()
   })
+
+  it('S64: sweeps tell of all sessions with work, also behind a thousand that nobody here can work on', async () => {
+    const { runtime, clock, heard, store } = await hosted({ steps: [] })
+    const stuck = Array.from({ length: 1_050 }, (_none, at) => `room:${String(at).padStart(4, '0')}`)
+    await Promise.all(stuck.map((key) => store.commit(queuedRun(key, 'of-another-build', 1))))
+    await store.commit(queuedRun('room:free', 'assistant', 2))
+    await clock.advance(2)
+    const told = async (): Promise<readonly string[]> => {
+      await runtime.sweep()
+      return heard().map(({ key = '' }) => key)
+    }
+    expect(await told()).toEqual(stuck.slice(0, 1_000))
+    expect(await told()).toEqual([...stuck.slice(1_000), 'room:free'])
+    expect(await told()).toEqual(stuck.slice(0, 1_000))
+    await runtime.stop()
+  })
+
+  it('S64: a sweep whose host is slow tells of no further page, and the next sweep goes on there', async () => {
+    const told: string[] = []
+    const onWake = ({ key = '' }: Wake): Promise<void> => (told.push(key), new Promise<void>(() => undefined))
+    const { runtime, clock, store } = await hosted({ steps: [], onWake, onError: () => undefined })
+    const keys = Array.from({ length: 350 }, (_none, at) => `room:${String(at).padStart(4, '0')}`)
+    await Promise.all(keys.map((key) => store.commit(queuedRun(key, 'assistant', 1))))
+    await clock.advance(1)
+    const first = runtime.sweep()
+    await clock.advance(15_000)
+    await first
+    expect(told).toEqual(keys.slice(0, 200))
+    const second = runtime.sweep()
+    await clock.advance(15_000)
+    await second
+    expect(told.slice(200)).toEqual(keys.slice(200))
+    await runtime.stop()
+  })
 })
+
+/** A commit that makes a session with one queued run. */
+function queuedRun(key: string, agent: string, at: number): Batch {
+  const run = { id: `run of ${key}`, kind: 'user', inputHash: 'hash', input: 'go', at } as const
+  const session = { id: `session of ${key}`, agent, metadata: {}, at }
+  return {
+    id: `batch of ${key}`,
+    key,
+    expect: [],
+    writes: [
+      { op: 'session.ensure', session },
+      { op: 'run.insert', run },
+    ],
+  }
+}

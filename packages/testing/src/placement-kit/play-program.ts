@@ -122,7 +122,8 @@ class Play {
   /** Stops the host and all processes, whatever they are doing. */
   async clear(): Promise<void> {
     this.#wakeFrozen()
-    const ends = [this.#parts.host.stop(), ...this.#all.filter(isAlive).map(({ runtime }) => runtime.stop({ graceMs: 0 }))]
+    const alive = this.#all.filter(({ process }) => process.state !== 'dead')
+    const ends = [this.#parts.host.stop(), ...alive.map(({ runtime }) => runtime.stop({ graceMs: 0 }))]
     await this.#until(Promise.allSettled(ends)).catch(() => undefined)
     for (const { process } of this.#all) process.kill()
   }
@@ -310,7 +311,7 @@ class Play {
   async #lookAtDueWork(): Promise<void> {
     const { store, clock } = this.#scene
     const now = clock.now()
-    const { timers, unread, runs = [] } = await store.due(100, { runs: true })
+    const [{ timers, unread }, { items: runs }] = await Promise.all([store.due(100), store.listClaimable()])
     const starting = await Promise.all(unread.map(async (key) => ((await startsRun(store, key)) ? [key] : [])))
     const due = [...timers.map(({ id }) => `the timer ${id}`), ...[...starting.flat(), ...runs].map((key) => `the work in ${key}`)]
     this.#due = new Map(due.map((what) => [what, this.#due.get(what) ?? now]))
@@ -334,8 +335,4 @@ class Play {
   #oneOf<T>(list: readonly T[]): T {
     return list[Math.floor(this.#scene.random() * list.length)] as T
   }
-}
-
-function isAlive({ process }: Worker): boolean {
-  return process.state !== 'dead'
 }

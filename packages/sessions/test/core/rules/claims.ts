@@ -254,6 +254,16 @@ export const claims: Topic = ({ it, place }) => {
       await bench.clock.advance(1)
       assert.deepEqual(await claimed(), ['renewed'])
     })
+
+    it('S63, S64: a lost run that was claimed before the clock was set back is listed as soon as its lease is over', async (bench) => {
+      await bench.running('lost')
+      await bench.clock.advance(10_000)
+      assert.equal((await bench.claim({ owner: 'owner-b', leaseMs: 1 })).length, 1)
+      await bench.clock.advance(-3_600_000)
+      assert.deepEqual(await bench.claim({ owner: 'owner-c', leaseMs: 1, agents: ['unknown'] }), [])
+      await bench.clock.advance(1)
+      assert.deepEqual(await bench.store.listClaimable(), { items: [room] })
+    })
   } else {
     it('S60: a running run of another owner is an orphan at once', async (bench) => {
       await bench.running('run-1')

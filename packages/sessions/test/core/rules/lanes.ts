@@ -177,7 +177,9 @@ export const lanes: Topic = ({ it }) => {
       assert.equal((await bench.store.due(1)).nextAt, bench.clock.now() + delayMs)
       await bench.clock.advance(delayMs - 1)
       assert.deepEqual(await claim(), [], `${seconds} s`)
+      assert.deepEqual(await bench.store.listClaimable(), { items: [] })
       await bench.clock.advance(1)
+      assert.deepEqual(await bench.store.listClaimable(), { items: [room] })
       assert.equal((await claim())[0]?.run.attempts, index + 2)
     }
   })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { InboxKind, TimerRecord, Write } from '@bowline/sessions'
+import type { InboxKind, Page, TimerRecord, Write } from '@bowline/sessions'
 import { appendEntries, ensure, inboxKinds, insertRun, other, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'
 import { rowsOfEachKind } from './inbox.ts'
@@ -29,20 +29,39 @@ export const time: Topic = ({ it }) => {
     assert.deepEqual(await again.store.due(10), { timers: [due], expired: [], unread: [], nextAt: again.clock.now() })
   })
 
-  it('S160: with runs, the sessions whose first run can be claimed are due: queued ones, and those whose lease has ended', async (bench) => {
+  it('S64: the sessions whose first run can be claimed are listed: those whose lease has ended, then queued ones', async (bench) => {
     const put = (key: string, ...writes: readonly Write[]) => bench.commit([ensure(key), ...writes], { key })
     await bench.running('lost', 'room:lost')
     await put('room:queued', insertRun('queued', { at: startMs + 1 }), insertRun('behind', { at: startMs + 2 }))
     await put('room:late', insertRun('late', { notBefore: startMs + 20_000 }))
     await put('room:idle')
-    const runs = async (limit = 10) => (await bench.store.due(limit, { runs: true })).runs
-    assert.deepEqual(await runs(), ['room:queued'])
-    assert.equal('runs' in (await bench.store.due(10)), false)
+    const listed = () => bench.store.listClaimable()
+    assert.deepEqual(await listed(), { items: ['room:queued'] })
     await bench.clock.advance(20_000)
-    assert.deepEqual([...((await runs()) ?? [])].sort(), ['room:late', 'room:lost', 'room:queued'])
-    assert.equal((await runs(2))?.length, 2)
+    assert.deepEqual(await listed(), { items: ['room:lost', 'room:queued', 'room:late'] })
     await bench.claim({ owner: 'owner-b', holds: [], max: 10 })
-    assert.deepEqual(await runs(), [])
+    assert.deepEqual(await listed(), { items: [] })
+  })
+
+  it('S64: pages of sessions with a run to claim meet in no session and leave none out, lost ones and queued ones', async (bench) => {
+    const lost = ['room:lost-1', 'room:lost-2', 'room:lost-3']
+    for (const key of lost) await bench.running(`run of ${key}`, key)
+    const queued = ['room:a', 'room:b', 'room:c']
+    for (const key of queued) await bench.commit([ensure(key), insertRun(`run of ${key}`)], { key })
+    await bench.commit([ensure('room:0'), insertRun('later', { notBefore: startMs + 3_600_000 })], { key: 'room:0' })
+    await bench.clock.advance(60_000)
+    for (const limit of [1, 2, 3, 4]) {
+      const pages: string[][] = []
+      let page: string | undefined
+      do {
+        const found: Page<string> = await bench.store.listClaimable({ limit, ...(page !== undefined && { page }) })
+        pages.push([...found.items])
+        page = found.next
+      } while (page !== undefined)
+      assert.deepEqual(pages.flat(), [...lost, ...queued], `pages of ${limit}`)
+      assert.ok(pages.every(({ length }) => length <= limit))
+    }
+    await assert.rejects(bench.store.listClaimable({ page: 'room:1' }), { code: 'invalid-cursor' })
   })
 
   it('S160: of many that see a timer one fires it', async (bench) => {
