@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,8 @@ export interface RestateServer {
   /** URL of its ingress. */
   readonly url: string
   readonly adminUrl: string
+  /** Id of its process. Undefined: it is not running. */
+  readonly pid: number | undefined
   /** Makes it call the services at this address. */
   register(workerUrl: string): Promise<void>
   /** Pauses this invocation or resumes it, as an operator does. */
@@ -20,6 +22,8 @@ export interface RestateServer {
   query(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** Ends it with `kill -9`. Its files stay. */
   kill(): Promise<void>
+  /** Resolves when the running server has ended: with true if it did so by itself, with false after `kill` and `stop`. */
+  died(): Promise<boolean>
   /** Starts it again on the same ports with its files. */
   start(): Promise<void>
   /** Stops it: from now on it answers nothing, and its connections stay open. */
@@ -65,6 +69,9 @@ export async function startRestate(binary: string, within = tmpdir(), settings: 
   const server: RestateServer = {
     url,
     adminUrl,
+    get pid() {
+      return running?.pid
+    },
     async register(workerUrl) {
       const answer = await post(`${adminUrl}/deployments`, { uri: workerUrl, force: true })
       if (!answer.ok) throw new Error(`Restate did not register ${workerUrl}: ${answer.status} ${await answer.text()}`)
@@ -82,9 +89,17 @@ export async function startRestate(binary: string, within = tmpdir(), settings: 
     pause: (invocationId) => operate(`${adminUrl}/invocations/${invocationId}/pause`),
     resume: (invocationId) => operate(`${adminUrl}/invocations/${invocationId}/resume`),
     kill: end,
+    async died() {
+      const was = running
+      await was?.ended
+      if (!was || running !== was) return false
+      running = undefined
+      return true
+    },
     async start() {
       running ??= await launch(binary, folder, ports, settings)
-      await Promise.all([answers(`${url}/restate/health`), answers(`${adminUrl}/health`)])
+      const { child } = running
+      await Promise.all([answers(`${url}/restate/health`, child), answers(`${adminUrl}/health`, child)])
     },
     freeze: () => void (running && process.kill(running.pid, 'SIGSTOP')),
     thaw: () => void (running && process.kill(running.pid, 'SIGCONT')),
@@ -149,11 +164,12 @@ async function operate(url: string): Promise<void> {
   if (!answer.ok && ![404, 409].includes(answer.status)) throw new Error(`Restate answered ${answer.status}: ${text}`)
 }
 
-async function answers(url: string): Promise<void> {
+async function answers(url: string, child: ChildProcess): Promise<void> {
   for (const untilMs = Date.now() + startMs; ; await new Promise((resolve) => setTimeout(resolve, pollMs))) {
     const answer = await fetch(url, { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer?.ok) return
+    if (child.exitCode !== null) throw new Error('The Restate server has ended before it answered')
     if (Date.now() > untilMs) throw new Error(`The Restate server does not answer at ${url}`)
   }
 }

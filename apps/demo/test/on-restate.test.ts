@@ -1,14 +1,18 @@
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { isDurable } from '@bowline/agent-loop/events'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { isRestateMissing, titleWithRestate } from '../../../scripts/restate.ts'
+import { findRestate } from '../../../scripts/restate/find-restate.ts'
 import type { StudioInfo } from '@bowline/studio/info'
 import { lastFrame, openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, spawnDemo, startDemo } from './demo-process.ts'
 import type { DemoProcess } from './demo-process.ts'
 import { clientAt, killAt } from './disturbed.ts'
+
+const lonely = testDatabase()
 
 describe.skipIf(isRestateMissing)(titleWithRestate('a demo on Restate'), { timeout: 60_000 }, () => {
   const database = testDatabase()
@@ -68,6 +72,25 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a demo on Restate'), { timeo
     }
   })
 
+  it('D24: a Restate that dies starts again with its files, and a run that waits for it goes on', async () => {
+    const session = (await clientAt(demo.url)).session('engine')
+    const [, pid] = await demo.printed(/Restate is process (\d+)\./)
+    expect(await session.send('index the docs').accepted()).toMatchObject({ ok: true })
+    for await (const event of session.attach({ from: 'start' })) if (event.type === 'tool-execution-start') break
+    process.kill(Number(pid), 'SIGKILL')
+    await demo.printed(/Restate ended\. It starts again in \d+ ms\.[^]*Restate is back as process \d+\./)
+    await expect.poll(async () => (await session.state()).status).toBe('completed')
+    const attempts: (number | undefined)[] = []
+    for await (const event of session.attach({ from: 'start' })) {
+      if (event.type === 'tool-execution-start') attempts.push(event.attempt)
+      if (event.type === 'settled') break
+    }
+    expect(new Set(attempts)).toEqual(new Set([1]))
+    expect(await session.send('hello').accepted()).toMatchObject({ ok: true })
+    await expect.poll(async () => (await session.state()).status).toBe('completed')
+    expect(await restateFolders()).toHaveLength(1)
+  })
+
   it('SIGTERM ends every process with 0, and removes the files of Restate', async () => {
     const servers = await serversNow()
     expect(await demo.stop()).toBe(0)
@@ -105,6 +128,25 @@ describe.skipIf(isRestateMissing)(titleWithRestate('a demo on Restate'), { timeo
     expect(next.output()).not.toContain('fault during wake')
   })
 })
+
+it.skipIf(isRestateMissing)(
+  titleWithRestate('D24: if Restate cannot start again, the demo ends and says why'),
+  { timeout: 60_000 },
+  async () => {
+    const dataFolder = await makeDataFolder()
+    const program = join(dataFolder, 'restate-once')
+    await writeFile(program, `#!/bin/sh\nmkdir "$0.started" && exec "${findRestate() ?? ''}" "$@"\n`, { mode: 0o700 })
+    const demo = await startDemo(dataFolder, { DEMO_STORE: lonely.url, RESTATE_SERVER: program }, ['--restate'])
+    const [, pid] = await demo.printed(/Restate is process (\d+)\./)
+    process.kill(Number(pid), 'SIGKILL')
+    const [code] = (await once(demo.child, 'close')) as [number]
+    expect(code).toBe(1)
+    expect(demo.output()).toContain(
+      'The server does not start (Restate does not start again: Error: The Restate server has ended before it answered)',
+    )
+    await removeDataFolder(dataFolder)
+  },
+)
 
 describe('npm start -- --restate', () => {
   const postgres = { DEMO_STORE: 'postgresql://me:s3cret@127.0.0.1:1/demo' }
