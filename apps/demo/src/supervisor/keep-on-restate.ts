@@ -9,8 +9,8 @@ import type { KeepServersOptions } from './keep-servers.ts'
 
 /**
  * Keeps server processes whose sessions a Restate server places. Restate is started before them and ends after them, and starts again
- * when it dies. It reaches all of them at one address, and each new connection goes to one that listens. Rejects like `keepServers`, and with `SettingsError` if
- * Restate does not start.
+ * when it dies. It reaches all of them at one address, and each new connection goes to one that listens. Rejects like `keepServers`,
+ * and with `SettingsError` if Restate does not start.
  */
 export async function keepOnRestate(options: KeepServersOptions, program: string): ReturnType<typeof keepServers> {
   const { env, onGone } = options
